@@ -378,12 +378,15 @@ def test_words_of_aws(batch: Batch) -> None:
         batch.create(name="k")
 
 
-def test_a_job_that_is_stopped_leaves_nothing(batch: Batch) -> None:
+@pytest.mark.parametrize("is_kept", [True, False], ids=["the input stays", "the input is gone"])
+def test_a_job_that_is_stopped_leaves_nothing(batch: Batch, is_kept: bool) -> None:
     """No output, as on AWS; what was there before and is not its own stays."""
     batch.put(a="1", b="sleep 60")
     batch.s3.put_object(Bucket=BUCKET, Key="out/other.out", Body=b"x")
     batch.create()
     wait_for(lambda: "a.out" in batch.results())
+    if not is_kept:
+        batch.s3.delete_object(Bucket=BUCKET, Key="in/a")
     batch.sagemaker.stop_transform_job(TransformJobName="j")
     assert batch.sagemaker.describe_transform_job(TransformJobName="j")["TransformJobStatus"] in (
         "Stopping",

@@ -116,9 +116,14 @@ class TransformRequest:
                 " correct S3Uri."
             )
 
+    @property
+    def output(self) -> str:
+        """The URI that all results are below."""
+        return str(self._output["S3OutputPath"])
+
     def target(self, place: str) -> tuple[str, str]:
         """Bucket and key of what is made of a file."""
-        bucket, prefix = parse_s3(self._output["S3OutputPath"])
+        bucket, prefix = parse_s3(self.output)
         return bucket, "/".join(part for part in (prefix.rstrip("/"), f"{place}.out") if part)
 
     def variant(self, container: Mapping[str, Any]) -> Variant:

@@ -12,7 +12,7 @@ from typing import Literal
 from windtunnel_local.service.batch.feeder import Feeder
 from windtunnel_local.service.batch.transform_request import TransformRequest, accepted
 from windtunnel_local.service.batch.work import Work
-from windtunnel_local.service.data.listing import Item
+from windtunnel_local.service.data.listing import Item, list_all
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, RunnerError
 from windtunnel_local.service.ground.hosting import Instance, Resource, TransformState, TransformStatus
 from windtunnel_local.service.ground.ports import Ports
@@ -184,15 +184,20 @@ class TransformRun(RecordThread):
             feeder.join()
         self._feeders.clear()
         if status == "Stopped":  # as AWS has it: a job that is stopped leaves no output
-            with suppress(InputError, NoSuchBucket):
-                for item in request.files(self._ports.objects):
-                    if self._is_result(job, *request.target(item.place)):
-                        self._ports.objects.delete(*request.target(item.place))
+            self._remove_results(job, request)
         if reason:
             _log.warning("Transform job %s: %s", self._name, reason)
         text = reason[:MAX_FAILURE_CHARACTERS] if reason else None
         self._change(lambda now: replace(now, ended=self._now(), failure_reason=text), status)
         self._woken.set()
+
+    def _remove_results(self, job: Resource, request: TransformRequest) -> None:
+        """Found by their mark: what they were made of may be gone."""
+        objects, (bucket, prefix) = self._ports.objects, parse_s3(request.output)
+        with suppress(NoSuchBucket):
+            for found in list_all(objects, bucket, prefix.rstrip("/")):
+                if found.metadata.get(_MARK) == _mark(job)[_MARK]:
+                    objects.delete(bucket, found.key)
 
     def _drain(self) -> None:
         """End the containers, and wait for their last lines: a log is whole when its job has ended."""
