@@ -71,7 +71,7 @@ def understood(request: Signable) -> Call:
         )
     bucket, key = _target(request)
     query = {_lenient(name): _lenient(value) for name, value in query_pairs(request.query)}
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+    headers = _headers(request)
     level = 2 if key else 1 if bucket else 0
     candidates = [r for r in _routes().get((request.method, level), ()) if r.matches(query, headers)]
     if not candidates:
@@ -79,6 +79,14 @@ def understood(request: Signable) -> Call:
     model = codec.operation("s3", max(candidates, key=lambda r: r.weight).name)
     assert model is not None  # noqa: S101  routes come from the same model
     return Call(model, _params(model, bucket, key, query, headers), headers)
+
+
+def _headers(request: Signable) -> dict[str, str]:
+    """By name. One that comes several times is one list: so some SDKs write it."""
+    found: dict[str, list[str]] = {}
+    for name, value in request.headers:
+        found.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    return {name: ",".join(values) for name, values in found.items()}
 
 
 def _target(request: Signable) -> tuple[str, str]:
