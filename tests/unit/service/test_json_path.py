@@ -8,7 +8,16 @@ import pytest
 
 from windtunnel_local.service.batch.json_path import JsonPath
 
-VALUE = {"id": 7, "a b": 1, "x": [1, 2, 3], "rows": [{"y": 1}, {"y": 2}], "SageMakerOutput": {"label": 1}}
+VALUE = {
+    "id": 7,
+    "a b": 1,
+    "x": [1, 2, 3],
+    "rows": [{"y": 1}, {"y": 2}],
+    "SageMakerOutput": {"label": 1},
+    "weight [kg]": 3,
+    "last, first": 4,
+    "it's": 5,
+}
 ROW = list("abcdefg")
 
 
@@ -19,6 +28,9 @@ ROW = list("abcdefg")
         ("$.id", 7),
         ("$['a b']", 1),
         ('$["a b"]', 1),
+        ("$['weight [kg]']", 3),
+        ("$['last, first', \"it's\"]", {"last, first": 4, "it's": 5}),
+        ("$.['last, first']", 4),
         ("$.SageMakerOutput.label", 1),
         ("$.['id','x']", {"id": 7, "x": [1, 2, 3]}),
         ("$['id', 'SageMakerOutput']", {"id": 7, "SageMakerOutput": {"label": 1}}),
@@ -66,6 +78,9 @@ def test_of_rows(path: str, found: Any) -> None:
         "$[1:-]",
         "$[::2]",
         "$['a',1]",
+        "$['a]",
+        "$['a'b]",
+        "$['a',]",
         "$[]",
         "$.",
         "$.x.length()",

@@ -12,7 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _NAME = re.compile(r"\.?([\w-]+)|\.(\*)")
-_BRACKET = re.compile(r"\.?\[([^\]]*)\]")
+_PIECES = r"""(?:'[^']*'|"[^"]*"|[^'"{}])*"""
+"""What is quoted as a whole, and other characters but some."""
+_BRACKET = re.compile(r"\.?\[(" + _PIECES.format(r"\]") + r")\]")
+_PART = re.compile(_PIECES.format(","))
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _SLICE = re.compile(r"(-?\d+)?:(-?\d+)?")
 _INDEX = re.compile(r"-?\d+")
@@ -55,7 +58,7 @@ class JsonPath:
             self.is_index = False
             step = (_every, True) if found[2] else (_member(found[1]), False)
         else:
-            step = self._bracketed([part.strip() for part in found[1].split(",")])
+            step = self._bracketed(_parts(found[1]))
             self.is_index = self.is_index and not self._steps
         self._steps.append(step)
 
@@ -72,6 +75,17 @@ class JsonPath:
         if len(parts) == 1 and not slices:
             return _element(int(parts[0])), False
         return _elements(parts), True
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are in no name."""
+    parts, position = [], 0
+    while position <= len(text):
+        found = _PART.match(text, position)
+        assert found is not None  # noqa: S101 - it matches nothing, too
+        parts.append(found[0].strip())
+        position = found.end() + 1
+    return parts
 
 
 def _apply(steps: Sequence[tuple[Step, bool]], value: Any) -> Any:
