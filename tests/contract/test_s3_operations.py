@@ -146,6 +146,16 @@ def test_an_upload_is_found_again_and_goes_on(s3: Any) -> None:
     assert len(s3.list_multipart_uploads(Bucket="bucket")["Uploads"]) == 3
 
 
+def test_a_completed_upload_tells_its_objects_url(backend: Backend, s3: Any) -> None:
+    """Whole, as S3 does: SDKs hand it on to whoever has uploaded."""
+    named = {"Bucket": "bucket", "Key": "a/b c"}
+    upload = s3.create_multipart_upload(**named)["UploadId"]
+    part = s3.upload_part(**named, UploadId=upload, PartNumber=1, Body=b"x")
+    chosen = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    done = s3.complete_multipart_upload(**named, UploadId=upload, MultipartUpload=chosen)
+    assert done["Location"] == f"{backend.endpoint}/bucket/a/b%20c"
+
+
 def test_uploads_that_are_aborted_page_by_page_all_end(s3: Any) -> None:
     """Also those of one key: a page begins behind a marker that is no upload any more."""
     for _ in range(5):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
+from urllib.parse import quote
 
 from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_ranges, s3_tags, xmlcodec
 from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES, VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import Answer
 from windtunnel_local.api.s3_body import read_document
-from windtunnel_local.api.s3_routes import Call, copy_source
+from windtunnel_local.api.s3_routes import Call, copy_source, virtual_bucket
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.parts import StoredPart
 from windtunnel_local.objects.uploads import MultipartUploads, Part, Upload
@@ -92,7 +93,7 @@ class MultipartOperations:
         )
         checksums = s3_checksums.of_object(info.metadata)
         output = {
-            "Location": f"/{bucket}/{key}",
+            "Location": _url(call),
             "Bucket": bucket,
             "Key": key,
             "ETag": f'"{info.etag}"',
@@ -103,6 +104,14 @@ class MultipartOperations:
     def _abort(self, call: Call, _body: VerifiedReader) -> Answer:
         self._uploads.abort(*_named(call))
         return Answer()
+
+
+def _url(call: Call) -> str:
+    """The object's, at the host that was asked; with its bucket in the path, which is right for every name."""
+    host = call.headers.get("host", "")
+    if bucket := virtual_bucket(host.lower()):
+        host = host[len(bucket) + 1 :]
+    return f"http://{host}/{call.params['Bucket']}/{quote(call.params['Key'], safe='/~')}"
 
 
 def _parts(items: Sequence[Mapping[str, Any]]) -> Sequence[Part]:
