@@ -83,7 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.parser, arguments.words = parser, words
     command: Callable[[argparse.Namespace], int | None] = arguments.func
     try:
-        return command(arguments) or 0
+        code = command(arguments) or 0
+        # Here, not as Python ends: that would end with 120 and words of its own where nothing can be written.
+        sys.stdout.flush()
+        return code
     except Detached as detached:
         print(f"\nwindtunnel: {detached}", file=sys.stderr)
         return EXIT_DETACHED
@@ -99,13 +102,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _price_errors() as error:  # evaluated, and imported, only when something went wrong
         complain(error)
         return EXIT_FAILED
-    except BrokenPipeError:
-        # `windtunnel logs NAME | head`: the reader has enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAILED
     except OSError as error:
-        complain(error)
+        if not isinstance(error, BrokenPipeError):  # `windtunnel logs NAME | head`: the reader has enough
+            complain(error)
+        _drop_what_cannot_be_written()
         return EXIT_FAILED
+
+
+def _drop_what_cannot_be_written() -> None:
+    """So that Python does not try it once more as it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser() -> argparse.ArgumentParser:

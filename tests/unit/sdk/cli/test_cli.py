@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -220,3 +221,19 @@ def test_the_package_runs_as_a_module() -> None:
         [sys.executable, "-m", "windtunnel", "--version"], capture_output=True, text=True, check=True
     )
     assert run.stdout.startswith("windtunnel ")
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_what_cannot_be_written_is_said_in_a_line(full: bool, tmp_path: Path) -> None:
+    """Also where it is so little that it is written as Python ends: to a full disk, or to a reader that has gone."""
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    reading, writing = os.pipe()
+    os.close(reading)
+    with Path("/dev/full").open("w") as disk, os.fdopen(writing, "w") as pipe:
+        run = subprocess.run(
+            [sys.executable, "-m", "windtunnel", "calibrate", "--show"],
+            stdout=disk if full else pipe, stderr=subprocess.PIPE, text=True, check=False,
+            env={**clean, "WINDTUNNEL_HOME": str(tmp_path / "home")},
+        )  # fmt: skip
+    assert run.returncode == 1
+    assert run.stderr == ("windtunnel: [Errno 28] No space left on device\n" if full else "")
