@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from windtunnel.priceperf import Evidence
     from windtunnel.user_calibration import UserCalibration
 
+_ALL = object()
+"""``--forget`` alone. An empty name, as of a shell's unset variable, is none."""
 _EPILOG = """\
 What a job took for training steps and evaluation (its Training phase without the modelled set-up, preparation
 and compilation) is held against what the model says of it. The logs of real / modelled are shrunk towards 0,
@@ -41,7 +43,7 @@ def add_parser(commands: Any) -> None:
     what.add_argument("--from-job", metavar="NAME", help="a job on AWS, asked for with your credentials")
     what.add_argument("--describe", type=Path, metavar="FILE.json", help="what describe-training-job printed")
     what.add_argument("--show", action="store_true", help="what is kept, and what follows from it")
-    what.add_argument("--forget", nargs="?", const="", metavar="NAME", help="remove a job's part, or all")
+    what.add_argument("--forget", nargs="?", const=_ALL, metavar="NAME", help="remove a job's part, or all")
     add_rehearsal(parser)
     parser.add_argument("--dry-run", action="store_true", help="show what would follow, keep nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -53,11 +55,19 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     """Add a job, show or remove what is kept. Returns the exit code."""
     from windtunnel.user_calibration import STORED
 
+    if arguments.dry_run and (arguments.show or arguments.forget is not None):
+        raise ConfigurationError(
+            "--dry-run is of a job that is added: --from-job NAME or --describe FILE.json."
+        )
     if arguments.show:
         _show(STORED.load(), as_json=arguments.json)
         return 0
     if arguments.forget is not None:
-        names = STORED.forget(arguments.forget or None)
+        if arguments.json:
+            raise ConfigurationError(
+                "--forget prints no JSON. What is left then: windtunnel calibrate --show --json"
+            )
+        names = STORED.forget(None if arguments.forget is _ALL else arguments.forget)
         print(f"Forgotten: {', '.join(names)}." if names else "There was nothing to forget.")
         return 0
     evidence = _evidence(arguments)
@@ -74,7 +84,10 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
     from windtunnel.reports.aws_job.description import DescribedJob
     from windtunnel.reports.aws_job.report import evidence_for
 
-    full_scale = full_scale_of(arguments)
+    try:
+        full_scale = full_scale_of(arguments)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
     if arguments.rehearsal is None or full_scale is None:
         raise ConfigurationError(
             "calibrate needs what the job is modelled from, --rehearsal COUNTERS.json (or the name of a local "

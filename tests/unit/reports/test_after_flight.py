@@ -344,6 +344,30 @@ def test_calibrate_command(files: tuple[str, str], capsys: pytest.CaptureFixture
     assert "No calibration of your own" in capsys.readouterr().out
 
 
+def test_forget_removes_no_more_than_was_asked_for(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither all for a name that is empty, as of a shell's unset variable, nor anything in a dry run."""
+    assert main(["calibrate", "--describe", files[0], "--rehearsal", files[1], *SIZES]) == 0
+    for words in (["--forget", ""], ["--forget", "--dry-run"], ["--forget", "bert-real", "--json"]):
+        assert main(["calibrate", *words]) == 2
+    assert [item.job for item in STORED.load().evidence] == ["bert-real"]
+    assert main(["calibrate", "--show", "--dry-run"]) == 2
+    capsys.readouterr()
+    assert main(["calibrate", "--forget"]) == 0
+    assert capsys.readouterr().out == "Forgotten: bert-real.\n" and not STORED.path.exists()
+
+
+def test_a_wrong_size_of_a_job_to_calibrate_with_is_a_wrong_argument(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, as that of `windtunnel report`."""
+    for words in (["--epochs", "2"], ["--full-scale-samples", "0"]):
+        given = ["--describe", files[0], "--rehearsal", files[1], *words]
+        assert main(["calibrate", *given]) == main(["report", *given]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_calibrate_needs_sizes_and_doubts_wrong_ones(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
