@@ -85,19 +85,19 @@ class ServiceCallFailed(WindtunnelError):
 class JobNotFound(ServiceCallFailed):
     """There is no training job of that name in this session."""
 
-    def __init__(self, name: str, *, where: str) -> None:
+    def __init__(self, name: str, *, where: str, place: str = "") -> None:
         super().__init__("DescribeTrainingJob", "ValidationException", "Requested resource not found.")
         self.name = name
-        self.args = (f"No training job {name!r} {where}. `windtunnel ps` lists the jobs there are.",)
+        self.args = (f"No training job {name!r} {where}. `windtunnel ps{place}` lists the jobs there are.",)
 
 
 class EndpointNotFound(ServiceCallFailed):
     """There is no endpoint of that name in this session."""
 
-    def __init__(self, operation: str, name: str, *, where: str) -> None:
+    def __init__(self, operation: str, name: str, *, where: str, place: str = "") -> None:
         super().__init__(operation, "ValidationException", f'Could not find endpoint "{name}".')
         self.name = name
-        self.args = (f"No endpoint {name!r} {where}. `windtunnel endpoints` lists those there are.",)
+        self.args = (f"No endpoint {name!r} {where}. `windtunnel endpoints{place}` lists those there are.",)
 
 
 class PricesUnavailable(WindtunnelError):
@@ -195,15 +195,16 @@ class Detached(KeyboardInterrupt):
     """Ctrl-C while following a job. The job goes on; the message says how to come back or stop it.
 
     A KeyboardInterrupt, so that a script that is interrupted ends instead of going on as if training had
-    finished. ``name`` is the job's name.
+    finished. ``name`` is the job's name, ``place`` the option of commands that ask where it runs.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, place: str = "") -> None:
         self.name = name
+        session = ", AwsSession()" if place else ""
         super().__init__(
             f"detached; training job {name} goes on. "
-            f"Follow it again: windtunnel logs -f {name}, or TrainingJob.attach({name!r}).wait(). "
-            f"Stop it: windtunnel stop {name}."
+            f"Follow it again: windtunnel logs -f {name}{place}, or TrainingJob.attach({name!r}{session}).wait(). "
+            f"Stop it: windtunnel stop {name}{place}."
         )
 
 

@@ -104,4 +104,4 @@ def _cost(job: TrainingJob, description: Mapping[str, Any]) -> Iterator[Pair]:
         return  # windtunnel report says why
     line = report.cost_line(description["ResourceConfig"].get("InstanceType"))
     if line:
-        yield "Cost", f"{line} (windtunnel report {job.name})"
+        yield "Cost", f"{line} (windtunnel report {job.name}{job.session.place})"

@@ -51,7 +51,7 @@ def _logs(arguments: argparse.Namespace) -> int:
             print(line, flush=arguments.follow)
             printed = True
     except KeyboardInterrupt:
-        raise Detached(job.name) from None
+        raise Detached(job.name, job.session.place) from None
     return _say_how_it_ended(job.describe() if arguments.follow else before, printed=printed)
 
 

@@ -31,14 +31,13 @@ def add_parser(commands: Any) -> None:
 
 def _remove(arguments: argparse.Namespace) -> int:
     session = session_of(arguments)
-    place = " --aws" if arguments.aws else ""
     failed = 0
     for name in dict.fromkeys(arguments.names):
         try:
             if arguments.endpoint:
                 _delete_endpoint(name, session)
             else:
-                _delete(name, session, place)
+                _delete(name, session)
         except WindtunnelError as error:
             complain(error)
             failed = 1
@@ -47,13 +46,17 @@ def _remove(arguments: argparse.Namespace) -> int:
     return failed
 
 
-def _delete(name: str, session: Session, place: str) -> None:
+def _delete(name: str, session: Session) -> None:
     from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob(name, session)
     status = job.status()
     if status not in TERMINAL:
-        end = f"It ends with: windtunnel stop {name}{place}" if status != "Stopping" else "It will have soon"
+        end = (
+            f"It ends with: windtunnel stop {name}{session.place}"
+            if status != "Stopping"
+            else "It will have soon"
+        )
         raise ConfigurationError(
             f"{name} is not deleted: it has not ended ({status}). {end}; then delete it."
         )

@@ -114,16 +114,17 @@ def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
         return 0
     job = estimator.fit(inputs, wait=False, job_name=arguments.job_name, rehearse=arguments.rehearse)
     print(f"Training job {job.name}", flush=True)
+    place = job.session.place
     if arguments.no_wait:
-        place = " --aws" if arguments.aws else ""
         print(f"It goes on by itself. Follow it: windtunnel logs -f {job.name}{place}", file=sys.stderr)
         return 0
     if job.wait().status() != "Completed":
         # In Python it is no error, as in SDK v2; who reads the exit code must not take it for a trained model.
-        print(f"windtunnel report {job.name} is of what ran until then.", file=sys.stderr)
+        print(f"windtunnel report {job.name}{place} is of what ran until then.", file=sys.stderr)
         return 1
     if arguments.rehearse:
         print(job.report())
     else:
-        print(f"What it would take and cost on Trainium: windtunnel report {job.name}")
+        what = "took and cost" if place else "would take and cost on Trainium"
+        print(f"What it {what}: windtunnel report {job.name}{place}")
     return 0

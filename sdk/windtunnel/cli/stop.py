@@ -26,4 +26,4 @@ def _stop(arguments: argparse.Namespace) -> None:
         print(f"{job.name} has ended already: {status}.")
         return
     job.stop()
-    print(f"{job.name} is stopping. windtunnel logs -f {job.name} shows how it ends.")
+    print(f"{job.name} is stopping. windtunnel logs -f {job.name}{job.session.place} shows how it ends.")

@@ -230,9 +230,10 @@ class EstimatorBase(JobArguments):
         try:
             self.session.submit(request)
         except KeyboardInterrupt:
+            place = self.session.place
             raise KeyboardInterrupt(
-                f"interrupted while training job {request.name} was being sent; it may have started all the "
-                f"same: `windtunnel ps` shows it, `windtunnel stop {request.name}` stops it."
+                f"interrupted while training job {request.name} was being sent; it may have started all the same: "
+                f"`windtunnel ps{place}` shows it, `windtunnel stop {request.name}{place}` stops it."
             ) from None
         job = TrainingJob(request.name, self.session)
         self.latest_training_job = job

@@ -102,7 +102,7 @@ def limit_words(name: str, seconds: int, *, local: bool) -> str:
         )
     return (
         f"AWS has no limit that ends an endpoint: {name} is billed until you delete it. max_cost=, max_hours= are"
-        f" reached after {hours}: call delete_endpoint() before, or windtunnel rm --endpoint {name}."
+        f" reached after {hours}: call delete_endpoint() before, or windtunnel rm --endpoint {name} --aws."
     )
 
 

@@ -64,9 +64,10 @@ class Endpoint:
         try:
             description = self._follow(timeout, stream)
         except KeyboardInterrupt:
+            place = self.session.place
             raise KeyboardInterrupt(
                 f"interrupted; endpoint {self.name} goes on, and is billed on AWS once it is InService. "
-                f"`windtunnel endpoints` shows it, `windtunnel rm --endpoint {self.name}` deletes it."
+                f"`windtunnel endpoints{place}` shows it, `windtunnel rm --endpoint {self.name}{place}` deletes it."
             ) from None
         if description["EndpointStatus"] != SERVES:
             raise self._failure(description)
@@ -92,7 +93,7 @@ class Endpoint:
                 out.write("\n")
                 raise WaitTimeout(
                     f"Endpoint {self.name} is still {status} after {timeout:g} s and goes on: wait() again, or "
-                    f"delete it: windtunnel rm --endpoint {self.name}"
+                    f"delete it: windtunnel rm --endpoint {self.name}{self.session.place}"
                 )
             time.sleep(self.session.describe_poll_s)
 
@@ -167,7 +168,7 @@ class Endpoint:
             log_tail=list(deque(lines, maxlen=_TAIL_LINES)),
             logs_location=self.session.describe_endpoint_logs(self.name),
             next_step="correct what the reason and the log name; `windtunnel rm --endpoint "
-            f"{self.name}` frees the name; deploy() again.",
+            f"{self.name}{self.session.place}` frees the name; deploy() again.",
         )
 
 

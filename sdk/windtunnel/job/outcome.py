@@ -119,15 +119,13 @@ def failed(
     )
 
 
-def not_finished(name: str, what: str, description: Mapping[str, Any]) -> JobNotFinished:
-    """Why a job does not have something (yet), and what to do."""
+def not_finished(name: str, what: str, description: Mapping[str, Any], place: str = "") -> JobNotFinished:
+    """Why a job does not have something (yet), and what to do. ``place``: the session's."""
     status = description["TrainingJobStatus"]
     if status not in TERMINAL:
-        advice = (
-            f"not until it has ended. Follow it with `windtunnel logs -f {name}`, or job.wait() in Python"
-        )
+        advice = f"not until it has ended. Follow it with `windtunnel logs -f {name}{place}`, or job.wait() in Python"
     elif what == "counters":
         advice = "only jobs that ran on the local backend and reached their script have them"
     else:
-        advice = f"the job ended as {status} without one; its log says why: windtunnel logs {name}"
+        advice = f"the job ended as {status} without one; its log says why: windtunnel logs {name}{place}"
     return JobNotFinished(f"Training job {name} has no {what} ({status}): {advice}.")

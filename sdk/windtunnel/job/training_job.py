@@ -108,7 +108,7 @@ class TrainingJob:
         try:
             description = self._follow(shown, logs not in ("All", ["All"]), poll, timeout, stream)
         except KeyboardInterrupt:
-            raise Detached(self.name) from None
+            raise Detached(self.name, self.session.place) from None
         if shown:
             print_end(description, stream, local=self.session.local)
         if description["TrainingJobStatus"] == "Failed":
@@ -151,8 +151,8 @@ class TrainingJob:
         yield from follower.rest()
 
     def _follower(self, description: dict[str, Any], *, fold: bool) -> LogFollower:
-        place = "" if self.session.local else " --aws"
-        hint = f'the toolkit\'s environment; `windtunnel logs --all {self.name}{place}` or fit(logs="All") shows it'
+        command = f"windtunnel logs --all {self.name}{self.session.place}"
+        hint = f'the toolkit\'s environment; `{command}` or fit(logs="All") shows it'
         return LogFollower(self.session.service, self.name, description, hint if fold else None)
 
     def log_tail(self, lines: int = _TAIL_LINES) -> list[str]:
@@ -169,7 +169,7 @@ class TrainingJob:
         description = self.describe()
         uri = description.get("ModelArtifacts", {}).get("S3ModelArtifacts")
         if not uri:
-            raise not_finished(self.name, "model", description)
+            raise not_finished(self.name, "model", description, self.session.place)
         return str(uri)
 
     def download_model(self, path: str | Path = ".", extract: bool = True) -> Path:
@@ -222,7 +222,7 @@ class TrainingJob:
         bucket, below = self._stored(description, "output/")
         targets = self._places(bucket, below, folder)
         if not targets:
-            raise not_finished(self.name, "output", description)
+            raise not_finished(self.name, "output", description, self.session.place)
         into = {file: file.with_name(file.name.removesuffix(".tar.gz")) for file in targets.values()}
         into = {file: place for file, place in into.items() if extract and place != file}
         if not overwrite:
@@ -261,7 +261,7 @@ class TrainingJob:
         description = self.describe()
         counters = self._output_document(description, "counters.json")
         if counters is None:
-            raise not_finished(self.name, "counters", description)
+            raise not_finished(self.name, "counters", description, self.session.place)
         return counters
 
     def usage(self) -> dict[str, Any] | None:
@@ -285,7 +285,7 @@ class TrainingJob:
         folder = absolute(path)
         targets = self._places(bucket, below, folder)
         if not targets:
-            raise not_finished(self.name, "event files", description)
+            raise not_finished(self.name, "event files", description, self.session.place)
         downloads.fetch(self.session.service, bucket, targets)
         return folder
 

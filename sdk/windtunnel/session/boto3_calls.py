@@ -62,6 +62,11 @@ class BotoCalls:
         """For messages: what is asked."""
         return "on the local backend" if self._local else "in this account and region"
 
+    @property
+    def place(self) -> str:
+        """For messages: the option of commands that ask there."""
+        return "" if self._local else " --aws"
+
     def forget_connection(self) -> None:
         """Make new clients for the next call: the other side has moved."""
         with self._lock:

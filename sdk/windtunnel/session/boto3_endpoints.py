@@ -103,7 +103,8 @@ class BotoEndpoints:
             yield
         except ServiceCallFailed as error:
             if _MISSING.search(error.service_message):
-                raise EndpointNotFound(error.operation, name, where=self._calls.where) from error
+                where, place = self._calls.where, self._calls.place
+                raise EndpointNotFound(error.operation, name, where=where, place=place) from error
             raise
 
     def _ask(self, method: str, members: Mapping[str, Any]) -> dict[str, Any]:

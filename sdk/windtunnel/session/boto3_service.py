@@ -27,7 +27,7 @@ class BotoService(BotoCalls):
             return dict(self.call("sagemaker", "describe_training_job", {"TrainingJobName": name}))
         except ServiceCallFailed as error:
             if "not found" in error.service_message.lower():
-                raise JobNotFound(name, where=self.where) from error
+                raise JobNotFound(name, where=self.where, place=self.place) from error
             raise
 
     def stop_job(self, name: str) -> None:

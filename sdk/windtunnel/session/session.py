@@ -33,6 +33,11 @@ class Session(ABC):
     endpoints: EndpointService
     transforms: TransformService
 
+    @property
+    def place(self) -> str:
+        """For messages: the option of commands that ask there, ``" --aws"`` or nothing."""
+        return "" if self.local else " --aws"
+
     def pause_s(self, passed_s: float) -> float:
         """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
         return min(self.log_poll_s, max(self.least_poll_s, passed_s / 50))

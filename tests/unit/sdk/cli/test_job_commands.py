@@ -247,6 +247,33 @@ def test_on_aws_too(
     assert asked == [True]
 
 
+def test_what_is_named_next_on_aws_asks_there(
+    jobs: FakeService,
+    aws: AwsSession,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`run`, `stop`, `describe` name commands that find the job, and no Trainium that it did run on."""
+    for command in ("run", "stop", "describe"):
+        monkeypatch.setattr(f"windtunnel.cli.{command}.session_of", lambda _: aws)
+    given = ["run", "train.py", "--source-dir", "src", "--role", "arn:aws:iam::1:role/r", "--aws"]
+    described = jobs.describe_job
+    arn = {"TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/j"}
+    monkeypatch.setattr(jobs, "describe_job", lambda name: {**described(name), **arn})
+    assert cli.main([*given, "--job-name", "j"]) == 0
+    assert "What it took and cost: windtunnel report j --aws\n" in capsys.readouterr().out
+    assert cli.main(["describe", "j", "--aws"]) == 0
+    assert "(windtunnel report j --aws)" in capsys.readouterr().out
+    jobs.script = (("Stopped", "Stopped", "", {}),)
+    assert cli.main([*given, "--job-name", "k"]) == 1
+    assert "windtunnel report k --aws is of what ran" in capsys.readouterr().err
+    jobs.script = RUNS
+    assert cli.main([*given, "--job-name", "l", "--no-wait"]) == 0
+    assert "windtunnel logs -f l --aws\n" in capsys.readouterr().err
+    assert cli.main(["stop", "l", "--aws"]) == 0
+    assert "windtunnel logs -f l --aws shows" in capsys.readouterr().out
+
+
 def test_whole_numbers() -> None:
     """As a person writes them."""
     assert [options.whole(text) for text in ("20", "1e6", "1_000_000", "2.0")] == [20, 10**6, 10**6, 2]

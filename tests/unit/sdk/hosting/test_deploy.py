@@ -157,6 +157,27 @@ def test_who_waits_no_longer(
         Endpoint("e", local).wait()
 
 
+def test_the_commands_that_end_an_endpoint_on_aws_ask_there(
+    code: Path, aws: AwsSession, endpoints: FakeEndpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --aws they would ask this machine, find none, and the endpoint would be billed on."""
+    endpoints.script = ("Creating",)
+    with pytest.warns(BudgetWarning, match="windtunnel rm --endpoint e --aws"):
+        model(aws).deploy(1, "ml.c5.xlarge", endpoint_name="e", wait=False, max_hours=1)
+    with pytest.raises(WaitTimeout, match="windtunnel rm --endpoint e --aws"):
+        Endpoint("e", aws).wait(timeout=0)
+    endpoints.script = ("Failed",)
+    with pytest.raises(EndpointFailed, match="windtunnel rm --endpoint e --aws"):
+        Endpoint("e", aws).wait()
+
+    def interrupted(_: str) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(endpoints, "describe", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"endpoints --aws` .* rm --endpoint e --aws`"):
+        Endpoint("e", aws).wait()
+
+
 def test_names_and_serializers_by_default(code: Path, local: LocalSession, endpoints: FakeEndpoints) -> None:
     """Named after the image, or the model; .npy as SDK v2 has it. Two endpoints of a model need one model."""
     it = model(local)

@@ -18,18 +18,21 @@ from windtunnel import (
     JobNotFinished,
     JobNotFound,
     LocalSession,
+    PyTorch,
     TrainingJob,
     TrainingJobFailed,
     WaitTimeout,
 )
 from windtunnel.job.log import wants_logs
 from windtunnel.job.next_step import next_step
+from windtunnel.session.aws import AwsSession
 from windtunnel.session.training_service import LogLine
 
 OUTPUT = "s3://b/out"
+TRN1: dict[str, Any] = {"instance_type": "ml.trn1.2xlarge", "instance_count": 1, "framework_version": "2.9"}
 
 
-def started(session: LocalSession, hosts: int = 1, name: str = "j", **more: Any) -> TrainingJob:
+def started(session: LocalSession | AwsSession, hosts: int = 1, name: str = "j", **more: Any) -> TrainingJob:
     session.service.create_job(
         {
             "TrainingJobName": name,
@@ -184,6 +187,27 @@ def test_ctrl_c_detaches_and_leaves_the_job_alone(local: LocalSession) -> None:
     assert isinstance(caught.value, KeyboardInterrupt)
     assert not isinstance(caught.value, Exception)
     assert service.stopped == []
+
+
+def test_on_aws_the_commands_that_are_named_ask_there(
+    aws: AwsSession, service: FakeService, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To come back, to stop a job that is billed, to see what it lacks: of this machine they would find none."""
+    service.script = (("InProgress", "Training", "", {"algo-1": ("x",)}),)
+    job = started(aws)
+    with pytest.raises(JobNotFinished, match=r"`windtunnel logs -f j --aws`"):
+        _ = job.model_data
+    service.interrupt_reading = True
+    with pytest.raises(Detached, match=r"logs -f j --aws, .*'j', AwsSession\(\).* windtunnel stop j --aws\."):
+        job.wait(out=io.StringIO())
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(service, "create_job", interrupted)
+    estimator = PyTorch("train.py", role="arn:aws:iam::1:role/r", source_dir="src", session=aws, **TRN1)
+    with pytest.raises(KeyboardInterrupt, match=r"`windtunnel ps --aws` .* `windtunnel stop k --aws`"):
+        estimator.fit(job_name="k", wait=False)
 
 
 def test_timeout(local: LocalSession) -> None:

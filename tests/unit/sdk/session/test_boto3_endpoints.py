@@ -143,7 +143,9 @@ def test_a_missing_endpoint(boto: Stubbed) -> None:
     stub, runtime = boto.on("sagemaker"), boto.on("sagemaker-runtime")
     for method in ("describe_endpoint", "delete_endpoint"):
         stub.add_client_error(method, "ValidationException", f'Could not find endpoint "{ARN}:endpoint/e".')
-    with pytest.raises(EndpointNotFound, match="No endpoint 'e' in this account and region"):
+    with pytest.raises(
+        EndpointNotFound, match=r"'e' in this account and region\. `windtunnel endpoints --aws`"
+    ):
         endpoints(boto).describe("e")
     with pytest.raises(EndpointNotFound):
         endpoints(boto).delete("e")

@@ -104,6 +104,14 @@ def test_a_backend_that_stays_away() -> None:
         service(session).describe_job("j")
 
 
+def test_a_missing_job_of_aws_names_the_list_of_aws() -> None:
+    """`windtunnel ps` alone lists this machine's."""
+    refused = {"Error": {"Code": "ValidationException", "Message": "Requested resource not found."}}
+    session = Session(describe_training_job=[ClientError(refused, "DescribeTrainingJob")])
+    with pytest.raises(JobNotFound, match=r"in this account and region\. `windtunnel ps --aws` lists"):
+        service(session, local=False).describe_job("j")
+
+
 def test_a_job_is_never_created_twice() -> None:
     """When the answer to CreateTrainingJob is lost, it may have been accepted: it is not sent again."""
     closed = ConnectionClosedError(endpoint_url="http://127.0.0.1:1")
