@@ -123,6 +123,11 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
+def many(number: int, noun: str) -> str:
+    """``1 sample``, ``3,600,000 samples``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def name(text: object) -> str:
     r"""A name from a file as one line of text: control characters and lone surrogates are written as ``\x1b``."""
     return _UNPRINTABLE.sub(_written_out, str(text))

@@ -58,4 +58,5 @@ def _sums(usages: Sequence[CoreUsage]) -> str:
     busy = sum(usage.utilization for usage in usages) / len(usages)
     memory = form.gibibytes(sum(usage.host_bytes for usage in usages))
     processors = sum(usage.processors for usage in usages)
-    return f"{len(usages)} processes: utilization {form.percent(busy)}, {memory} of memory, {processors:.1f} CPUs"
+    many = f"{len(usages)} process{'' if len(usages) == 1 else 'es'}"
+    return f"{many}: utilization {form.percent(busy)}, {memory} of memory, {processors:.1f} CPUs"

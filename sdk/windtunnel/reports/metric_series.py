@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from windtunnel.rendering.document import Document, Row, Section
-from windtunnel.rendering.format import local_time
+from windtunnel.rendering.format import local_time, many
 from windtunnel.rendering.plots.chart import Chart
-from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, frame
+from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, frame, plain
 from windtunnel.rendering.report import Report
 
 SCHEMA = "windtunnel.metrics/1"
@@ -89,7 +89,7 @@ class MetricSeries(Report):
                 kind="curves",
                 title="Learning curves",
                 caption=f"Averages of {self.period_s:,} s, from the job's log."
-                + (f" {left_out} more metrics are not drawn." if left_out else ""),
+                + (f" Not drawn: {many(left_out, 'metric')} more." if left_out else ""),
                 words=f"Metrics over time: {ends}.",
                 size_in=(_PANEL_IN[0], 0.6 + _PANEL_IN[1] * len(shown)),
                 draw=lambda target, theme: _draw(target, theme, shown),
@@ -108,7 +108,7 @@ def _draw(target: Any, theme: Theme, shown: Sequence[tuple[str, Sequence[MetricP
         # One value would be no line.
         marks = {**theme.marks(index), "markersize": 4 if len(found) < 30 else 0}
         axes.plot(minutes, [point.average for point in found], linewidth=1.2, **marks)
-        axes.set_ylabel(name, fontsize=FONT_SIZE)
+        axes.set_ylabel(plain(name), fontsize=FONT_SIZE)
         frame(axes, theme, "both")
     panels[-1].set_xlabel("minutes since the first value")
     target.suptitle("Learning curves", x=0.01, ha="left", **TITLE)

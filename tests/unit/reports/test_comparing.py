@@ -13,7 +13,7 @@ import pytest
 import windtunnel
 from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, TRN1, rehearsed
 from windtunnel.errors import JobNotFinished
-from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PriceBook, PriceUnknown
+from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PerDevice, PriceBook, PriceUnknown
 from windtunnel.rendering.format import HOURS_FROM_S
 from windtunnel.reports.comparison.report import ComparisonReport
 from windtunnel.reports.comparison.scaling import ScalingReport
@@ -218,6 +218,16 @@ def test_prices_of_a_day(counters: Any) -> None:
     unpriced = windtunnel.compare(counters(), ["ml.p4de.24xlarge"], FULL)
     assert "none of these has a price in the book" in unpriced.to_text(full=True)
     assert unpriced.to_dict()["decisions"] == []
+
+
+def test_one_of_a_thing_is_one(counters: Any) -> None:
+    """Where a single instance is too small, and where a batch is of one sample."""
+    split: dict[str, Any] = {"tensor_parallel": 32, "zero": "optimizer", "global_batch": 64, "microbatch": 1}
+    big = windtunnel.Workload.transformer("Llama-3.1-70B", **split)
+    table = windtunnel.scaling(big, "ml.trn1.32xlarge", (1, 16), "strong", FULL)
+    assert "DOES NOT FIT on 1 instance: " in " ".join(table.to_text(full=True).split())
+    each = windtunnel.compare(counters(), full_scale=FULL, batch=PerDevice(1))
+    assert "Batch: 1 sample on each worker, as stated." in " ".join(each.to_text().split())
 
 
 def test_scaling_prints_and_serialises(counters: Any) -> None:

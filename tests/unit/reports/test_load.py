@@ -9,6 +9,7 @@ import pytest
 
 from windtunnel.errors import BackendError, ConfigurationError, ServiceCallFailed
 from windtunnel.reports.inference.load import Answers, Load, send
+from windtunnel.reports.inference.measured import MeasuredInferenceReport
 
 
 class Clock:
@@ -55,6 +56,16 @@ def test_what_found_no_client_in_time_is_not_sent_but_counted() -> None:
         Load(1_000.0, 1_000_000.0, clients=1), lambda: clock.sleep(400), now=clock.now, sleep=clock.sleep
     )
     assert (answers.asked, answers.unsent) == (3, 10**9 - 3), "what is due is counted, not held"
+
+
+def test_one_question_and_one_client_are_one() -> None:
+    """In the headline, as in the other lines."""
+    for load, unsent, said in (
+        (Load(0.4, 10.0, clients=1), 1, "1 question was due and not sent: the client still waited"),
+        (Load(0.4, 10.0, clients=2), 3, "3 questions were due and not sent: all 2 clients still waited"),
+    ):
+        report = MeasuredInferenceReport("e", True, load, Answers([1.3], unsent=unsent, took_s=1.3))
+        assert report.document().headline == (f"{said} for answers.",)
 
 
 def test_what_interrupts_it_ends_it() -> None:

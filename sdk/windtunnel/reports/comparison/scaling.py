@@ -21,6 +21,7 @@ from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
 from windtunnel.reports.job.report import AS_THE_JOB, Precisions
 from windtunnel.reports.modelled.instances import LARGEST_NEURON
+from windtunnel.reports.modelled.labels import numbers
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 SCHEMA = "windtunnel.scaling/1"
@@ -185,8 +186,7 @@ def _grouped(title: str, found: Sequence[tuple[int, str]], rows: int) -> list[st
         counts.setdefault(kind, []).append(count)
         first.setdefault(kind, reason)
     return [
-        f"{title} on {'all' if len(each) == rows else ', '.join(f'{count:,}' for count in each) + ' instances'}: "
-        f"{first[kind]}."
+        f"{title} on {'all' if len(each) == rows else numbers(each)}: {first[kind]}."
         for kind, each in counts.items()
     ]
 

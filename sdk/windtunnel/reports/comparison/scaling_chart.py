@@ -11,6 +11,7 @@ from windtunnel.priceperf.money.scaling import Scaling, ScalingMode, ScalingRow
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame
+from windtunnel.reports.modelled.labels import numbers
 
 _MEANING = {
     "strong": "The global batch stays the same.",
@@ -180,9 +181,9 @@ def _cost_said(cost: Cost | None) -> str:
 def _missing(scalings: Sequence[Scaling]) -> str:
     parts = []
     for item in scalings:
-        counts = [f"{row.instances:,}" for row in item.rows if row.estimate is None]
+        counts = [row.instances for row in item.rows if row.estimate is None]
         if counts:
-            parts.append(f" {_label(item)} cannot run on {', '.join(counts)} instances: no mark.")
+            parts.append(f" {_label(item)} cannot run on {numbers(counts)}: no mark.")
     return "".join(parts)
 
 

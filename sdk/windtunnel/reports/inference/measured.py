@@ -69,10 +69,9 @@ class MeasuredInferenceReport(Report):
 
     def _headline(self) -> Iterator[str]:
         if self.answers.unsent:
-            yield (
-                f"{self.answers.unsent:,} questions were due and not sent: all {self.load.clients} clients still "
-                "waited for answers."
-            )
+            due = f"{fmt.many(self.answers.unsent, 'question')} {'was' if self.answers.unsent == 1 else 'were'} due"
+            busy = "the client" if self.load.clients == 1 else f"all {self.load.clients} clients"
+            yield f"{due} and not sent: {busy} still waited for answers."
         failed = sum(self.answers.errors.values())
         if failed:
             yield f"{failed:,} of {self.answers.asked:,} requests failed."

@@ -254,7 +254,7 @@ def _step_rows(facts: Mapping[str, Any]) -> list[Row]:
     if "steps" in facts:
         text = f"{facts['steps']:,.0f}"
         if "optimizer_steps" in facts:
-            text += f" passes for {facts['optimizer_steps']:,} steps of the optimizer"
+            text += f" passes for {fmt.many(facts['optimizer_steps'], 'step')} of the optimizer"
         if "median_step_seconds" in facts:
             text += f", median {fmt.seconds(facts['median_step_seconds'])}"
         rows.append(Row("Training steps", (text,)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from windtunnel.priceperf import BatchRule, DescribedWorkload, Estimate, PerDevice, Training, Workload
+from windtunnel.rendering import format as fmt
 
 _RULES = {
     "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's own, or get as many each",
@@ -20,11 +21,11 @@ def rule_words(rule: BatchRule, workload: Workload) -> str:
             return "as described"
         return _RULES["per_device" if rule == "per_device" else "global"]
     if isinstance(rule, PerDevice):
-        return f"{rule.samples:,} samples on each worker, as stated"
+        return f"{fmt.many(rule.samples, 'sample')} on each worker, as stated"
     return (
         _RULES[rule]
         if isinstance(rule, str)
-        else f"{rule:,} samples on all workers of each together, as stated"
+        else f"{fmt.many(rule, 'sample')} on all workers of each together, as stated"
     )
 
 
@@ -36,6 +37,12 @@ def label(item: Estimate) -> str:
 def place(item: Estimate) -> str:
     """The instance without ``ml.``; one priced on EC2 says so."""
     return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
+
+
+def numbers(counts: Sequence[int]) -> str:
+    """``1 instance``; ``1, 2, 4 instances``."""
+    each = ", ".join(f"{count:,}" for count in counts)
+    return f"{each} instance{'' if list(counts) == [1] else 's'}"
 
 
 def degrees(training: Training) -> str:

@@ -20,6 +20,7 @@ from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.calibration.left_out import fitted
 from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
@@ -62,7 +63,8 @@ class ValidationReport(Report):
         source = "the rows of the calibration" if self.validation.built_in else "the rows of a file"
         return Document(
             "The price model against published throughputs",
-            f"{len(self.validation.rows)} rows: {source}; {len(self.validation.not_predicted)} not predicted"
+            f"{fmt.many(len(self.validation.rows), 'row')}: {source}; "
+            f"{len(self.validation.not_predicted)} not predicted"
             + (
                 f"; {len(self.validation.elsewhere)} that set no constant"
                 if self.validation.elsewhere

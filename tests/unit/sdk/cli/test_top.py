@@ -145,6 +145,10 @@ def test_top_once_is_a_table(jobs: FakeService, capsys: pytest.CaptureFixture[st
     ):
         assert part in out
     assert "no step for 10.5 s" in out
+    publish(jobs, document(core(0)))
+    capsys.readouterr()
+    assert cli.main(["top", "j", "--once"]) == 0
+    assert "1 process: utilization" in capsys.readouterr().out
 
 
 def test_top_json_is_an_object(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
