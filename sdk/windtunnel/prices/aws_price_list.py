@@ -236,7 +236,7 @@ def _read(
 
 def _offers(product: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     """SKU, effective date, US dollars and description of each on-demand price by the hour."""
-    sku = str(_part(product, "product").get("sku", "unknown"))
+    sku = _printable(_part(product, "product").get("sku")) or "unknown"
     for term in _part(_part(product, "terms"), "OnDemand").values():
         if not isinstance(term, Mapping):
             continue
@@ -249,8 +249,13 @@ def _offers(product: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
                     sku,
                     str(term.get("effectiveDate", "")),
                     str(amount),
-                    str(dimension.get("description", "")),
+                    _printable(dimension.get("description")),
                 )
+
+
+def _printable(text: object) -> str:
+    """AWS's words as one line: the file of prices takes no other, and one that it does not take is read no more."""
+    return "".join(filter(str.isprintable, " ".join(str(text or "").split())))
 
 
 def _counts(amount: str, effective: str, now: datetime) -> bool:

@@ -100,6 +100,19 @@ def test_an_hour_of_an_endpoint_is_another_price(aws: list[dict[str, Any]]) -> N
     }
 
 
+def test_what_was_written_can_be_read(aws: list[dict[str, Any]]) -> None:
+    """Whatever characters AWS's description has: a file that cannot be read costs all that was fetched before."""
+    listed = training(TRN1, "23.5", sku="")
+    (term,) = listed["terms"]["OnDemand"].values()
+    (dimension,) = term["priceDimensions"].values()
+    dimension["description"] = "$23.5\u00a0per\n\u200bhour"
+    aws.append(listed)
+    cache.refresh(instances=[TRN1])
+    loaded = cache.load()
+    assert loaded.path is not None and loaded.book.price(TRN1).usd_per_hour == 23.5
+    assert json.loads(loaded.path.read_text())["prices"][0]["description"] == "$23.5 per hour"
+
+
 def test_the_past_stays(aws: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """A second refresh adds; the built-in and the first answer keep their days."""
     aws.append(training(TRN1, "23.0"))
