@@ -12,6 +12,8 @@ from windtunnel.session.boto3_calls import BotoCalls
 from windtunnel.session.training_service import LOG_GROUP, METRIC_NAMESPACE, LogLine
 
 _MULTIPART_BYTES = 64 * 2**20
+_BEING_MADE = ("BucketAlreadyOwnedByYou", "OperationAborted")
+"""CreateBucket's codes where another process makes it at the same time: SDK v2 goes on, too."""
 
 
 class BotoService(BotoCalls):
@@ -126,7 +128,7 @@ class BotoService(BotoCalls):
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def ensure_bucket(self, bucket: str) -> None:
-        """HeadBucket, then CreateBucket if it is missing."""
+        """HeadBucket, then CreateBucket if it is missing and nobody else makes it meanwhile."""
         try:
             self.call("s3", "head_bucket", {"Bucket": bucket})
         except ServiceCallFailed as error:
@@ -137,7 +139,11 @@ class BotoService(BotoCalls):
             members: dict[str, Any] = {"Bucket": bucket}
             if region != "us-east-1":
                 members["CreateBucketConfiguration"] = {"LocationConstraint": region}
-            self.call("s3", "create_bucket", members)
+            try:
+                self.call("s3", "create_bucket", members)
+            except ServiceCallFailed as refusal:
+                if refusal.code not in _BEING_MADE:
+                    raise
 
     def account_id(self) -> str:
         """GetCallerIdentity."""

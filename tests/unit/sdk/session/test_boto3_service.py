@@ -201,6 +201,20 @@ def test_bucket_is_made_where_the_session_is() -> None:
         service(session).ensure_bucket("b")
 
 
+@pytest.mark.parametrize("code", ["BucketAlreadyOwnedByYou", "OperationAborted"])
+def test_a_bucket_that_another_process_makes_meanwhile(code: str) -> None:
+    """Two jobs that are started at once in a new account both start; a name that is another account's is refused."""
+    missing = [refused("HeadBucket", "404", "Not Found")] * 2
+    taken = [
+        refused("CreateBucket", code, "now"),
+        refused("CreateBucket", "BucketAlreadyExists", "not yours"),
+    ]
+    it = service(Session(head_bucket=missing, create_bucket=taken), local=False)
+    it.ensure_bucket("b")
+    with pytest.raises(ServiceCallFailed, match="not yours"):
+        it.ensure_bucket("b")
+
+
 def test_missing_object() -> None:
     """No object is no error: the caller knows what its absence means."""
     session = Session(get_object=[refused("GetObject", "NoSuchKey", "no")])
