@@ -13,12 +13,14 @@ from windtunnel.session.training_service import TrainingService
 
 
 def places(service: TrainingService, bucket: str, prefix: str, folder: Path) -> dict[str, Path]:
-    """Where each object below the prefix goes in the folder, by key.
+    """Where each object below the prefix goes in the folder, by key. What S3's console makes for a folder, an empty
+    object whose key ends with a slash, is no file.
 
     Raises:
         JobNotFinished: one would land outside it.
     """
-    found = {key: folder / key.removeprefix(prefix) for key in service.list_objects(bucket, prefix)}
+    keys = (key for key in service.list_objects(bucket, prefix) if not key.endswith("/"))
+    found = {key: folder / key.removeprefix(prefix) for key in keys}
     for key, target in found.items():
         if not target.resolve().is_relative_to(folder.resolve()):
             raise JobNotFinished(f"s3://{bucket}/{key} would land outside {folder}: not downloaded.")

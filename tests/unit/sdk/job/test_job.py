@@ -278,6 +278,16 @@ def test_download_model(local: LocalSession, service: FakeService, tmp_path: Pat
     assert kept.read_bytes() == b"another job's"
 
 
+def test_a_folder_of_the_console_is_no_file(
+    local: LocalSession, service: FakeService, tmp_path: Path
+) -> None:
+    """S3's console makes an empty object for one; it stood in the way of the files in it."""
+    job = started(local)
+    for key in ("out/j/output/", "out/j/output/a/", "out/j/output/a/w.pt"):
+        service.objects["b", key] = b""
+    assert job.download(tmp_path / "m") == (tmp_path / "m" / "a" / "w.pt",)
+
+
 def test_download_stays_in_its_directory(local: LocalSession, service: FakeService, tmp_path: Path) -> None:
     """A model archive cannot write beside the directory it is unpacked in."""
     job = started(local)
