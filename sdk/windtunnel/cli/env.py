@@ -57,7 +57,7 @@ def _env(arguments: argparse.Namespace) -> None:
     # A path may hold bytes that are no text; they must come out as they are.
     sys.stdout.buffer.write(os.fsencode(f"{text}\n" if text else ""))
     if sys.stdout.isatty() and not arguments.unset:
-        print('\nNothing is set yet. To do so: eval "$(windtunnel env)"', file=sys.stderr)
+        print(f"\nNothing is set yet. To do so: {_ENTERED[arguments.shell]}", file=sys.stderr)
 
 
 def _shown(name: str, value: str | None) -> str | None:
@@ -123,4 +123,5 @@ def _fish(changes: client_environment.Changes) -> list[str]:
     return lines
 
 
+_ENTERED = {"sh": 'eval "$(windtunnel env)"', "fish": "windtunnel env --shell fish | source"}
 SHELLS: Mapping[str, Callable[[client_environment.Changes], list[str]]] = {"sh": _sh, "fish": _fish}

@@ -226,3 +226,5 @@ def test_a_terminal_shows_no_secret(
     assert "real account" not in captured.out
     assert "SK" not in captured.out
     assert 'eval "$(windtunnel env)"' in captured.err
+    assert cli.main(["env", "--shell", "fish"]) == 0
+    assert capfd.readouterr().err.endswith("To do so: windtunnel env --shell fish | source\n")
