@@ -119,6 +119,9 @@ def _measured(arguments: argparse.Namespace) -> Report:
     from windtunnel.session.boto3_calls import RUNTIME_CONNECTIONS
 
     _refuse(arguments, ("validate", *_OF_FIGURE), "--endpoint measures")
+    if arguments.architecture is None:
+        asked_of_a_model = tuple(name for name in (*_OF_MODEL, "on") if name != "rate")
+        _refuse(arguments, asked_of_a_model, "what is modelled beside --endpoint needs an ARCHITECTURE")
     if isinstance(arguments.json, str) == (arguments.file is not None):
         raise ConfigurationError("--endpoint NAME needs a question: --json '[[1, 2]]' or --file PATH")
     clients = arguments.clients or (1 if arguments.rate is None else RUNTIME_CONNECTIONS)
@@ -163,7 +166,11 @@ def _report(arguments: argparse.Namespace) -> Report:
 
 
 def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
-    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) not in (None, False)]
+    # A 0 is given, too, and equals False.
+    values = {name: getattr(arguments, name) for name in names}
+    given = [
+        f"--{name.replace('_', '-')}" for name, its in values.items() if its is not None and its is not False
+    ]
     if given:
         raise ConfigurationError(f"{why}; given: {', '.join(given)}")
 

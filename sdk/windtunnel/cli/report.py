@@ -28,6 +28,11 @@ from windtunnel.errors import ConfigurationError
 if TYPE_CHECKING:
     from windtunnel.reports.job.report import ReportableJob
 
+_OF_A_JOB = (
+    "job", "describe", "rehearsal", "aws", "instances", "price", "batch_per_device", "full_scale_samples", "epochs",
+    "evaluation_samples", "evaluation_not_split", "dataset_gib", "preparation_seconds", "loader_samples_per_second",
+    "tokenised_samples", "compile_cached", "sequence_length",
+)  # fmt: skip
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
 
 
@@ -74,18 +79,12 @@ def run_report(args: argparse.Namespace) -> int:
     from windtunnel.reports.published import published
 
     if args.inference:
-        if args.published or args.job or args.full_scale_samples is not None or args.instances:
-            raise ConfigurationError(
-                "--inference takes no job and no sizes: windtunnel report --inference [--json]"
-            )
+        _refuse(args, "inference", ("published", *_OF_A_JOB))
         from windtunnel.reports.inference import costs as inference_report
 
         return output.show(inference_report.published(args.prices_on), args)
     if args.published:
-        if args.job or args.full_scale_samples is not None or args.instances or args.prices_on:
-            raise ConfigurationError(
-                "--published takes no job and no sizes: windtunnel report --published [--json] [--html FILE]"
-            )
+        _refuse(args, "published", ("prices_on", *_OF_A_JOB))
         return output.show(published(), args)
     if bool(args.job) == bool(args.describe):
         raise ConfigurationError(
@@ -109,6 +108,18 @@ def run_report(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     return output.show(report, args)
+
+
+def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> None:
+    """Say what a table of AWS's does not take, instead of showing it as if it had."""
+    given = [name for name in names if (value := getattr(args, name)) is not None and value is not False]
+    given += ["batch"] if args.batch != "rehearsed" else []
+    if given:
+        words = ", ".join("JOB" if name == "job" else f"--{name.replace('_', '-')}" for name in given)
+        raise ConfigurationError(
+            f"--{table} takes no job and nothing of one (given: {words}): windtunnel report --{table} [--json] "
+            "[--html FILE]"
+        )
 
 
 def _job(args: argparse.Namespace) -> ReportableJob:

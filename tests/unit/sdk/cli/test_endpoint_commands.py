@@ -113,6 +113,12 @@ def test_load(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> No
         (["--endpoint", "e", "--json", "{a"], 2, "is no JSON"),
         (["--endpoint", "e", "--json", "1", "--duration", "0"], 2, "duration must be above 0"),
         (["--endpoint", "e", "--json", "1", "--validate"], 2, "given: --validate"),
+        (
+            ["--endpoint", "e", "--json", "1", "--batch-size", "8"],
+            2,
+            "needs an ARCHITECTURE; given: --batch-size",
+        ),
+        (["--endpoint", "e", "--json", "1", "--on", "2026-01-01"], 2, "needs an ARCHITECTURE; given: --on"),
         (["--endpoint", "nope", "--json", "1"], 1, "windtunnel endpoints"),
         (["--clients", "2"], 2, "needs --endpoint NAME"),
         (["--endpoint", "e", "--json", "1", "--clients", "51"], 2, "from 1 to 50"),

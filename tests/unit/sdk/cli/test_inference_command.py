@@ -118,6 +118,7 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
         (["inference", "BERT-Base", "--rate", "0"], 1, "a rate must be above 0"),
         (["inference", "--rate", "5"], 2, "needs an ARCHITECTURE"),
+        (["inference", "--rate", "0"], 2, "needs an ARCHITECTURE"),
         (["inference", "--validate", "--rate", "5"], 2, "takes only --json and --html; given: --rate"),
         (["inference", "--throughput", "5"], 2, "needs --throughput N and --instance TYPE"),
         (["inference", "--usd-per-hour", "5"], 2, "needs --throughput N and --instance TYPE"),
@@ -125,6 +126,11 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
         (["inference", "--throughput", "5", "--instance", "inf1.xlarge"], 1, "No price of inf1.xlarge"),
         (["inference", "--on", "2020-01-01"], 1, "first in the book is of 2022-10-10"),
         (["report", "job", "--inference"], 2, "takes no job"),
+        (
+            ["report", "--inference", "--describe", "x.json"],
+            2,
+            "takes no job and nothing of one (given: --describe)",
+        ),
     ],
 )
 def test_mistakes_name_the_fix(capsys: Capture, words: list[str], code: int, message: str) -> None:

@@ -119,6 +119,11 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
     [
         (("report",), "name a job"),
         (("report", "job", "--published"), "--published takes no job"),
+        (("report", "--published", "--price", "ml.p4d.24xlarge=1"), "nothing of one (given: --price)"),
+        (
+            ("report", "--published", "--epochs", "2", "--batch", "8"),
+            "nothing of one (given: --epochs, --batch)",
+        ),
         (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
         (("compare",), "--architecture NAME"),
