@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from windtunnel.errors import JobNotFinished, ServiceCallFailed
+from windtunnel.errors import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.priceperf import BatchRule, FullScale, Offering, PriceBook
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import Rehearsal
@@ -58,7 +58,8 @@ def report_for_job(
         PriceUnknown: the book has no price of any of them on that day.
         JobNotFinished: the job still runs.
         InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
-        ConfigurationError: ``rehearsal`` cannot be read, or the job it is for did not run on AWS.
+        ConfigurationError: ``rehearsal`` cannot be read, the job it is for did not run on AWS, or an argument (the last
+            four) does not go with it.
     """
     describe = job.describe()
     book, notes = book_and_notes(prices, prices_on)
@@ -69,6 +70,14 @@ def report_for_job(
             describe, counters, full_scale, instances, batch, bought, notes, user_calibration,
             instance_count=instance_count, precisions=precisions,
         )  # fmt: skip
+    others = {"instance_count": instance_count, "offering": offering, "discount": discount}
+    given = [name for name, value in others.items() if value is not None]
+    given += ["precisions"] if precisions != AS_THE_JOB else []
+    if given:
+        raise ConfigurationError(
+            f"{given[0]}= does not go with rehearsal=: what the job on AWS took is held against its own instances, at "
+            f"the price of that day. Leave {given[0]}= out."
+        )
     return FlightReport.of(describe, rehearsal, full_scale, instances, batch, book, notes, user_calibration)
 
 

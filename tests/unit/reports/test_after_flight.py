@@ -14,13 +14,13 @@ from tests.fakes.descriptions import START, described
 from tests.fakes.split_job import split_counters
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.cli.main import main
-from windtunnel.priceperf import FullScale
+from windtunnel.priceperf import AUTO_CAST, FullScale
 from windtunnel.reports.aws_job.description import DescribedJob, flight_of
 from windtunnel.reports.aws_job.report import FlightReport, evidence_for
 from windtunnel.reports.comparison.report import compare
 from windtunnel.reports.comparison.scaling import scaling
 from windtunnel.reports.for_job import report_for_job as report_of
-from windtunnel.reports.job.report import report_for_counters
+from windtunnel.reports.job.report import Precisions, report_for_counters
 from windtunnel.user_calibration import STORED, CalibrationStore
 
 
@@ -102,6 +102,29 @@ def test_every_instance_of_the_job_is_in_its_prediction(counters: Any) -> None:
         assert data["flight"]["cost_usd"]["predicted"] == pytest.approx(
             4 * 24.725 * predicted / 3600, abs=1e-3
         )
+
+
+def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
+    """The name alone would be looked for on this machine, and say nothing of a prediction."""
+    text = report_for_job(DescribedJob(described()), rehearsal=counters()).to_text()
+    assert "The rest: windtunnel report bert-real with what was given here and --full" in " ".join(
+        text.split()
+    )
+
+
+def test_a_report_with_a_rehearsal_ignores_nothing(counters: Any) -> None:
+    """The bill's instances and their on-demand price are what is compared: others are refused."""
+    job = DescribedJob(described())
+    options: tuple[dict[str, Any], ...] = (
+        {"instance_count": 2},
+        {"offering": "EC2 on-demand"},
+        {"discount": 0.3},
+    )
+    for given in options:
+        with pytest.raises(ConfigurationError, match=f"{next(iter(given))}= .*rehearsal="):
+            report_of(job, FULL, rehearsal=counters(), **given)
+    with pytest.raises(ConfigurationError, match="precisions="):
+        report_of(job, FULL, rehearsal=counters(), precisions=Precisions(trn=AUTO_CAST))
 
 
 def test_a_spot_jobs_seconds_are_called_what_they_are(counters: Any) -> None:

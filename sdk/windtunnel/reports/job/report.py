@@ -134,7 +134,10 @@ class PricePerformance(Report):
     def _rest(self) -> str:
         command = f"windtunnel report {self.measured.get('job', 'JOB')}"
         rule = self.comparison.batch_rule if self.comparison else "rehearsed"
-        if self.full_scale is not None or rule != "rehearsed":  # the command alone would give other figures
+        on_aws = self.measured["where"] == "aws"  # modelled from a --rehearsal, and asked for with --aws
+        if (
+            self.full_scale is not None or rule != "rehearsed" or on_aws
+        ):  # the command alone gives other figures
             command += " with what was given here and"
         return f"The rest: {command} --full, report.to_text(full=True)"
 
