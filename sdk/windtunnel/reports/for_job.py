@@ -59,11 +59,15 @@ def report_for_job(
         JobNotFinished: the job still runs.
         InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
         ConfigurationError: ``rehearsal`` cannot be read, the job it is for did not run on AWS, or an argument (the last
-            four) does not go with it.
+            four) does not go with it; a discount without an offering.
     """
     describe = job.describe()
     book, notes = book_and_notes(prices, prices_on)
     if rehearsal is None:
+        if discount is not None and offering is None:
+            raise ConfigurationError(
+                "discount= is that of a way to buy the hour: give offering= too, as 'SageMaker managed spot'."
+            )
         counters = _counters(job, describe)
         bought = book if offering is None else book.buying(offering, discount)
         return report_of(

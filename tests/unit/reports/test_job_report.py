@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.test_comparing import compiled_to
-from windtunnel.errors import JobNotFinished
+from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.priceperf import FP32, FullScale, Price, PriceBook
 from windtunnel.reports.comparison.scaling import scaling
 from windtunnel.reports.for_job import report_for_job
@@ -431,6 +431,12 @@ def test_a_reader_may_choose_instances_nodes_offering_and_precision(counters: An
     assert {cost.price.usd_per_hour for cost in chosen.costs[-1][1] if cost} == {21.5, 21.957642}
     scaled = scaling(job, "ml.p4d.24xlarge", (1, 2), full_scale=FULL, precisions=Precisions(gpu=FP32))
     assert scaled.scaling.precision is FP32
+
+
+def test_a_discount_of_nothing_is_refused(counters: Any) -> None:
+    """It would be of on-demand, which has none; costs without it would be taken for discounted ones."""
+    with pytest.raises(ConfigurationError, match="offering="):
+        report_for_job(FakeJob(counters()), FULL, discount=0.3)
 
 
 def test_spot_is_on_demand_less_a_stated_discount(counters: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import windtunnel
 from tests.unit.reports.test_job_report import FULL, FakeJob
-from windtunnel.priceperf import FullScale, InvalidInput, Workload
+from windtunnel.priceperf import FullScale, InvalidInput, PriceBook, Workload
 from windtunnel.priceperf.money.scaling import ScalingMode, scaling
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.style import HATCHES, MARKERS, THEMES, Theme
@@ -325,7 +325,14 @@ def test_old_prices_stay_in_the_table(counters: Any) -> None:
     chart = cost_chart(many, "bert")
     titles = [text.get_text() for text in chart.figure().axes[0].texts if "At prices" in text.get_text()]
     assert titles == [f"At prices of {year}-01-01" for year in (2022, 2023, 2024)]
-    assert "2 older dates" in chart.caption
+    assert "In the table only: 2 older dates of prices." in chart.caption
+    assert "1 older date of prices." in cost_chart(replace(many, costs=many.costs[1:]), "bert").caption
+
+
+def test_a_capacity_block_is_not_called_on_demand(counters: Any) -> None:
+    """The price below each bar is that of the way to buy the hour that was asked for."""
+    report = report_for_counters(counters(), FULL, prices=PriceBook().buying("EC2 Capacity Block"))
+    assert "on-demand" not in report.charts()[0].caption
 
 
 def test_a_validated_file_with_wild_errors_still_draws() -> None:

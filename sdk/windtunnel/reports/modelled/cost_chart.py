@@ -47,7 +47,7 @@ def cost_chart(comparison: Comparison, job: str) -> Chart:
         title=f"Modelled cost of {job}",
         caption=(
             f"Whiskers: the {fmt.percent(COVERAGE)} interval of the modelled steps together with the low and high "
-            "end of the assumed fixed costs; an arrow: it goes on. Below each instance: its on-demand price of an "
+            "end of the assumed fixed costs; an arrow: it goes on. Below each instance: its price of an "
             f"hour and the day from which it holds.{_left_out(comparison)}"
         ),
         words=f"Modelled cost: {words}." if words else "No instance has a price.",
@@ -80,7 +80,7 @@ def _left_out(comparison: Comparison) -> str:
     ]
     text = f" No price is known of {' and '.join(names)}, so there is no bar." if names else ""
     older = len(comparison.costs) - len(_newest(comparison))
-    return f"{text} {older} older dates of prices are in the table only." if older else text
+    return f"{text} In the table only: {fmt.many(older, 'older date')} of prices." if older else text
 
 
 def _same(item: Estimate, shown: Estimate) -> bool:
