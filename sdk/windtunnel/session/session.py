@@ -129,10 +129,12 @@ class Session(ABC):
         source = absolute(path)
         if not source.exists():
             raise ConfigurationError(f"upload_data: {source} does not exist.")
-        upload = PathUpload(source, bucket or self.default_bucket(), key_prefix)
+        # As SDK v2: else "data/" would put the files below a folder without a name.
+        prefix = "/".join(filter(None, key_prefix.split("/")))
+        upload = PathUpload(source, bucket or self.default_bucket(), prefix)
         self.ensure_buckets(frozenset({upload.bucket}))
         self._put_path(upload)
-        uri = f"s3://{upload.bucket}/{key_prefix}"
+        uri = "/".join(filter(None, (f"s3://{upload.bucket}", prefix)))
         return f"{uri}/{source.name}" if source.is_file() else uri
 
     def _put_path(self, upload: PathUpload) -> None:
@@ -140,7 +142,8 @@ class Session(ABC):
             with reading(path, ConfigurationError):
                 file = path.open("rb")
             with file:
-                self.service.put_file(upload.bucket, f"{upload.prefix}/{name}", file, None, encrypt=False)
+                key = f"{upload.prefix}/{name}" if upload.prefix else name
+                self.service.put_file(upload.bucket, key, file, None, encrypt=False)
 
 
 def _files_below(path: Path) -> Iterator[tuple[str, Path]]:

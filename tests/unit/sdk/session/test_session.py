@@ -45,6 +45,23 @@ def test_upload_data(local: LocalSession, service: FakeService, project: Path) -
         local.upload_data("nowhere")
 
 
+@pytest.mark.parametrize(
+    ("prefix", "key", "uri"),
+    [
+        ("p/train/", "p/train/train.csv", "s3://b/p/train"),
+        ("/p//q", "p/q/train.csv", "s3://b/p/q"),
+        ("", "train.csv", "s3://b"),
+    ],
+)
+def test_slashes_of_a_prefix_are_as_sdk_v2_has_them(
+    local: LocalSession, service: FakeService, project: Path, prefix: str, key: str, uri: str
+) -> None:
+    """Notebooks write prefixes with a slash at the end: the files are not below a folder without a name."""
+    assert local.upload_data("data", "b", prefix) == uri
+    assert local.upload_data("data/train.csv", "b", prefix) == f"s3://b/{key}"
+    assert list(service.objects) == [("b", key)]
+
+
 def test_upload_data_makes_the_default_bucket_by_its_name(service: FakeService, project: Path) -> None:
     """Notebooks name it: ``bucket=session.default_bucket()``. One of the user's own on AWS is not made."""
     session = AwsSession(BotoSession(), service=service)
