@@ -112,6 +112,15 @@ def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
     )
 
 
+def test_the_bill_is_of_the_day_in_utc_wherever_it_is_read() -> None:
+    """boto3 gives times of this machine's zone; a job of the evening before a price changed has the earlier one."""
+    resources = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 1}
+    job = described(ResourceConfig=resources, TrainingStartTime="2025-06-01T05:00:00+09:00")
+    report = report_of(DescribedJob(job))
+    assert report.measured["training_start"] == "2025-05-31"
+    assert "$37.69 on-demand" in report.to_text(full=True)
+
+
 def test_a_report_with_a_rehearsal_ignores_nothing(counters: Any) -> None:
     """The bill's instances and their on-demand price are what is compared: others are refused."""
     job = DescribedJob(described())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from typing import Any
 
 from windtunnel.priceperf import (
@@ -60,10 +60,15 @@ def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
         "retained_billable_seconds": (describe.get("WarmPoolStatus") or {}).get(
             "ResourceRetainedBillableTimeInSeconds"
         ),
-        "training_start": started.date().isoformat() if isinstance(started, datetime) else None,
+        "training_start": _day(started) if isinstance(started, datetime) else None,
         "spot": bool(describe.get("EnableManagedSpotTraining", False)),
     }
     return {key: value for key, value in facts.items() if value is not None}
+
+
+def _day(moment: datetime) -> str:
+    """In UTC, as AWS's prices and `aws_job.description` have it: boto3 gives the time of this machine's zone."""
+    return moment.astimezone(timezone.utc).date().isoformat()
 
 
 def _counted(counters: Counters) -> dict[str, Any]:
