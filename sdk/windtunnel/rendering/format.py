@@ -123,6 +123,11 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
+def given(value: float) -> str:
+    """A number as a user gave it, large ones without an exponent: '0.5', '2,693', '2,000,000'."""
+    return f"{value:,.0f}" if value >= 1e5 else f"{value:,g}"
+
+
 def many(number: int, noun: str) -> str:
     """``1 sample``, ``3,600,000 samples``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

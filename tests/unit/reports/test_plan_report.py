@@ -9,6 +9,7 @@ import pytest
 
 import windtunnel
 from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
+from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.sections import shortlist
 
 SMALL = {"instances": ("trn1", "p4d"), "nodes": (1, 2, 4)}
@@ -51,6 +52,15 @@ def test_tokens_samples_and_steps_are_one_size() -> None:
         small(tokens=1e9, steps=4)
     with pytest.raises(InvalidInput, match="tokens must be 1 or more"):
         small(tokens=0)
+
+
+def test_a_size_in_words_has_no_exponent() -> None:
+    """Neither where it rounds up to the next unit, nor beyond the largest."""
+    words = [labels.tokens(number) for number in (15e9, 999_999_999, 1.234e9, 1e15, 512)]
+    assert words == [
+        *("15 billion tokens", "1,000 million tokens", "1.23 billion tokens"),
+        *("1,000 trillion tokens", "512 tokens"),
+    ]
 
 
 def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
@@ -124,8 +134,8 @@ def test_the_front_is_drawn() -> None:
     for plan in report.plans.pareto:
         assert f"{plan.estimate.instance_count} x {plan.estimate.name.removeprefix('ml.')}" in chart.words
     axes = report.plot("pareto").axes[0]
-    labels = axes.get_legend_handles_labels()[1]
-    assert {"trn1.32xlarge", "p4d.24xlarge", "Pareto front"} <= set(labels)
+    named = axes.get_legend_handles_labels()[1]
+    assert {"trn1.32xlarge", "p4d.24xlarge", "Pareto front"} <= set(named)
     assert "<svg" in report.to_html()
 
 

@@ -104,10 +104,10 @@ class InferenceReport(Report):
         """A user's throughput as the cost of a million."""
         price = self.cost.price
         rows = (
-            Row("Throughput", (f"{self.cost.throughput_per_s:,g} inferences/s",)),
+            Row("Throughput", (f"{fmt.given(self.cost.throughput_per_s)} inferences/s",)),
             Row("Price of an hour", (f"{fmt.price(price.usd_per_hour)} {price.offering}",)),
             Row("Since", (f"{price.effective_from}, {price.region}, {price.status}",)),
-            Row("A million inferences", (f"${self.cost.usd_per_million:.4g}",), "total"),
+            Row("A million inferences", (f"${fmt.significant(self.cost.usd_per_million, 4)}",), "total"),
         )
         return Document(
             f"Cost of inference on {price.instance_type}",

@@ -81,7 +81,7 @@ class InferenceEstimateReport(Report):
         if fleets:
             fleet, best = min(fleets, key=lambda pair: pair[0].usd_per_day or 0.0)
             yield (
-                f"{fleet.rate_per_s:,g} requests/s: {fleet.instances:,} x {best.name} with batches of "
+                f"{fmt.given(fleet.rate_per_s)} requests/s: {fleet.instances:,} x {best.name} with batches of "
                 f"{best.inference.batch_size} ({fleet.low:,} to {fleet.high:,}), "
                 f"{fmt.dollars(fleet.usd_per_day or 0.0)} a day."
             )

@@ -48,7 +48,7 @@ def tokens(number: float) -> str:
     """``15 billion tokens``."""
     for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if number >= unit:
-            return f"{number / unit:.3g} {word} tokens"
+            return f"{float(f'{number / unit:.3g}'):,g} {word} tokens"
     return f"{number:,.0f} tokens"
 
 

@@ -46,6 +46,16 @@ def test_a_figure_of_ones_own(capsys: Capture) -> None:
     assert "SageMaker's price of training" in capsys.readouterr().out
 
 
+def test_large_amounts_have_no_exponent(capsys: Capture) -> None:
+    """Of a slow model on a large instance, of a fast one, and of a high rate."""
+    assert main(["inference", "--throughput", "0.1", "--instance", "trn1.32xlarge"]) == 0
+    assert "$59,720" in capsys.readouterr().out
+    assert main(["inference", "--throughput", "2000000", "--instance", "trn1.32xlarge"]) == 0
+    assert "2,000,000 inferences/s" in capsys.readouterr().out
+    assert main(["inference", "BERT-Base", "--rate", "2e6"]) == 0
+    assert "2,000,000 requests/s" in capsys.readouterr().out
+
+
 def estimated(capsys: Capture, *words: str) -> dict[str, Any]:
     """What `windtunnel inference WORDS --json` prints."""
     assert main(["inference", *words, "--json"]) == 0
