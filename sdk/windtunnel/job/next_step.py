@@ -8,6 +8,7 @@ from typing import Any
 
 from windtunnel.porting.checkpointing import FOR_A_LIBRARY
 from windtunnel.reports.failure import memory_advice
+from windtunnel.session.training_service import LOCAL_ACCOUNT
 
 _LESS_MEMORY = (
     "Hold weights once while they load (low_cpu_mem_usage=True of from_pretrained, mmap=True of torch.load), use fewer "
@@ -31,7 +32,9 @@ def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: 
             return step if isinstance(step, str) else step(found, description or {})
     if reason.startswith("AlgorithmError"):
         return "the script failed: correct what the log's last lines show, and run it again."
-    return "correct what the reason names, and run it again; `windtunnel doctor` checks this machine."
+    here = f":{LOCAL_ACCOUNT}:" in (description or {}).get("TrainingJobArn", f":{LOCAL_ACCOUNT}:")
+    doctor = "; `windtunnel doctor` checks this machine" if here else ""
+    return f"correct what the reason names, and run it again{doctor}."
 
 
 def _memory(found: re.Match[str], _: Mapping[str, Any]) -> str:

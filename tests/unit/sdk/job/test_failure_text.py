@@ -227,6 +227,18 @@ def test_a_step_without_a_description_names_nothing_that_is_not_there() -> None:
     assert "arguments: none." in next_step("t.py: error: the following arguments are required: --x", {})
 
 
+def test_a_job_that_failed_on_aws_is_none_of_this_machines() -> None:
+    """What checks this machine is not named."""
+    arn = "arn:aws:sagemaker:us-east-1:{}:training-job/j"
+    reason = "CapacityError: Unable to provision requested ML compute capacity."
+    there, here = (
+        next_step(reason, {"TrainingJobArn": arn.format(account)})
+        for account in ("123456789012", "000000000000")
+    )
+    assert there == "correct what the reason names, and run it again."
+    assert here == "correct what the reason names, and run it again; `windtunnel doctor` checks this machine."
+
+
 def test_without_torchrun_argparse_is_known_by_its_last_line() -> None:
     """It raises nothing, and nobody else tells of it."""
     log = [
