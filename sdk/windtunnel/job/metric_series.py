@@ -64,7 +64,9 @@ def period_s(start: datetime, end: datetime, age: timedelta | None) -> int:
 
     ``age``: of the oldest value, on AWS; None: the local backend, which keeps every value.
     """
-    shortest = 1 if age is None else next(period for older, period in _FROM_AGE if age >= older)
+    # Of a job that is younger than this machine's clock says, the age is below 0.
+    old = None if age is None else max(age, timedelta())
+    shortest = 1 if old is None else next(period for older, period in _FROM_AGE if old >= older)
     passed = (end - start).total_seconds()
     # A point more at either end: what begins before the job does, and what its end falls into.
     fits = (period for period in _PERIODS_S if period >= shortest and passed / period + 2 <= _MOST_POINTS)
