@@ -60,6 +60,9 @@ COMMANDS = (
 )  # fmt: skip
 """In the order of --help. A command is a file with `add_parser` and an entry here."""
 
+_TAKE_WORDS = ("run", "check", "env")
+"""What stands behind -- is a script's, or a command."""
+
 _PASSED_ON = {
     "image": "build the training image, say whether it is there, or what it holds (image build | status | contents)",
     "cluster": "a cluster of AWS ParallelCluster on this machine (cluster create | list | ssh | report | ...)",
@@ -81,6 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     arguments = parser.parse_args(own)
     arguments.parser, arguments.words = parser, words
+    if words and arguments.command not in _TAKE_WORDS:
+        complain(f"{arguments.command} takes nothing behind --, and did nothing; given: {' '.join(words)}")
+        return EXIT_USAGE
     command: Callable[[argparse.Namespace], int | None] = arguments.func
     try:
         code = command(arguments) or 0

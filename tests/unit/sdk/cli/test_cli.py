@@ -223,6 +223,17 @@ def test_the_package_runs_as_a_module() -> None:
     assert run.stdout.startswith("windtunnel ")
 
 
+def test_what_no_command_takes_behind_two_dashes_is_refused(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is done: it was ignored, as a second name of `rm`."""
+    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 0
+    capsys.readouterr()
+    assert cli.main(["rm", "j", "--", "k"]) == 2
+    assert capsys.readouterr().err == "windtunnel: rm takes nothing behind --, and did nothing; given: k\n"
+    assert list(jobs.requests) == ["j"]
+
+
 @pytest.mark.parametrize("full", [True, False])
 def test_what_cannot_be_written_is_said_in_a_line(full: bool, tmp_path: Path) -> None:
     """Also where it is so little that it is written as Python ends: to a full disk, or to a reader that has gone."""
