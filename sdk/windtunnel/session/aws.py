@@ -59,7 +59,12 @@ class AwsSession(Session):
     @property
     def region(self) -> str:
         """The session's region."""
-        region = self.boto_session.region_name
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            region = self.boto_session.region_name
+        except BotoCoreError as error:  # a profile that does not exist, a file that cannot be read
+            raise ConfigurationError(f"The AWS session cannot be made: {error}.") from error
         if not region:
             raise ConfigurationError(
                 "The AWS session has no region. Set AWS_DEFAULT_REGION or boto3.Session(region_name=...)."

@@ -259,6 +259,16 @@ def test_on_aws_too(
     assert asked == [True]
 
 
+def test_a_profile_that_does_not_exist_is_no_traceback(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong argument of the shell's, like any other."""
+    monkeypatch.setenv("AWS_PROFILE", "nope")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(project / "none"))
+    assert cli.main(["run", "src/train.py", "--aws", "--role", "arn:aws:iam::1:role/r"]) == 2
+    assert "The config profile (nope) could not be found" in capsys.readouterr().err
+
+
 def test_what_is_named_next_on_aws_asks_there(
     jobs: FakeService,
     aws: AwsSession,
