@@ -28,11 +28,14 @@ _MEANINGS = {
 
 @dataclass(eq=False, repr=False)
 class PricesReport(Report):
-    """Dated prices with status and source. ``prices``: those shown; ``loaded``: the whole book."""
+    """Dated prices with status and source. ``prices``: those shown; ``loaded``: the whole book; ``missing``: instances
+    and regions that were asked for and are in none of them.
+    """
 
     prices: Sequence[Price]
     loaded: LoadedPrices
     on: date | None
+    missing: tuple[str, ...] = ()
 
     def document(self) -> Document:
         """A row a price, with its sources below."""
@@ -72,7 +75,7 @@ class PricesReport(Report):
         return Document(
             "The price book",
             f"in force on {self.on}" if self.on else "all dated entries",
-            (),
+            (f"Nothing here for {', '.join(self.missing)}.",) if self.missing else (),
             (
                 table,
                 Section("Sources", "text", notes=tuple(f"{index}: {source}." for source, index in sources.items())),
@@ -87,6 +90,7 @@ class PricesReport(Report):
             "schema": SCHEMA,
             "on": self.on.isoformat() if self.on else None,
             "prices": [price_data(price) for price in self.prices],
+            "missing": list(self.missing),
             "claims": [
                 {"offering": offering, "up_to": claim.up_to, "words": claim.words, "source": claim.source}
                 for offering, claim in CLAIMS.items()
@@ -129,7 +133,9 @@ def prices(
             f"regions: {places}. "
             "Others: windtunnel prices refresh --instances TYPE --region REGION."
         )
-    return PricesReport(tuple(chosen), loaded, on)
+    shown = {name for price in chosen for name in (price.instance_type, price.region)}
+    missing = [fmt.name(name) for name in (*(instances or ()), *(regions or ())) if name not in shown]
+    return PricesReport(tuple(chosen), loaded, on, tuple(dict.fromkeys(missing)))
 
 
 def _in_force(loaded: LoadedPrices, name: str, on: date, region: str, offering: str) -> Price | None:

@@ -50,6 +50,26 @@ def test_the_book_of_a_day_as_data(capsys: Capture) -> None:
     assert data["newest_fetch"] is None
 
 
+def test_a_name_without_a_price_is_said_beside_those_with_one(capsys: Capture) -> None:
+    """One that is mistyped, or that had no price that day: else a reader takes it for left out by chance."""
+    asked = [
+        "prices",
+        "--on",
+        "2023-01-01",
+        "--instances",
+        TRN1,
+        "ml.trn1n.32xlarge",
+        "--region",
+        "us-east-1",
+    ]
+    assert main(asked) == 0
+    assert "Nothing here for ml.trn1n.32xlarge." in capsys.readouterr().out
+    assert main([*asked, "eu-west-9", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["missing"] == ["ml.trn1n.32xlarge", "eu-west-9"]
+    assert main(["prices"]) == 0
+    assert "Nothing here" not in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("keys")
 def test_refresh_says_what_changed_and_what_stays(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
