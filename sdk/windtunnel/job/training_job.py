@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windtunnel.errors import ConfigurationError, Detached, WaitTimeout
+from windtunnel.errors import ConfigurationError, Detached, ServiceCallFailed, WaitTimeout
 from windtunnel.job import downloads
 from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
 from windtunnel.job.metric_series import final_metrics, metric_series
@@ -76,8 +76,13 @@ class TrainingJob:
 
     def stop(self) -> None:
         """Ask the job to stop: SIGTERM, then SIGKILL after 120 s. Returns at once. Idempotent."""
-        if self.status() not in TERMINAL:
+        if self.status() in TERMINAL:
+            return
+        try:
             self.session.service.stop_job(self.name)
+        except ServiceCallFailed:  # it may have ended meanwhile
+            if self.status() not in TERMINAL:
+                raise
 
     def wait(
         self,

@@ -19,6 +19,7 @@ from windtunnel import (
     JobNotFound,
     LocalSession,
     PyTorch,
+    ServiceCallFailed,
     TrainingJob,
     TrainingJobFailed,
     WaitTimeout,
@@ -208,6 +209,23 @@ def test_on_aws_the_commands_that_are_named_ask_there(
     estimator = PyTorch("train.py", role="arn:aws:iam::1:role/r", source_dir="src", session=aws, **TRN1)
     with pytest.raises(KeyboardInterrupt, match=r"`windtunnel ps --aws` .* `windtunnel stop k --aws`"):
         estimator.fit(job_name="k", wait=False)
+
+
+def test_a_job_that_ends_while_it_is_stopped_is_no_error(
+    local: LocalSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS refuses to stop what has ended; any other refusal is one."""
+
+    def refused(_: str) -> None:
+        raise ServiceCallFailed("StopTrainingJob", "ValidationException", "it is in status Completed")
+
+    running: Step = ("InProgress", "Training", "", {})
+    service = script(local, running, ("Completed", "Completed", "", {}))
+    monkeypatch.setattr(service, "stop_job", refused)
+    started(local).stop()
+    service.script = (running,)
+    with pytest.raises(ServiceCallFailed, match="StopTrainingJob"):
+        started(local, name="k").stop()
 
 
 def test_timeout(local: LocalSession) -> None:
