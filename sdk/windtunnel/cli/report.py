@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +93,13 @@ def run_report(args: argparse.Namespace) -> int:
             "or --published"
         )
     try:
-        full_scale = full_scale_of(args)
+        full_scale, job = full_scale_of(args), _job(args)
         report = report_for_job(
-            _job(args),
+            job,
             full_scale,
             instances=args.instances or None,
             batch=batch_of(args),
-            prices=prices_of(args, args.prices_on),
+            prices=prices_of(args, args.prices_on or (_day_on_aws(job) if args.price else None)),
             prices_on=args.prices_on,
             rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
             user_calibration=user_calibration_of(args),
@@ -120,6 +121,15 @@ def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> Non
             f"--{table} takes no job and nothing of one (given: {words}): windtunnel report --{table} [--json] "
             "[--html FILE]"
         )
+
+
+def _day_on_aws(job: ReportableJob) -> date | None:
+    """On which a job ran on AWS: its bill is at a price of one's own only where that holds since then."""
+    from windtunnel.reports.job.measured import collect
+
+    facts = collect(job.describe(), None)
+    started = facts.get("training_start") if facts["where"] == "aws" else None
+    return None if started is None else date.fromisoformat(started)
 
 
 def _job(args: argparse.Namespace) -> ReportableJob:

@@ -112,6 +112,24 @@ def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
     )
 
 
+def test_a_price_of_ones_own_is_that_of_the_bill(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It stands in place of the book's, and the job ran before today."""
+    assert main(["report", "--describe", files[0], "--price", "ml.trn1.32xlarge=12"]) == 0
+    text = capsys.readouterr().out
+    assert "$12.00 on-demand, stated, since 2023-01-01" in text and "$20.11" in text
+
+
+def test_seconds_on_a_training_plan_have_no_cost() -> None:
+    """Its capacity is paid for in advance, as `max_cost=` says too: the price of on-demand is nobody's bill."""
+    resources = {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 1, "TrainingPlanArn": "arn:aws:plan"}
+    report = report_of(DescribedJob(described(ResourceConfig=resources)))
+    text = " ".join(report.to_text(full=True).split())
+    assert "The job ran on a training plan, which is paid for in advance" in text
+    assert "$" not in text and report.cost_line("ml.trn1.32xlarge") is None
+
+
 def test_the_bill_is_of_the_day_in_utc_wherever_it_is_read() -> None:
     """boto3 gives times of this machine's zone; a job of the evening before a price changed has the earlier one."""
     resources = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 1}

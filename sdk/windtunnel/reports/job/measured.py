@@ -55,6 +55,7 @@ def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
             for group in resources.get("InstanceGroups") or []
         ]
         or None,
+        "training_plan": resources.get("TrainingPlanArn"),
         "training_seconds": describe.get("TrainingTimeInSeconds") or None,
         "billable_seconds": describe.get("BillableTimeInSeconds"),
         "retained_billable_seconds": (describe.get("WarmPoolStatus") or {}).get(
@@ -174,6 +175,9 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     billable, groups = float(facts["billable_seconds"]), _groups(facts)
     count = sum(number for _, number in groups)
     rows = [Row("Billable seconds", (f"{billable:,.0f} s x {count:,} instance{'s' if count > 1 else ''}",))]
+    if "training_plan" in facts:
+        note = "The job ran on a training plan, which is paid for in advance: its seconds were not charged."
+        return Section("Bill", "measured", rows=tuple(rows), notes=(note,))
     started = facts.get("training_start")
     day = date.fromisoformat(started) if started else None
     try:
