@@ -121,13 +121,15 @@ def test_a_price_of_ones_own_is_that_of_the_bill(
     assert "$12.00 on-demand, stated, since 2023-01-01" in text and "$20.11" in text
 
 
-def test_seconds_on_a_training_plan_have_no_cost() -> None:
+def test_seconds_on_a_training_plan_have_no_cost(counters: Any) -> None:
     """Its capacity is paid for in advance, as `max_cost=` says too: the price of on-demand is nobody's bill."""
     resources = {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 1, "TrainingPlanArn": "arn:aws:plan"}
     report = report_of(DescribedJob(described(ResourceConfig=resources)))
     text = " ".join(report.to_text(full=True).split())
     assert "The job ran on a training plan, which is paid for in advance" in text
     assert "$" not in text and report.cost_line("ml.trn1.32xlarge") is None
+    held = report_for_job(DescribedJob(described(ResourceConfig=resources)), FULL, rehearsal=counters())
+    assert held.to_dict()["flight"]["cost_usd"] is None
 
 
 def test_the_bill_is_of_the_day_in_utc_wherever_it_is_read() -> None:

@@ -151,7 +151,9 @@ def _estimate(
 
 
 def _price(book: PriceBook, flight: Flight, facts: Mapping[str, Any]) -> Price | None:
-    """Of the day and the region in which the job ran; None when the book has none."""
+    """Of the day and the region in which the job ran; None when the book has none, or a plan was paid for before."""
+    if "training_plan" in facts:
+        return None
     try:
         return measured.listed_price(book, flight.instance_type, flight.started, facts.get("region"))
     except PricePerfError:
