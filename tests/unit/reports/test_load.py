@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -66,6 +67,20 @@ def test_one_question_and_one_client_are_one() -> None:
     ):
         report = MeasuredInferenceReport("e", True, load, Answers([1.3], unsent=unsent, took_s=1.3))
         assert report.document().headline == (f"{said} for answers.",)
+
+
+@pytest.mark.parametrize(
+    ("answers", "behind"),
+    [
+        (Answers([2.0] * 10, took_s=11.0), False),
+        (Answers([0.1] * 5, Counter({"ModelError: no": 5}), took_s=9.1), False),
+        (Answers([0.5 + n for n in range(10)], took_s=18.5), True),
+    ],
+)
+def test_who_keeps_up_is_not_said_to_fall_behind(answers: Answers, behind: bool) -> None:
+    """A slow model answers each question in its time, and one that fails is no slow one: only a queue is behind."""
+    report = MeasuredInferenceReport("e", True, Load(10.0, 1.0, clients=50), answers)
+    assert any("did not keep up" in line for line in report.document().headline) is behind
 
 
 def test_what_interrupts_it_ends_it() -> None:
