@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\nwindtunnel: {detached}", file=sys.stderr)
         return EXIT_DETACHED
     except KeyboardInterrupt as interrupt:
-        print(f"\nwindtunnel: {interrupt or 'interrupted'}", file=sys.stderr)
+        print(f"\nwindtunnel: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return EXIT_DETACHED
     except ConfigurationError as error:
         complain(error)

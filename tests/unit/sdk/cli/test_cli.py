@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,19 @@ def test_ctrl_c_exits_130(jobs: FakeService, capsys: pytest.CaptureFixture[str])
     jobs.interrupt_reading = True
     assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 130
     assert "windtunnel logs -f j" in capsys.readouterr().err
+
+
+def test_ctrl_c_of_any_command_says_what_it_was(
+    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line that is not empty."""
+
+    def interrupted(_: int) -> list[dict[str, Any]]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "list_jobs", interrupted)
+    assert cli.main(["ps"]) == 130
+    assert capsys.readouterr().err == "\nwindtunnel: interrupted\n"
 
 
 def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
