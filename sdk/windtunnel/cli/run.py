@@ -83,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
         max_cost=arguments.max_cost,
         metric_definitions=[
             {"Name": name, "Regex": regex}
-            for name, regex in pairs(arguments.metric, "--metric", "NAME=REGEX").items()
+            for name, regex in pairs(arguments.metric, "--metric", "NAME=REGEX", once=True).items()
         ]
         or None,
     )
@@ -108,7 +108,7 @@ def _expect_no_wrong_flag(arguments: argparse.Namespace, hyperparameters: Mappin
 
 
 def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
-    inputs = pairs(arguments.channel, "--channel", "NAME=PATH") or None
+    inputs = pairs(arguments.channel, "--channel", "NAME=PATH", once=True) or None
     if arguments.dry_run:
         print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True, rehearse=arguments.rehearse))
         return 0

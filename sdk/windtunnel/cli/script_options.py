@@ -48,13 +48,17 @@ def estimator_of(arguments: argparse.Namespace, **more: Any) -> PyTorch:
     )
 
 
-def pairs(given: list[str], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
-    """``["a=1", ...]`` -> ``{"a": "1"}``."""
+def pairs(given: list[str], option: str, form: str = "KEY=VALUE", *, once: bool = False) -> dict[str, str]:
+    """``["a=1", ...]`` -> ``{"a": "1"}``; of several for a key the last, or with ``once`` none."""
     found: dict[str, str] = {}
     for text in given:
         key, separator, value = text.partition("=")
         if not separator or not key:
             raise ConfigurationError(f"{option} {text!r}: {form} is needed.")
+        if once and key in found:
+            raise ConfigurationError(
+                f"{option} gives {key} twice: leave one, or give the other another name."
+            )
         found[key] = value
     return found
 

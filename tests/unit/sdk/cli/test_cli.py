@@ -65,6 +65,19 @@ def test_a_job_whose_argparse_would_refuse_a_flag_is_not_started(
     assert cli.main(["run", "src/flag.py", "--job-name", "j"]) == 0
 
 
+def test_a_channel_or_metric_that_is_given_twice_is_refused(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The job would train without the first one's data, and nobody would know; --hp and --env take the last."""
+    run = ["run", "src/train.py", "--job-name", "j", "--hp", "a=1", "--hp", "a=2"]
+    assert cli.main([*run, "--channel", "train=data", "--channel", "train=src"]) == 2
+    assert "--channel gives train twice" in capsys.readouterr().err
+    assert cli.main([*run, "--metric", "loss=a([0-9]+)", "--metric", "loss=b([0-9]+)"]) == 2
+    assert "--metric gives loss twice" in capsys.readouterr().err
+    assert cli.main(run) == 0
+    assert jobs.requests["j"]["HyperParameters"]["a"] == "2"
+
+
 def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """The failure's message, without a traceback."""
     jobs.script = (*COMPLETES[:-1], ("Failed", "Failed", "", {}))
