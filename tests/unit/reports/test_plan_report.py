@@ -54,6 +54,11 @@ def test_tokens_samples_and_steps_are_one_size() -> None:
         small(tokens=0)
 
 
+def test_a_step_of_one_sequence_is_said_so() -> None:
+    """As in a job that is planned for its smallest batch."""
+    assert "in steps of 1 sequence of 4,096" in small(global_batch=1, tokens=1e6).document().subtitle
+
+
 def test_a_size_in_words_has_no_exponent() -> None:
     """Neither where it rounds up to the next unit, nor beyond the largest."""
     words = [labels.tokens(number) for number in (15e9, 999_999_999, 1.234e9, 1e15, 512)]

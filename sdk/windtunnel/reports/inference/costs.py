@@ -208,7 +208,7 @@ def _row_data(row: PublishedInference, price: Price) -> dict[str, Any]:
 
 
 def _training_note(price: Price) -> tuple[str, ...]:
-    if not price.instance_type.startswith("ml."):
+    if not price.instance_type.startswith("ml.") or price.status == "stated":
         return ()
     return (
         f"{price.instance_type} is SageMaker's price of training; what it costs to host an endpoint is not "

@@ -62,7 +62,7 @@ class PlanReport(Report):
         return Document(
             f"Windtunnel plan: {self.title}",
             f"modelled, not measured; {labels.tokens(samples * job.sequence_length)} in steps of "
-            f"{job.global_batch:,} sequences of {job.sequence_length:,}, bf16, AdamW"
+            f"{fmt.many(job.global_batch, 'sequence')} of {job.sequence_length:,}, bf16, AdamW"
             f"{'' if job.lora is None else f', {job.lora.words}'}",
             headline(self.plans, self.assumed),
             sections(self.plans, size_assumed=self.size_assumed, price_notes=self.price_notes),

@@ -44,6 +44,8 @@ def test_a_figure_of_ones_own(capsys: Capture) -> None:
     assert "$0.1382" in out and "stated by the user" in out
     assert main([*own[:-1], "ml.trn1.2xlarge"]) == 0
     assert "SageMaker's price of training" in capsys.readouterr().out
+    assert main([*own[:-1], "ml.trn1.2xlarge", "--usd-per-hour", "1.9"]) == 0
+    assert "SageMaker's price of training" not in capsys.readouterr().out
 
 
 def test_large_amounts_have_no_exponent(capsys: Capture) -> None:
