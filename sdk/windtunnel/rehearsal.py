@@ -96,7 +96,7 @@ def read_object(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """
     file = absolute(path)
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8-sig"))  # editors of Windows begin with a mark
     except OSError as error:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -120,7 +120,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     else:
         return text  # which nobody knows, as the refusal says
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"cannot read the model's configuration {path}: {error}") from None
     if not isinstance(config, dict):

@@ -112,6 +112,18 @@ def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
     )
 
 
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(files: tuple[str, str]) -> None:
+    """As Windows writes UTF-8: `windtunnel validate` takes such a table, too."""
+    for name in files:
+        Path(name).write_bytes(b"\xef\xbb\xbf" + Path(name).read_bytes())
+    assert main(["report", "--describe", files[0], "--rehearsal", files[1], *SIZES, "--json"]) == 0
+    config = Path(files[0]).with_name("config.json")
+    layers = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 256}
+    text = json.dumps({"model_type": "bert", "vocab_size": 1000, "max_position_embeddings": 128, **layers})
+    config.write_text(text, encoding="utf-8-sig")
+    assert main(["compare", "--architecture", str(config), "--samples", "1000", "--json"]) == 0
+
+
 def test_a_price_of_ones_own_is_that_of_the_bill(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
