@@ -81,6 +81,10 @@ class ServiceCallFailed(WindtunnelError):
         self.service_message = message
         super().__init__(f"{operation} was refused ({code}): {message}")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as it is, so that the error crosses process pools; by its message alone it could not be made."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
 
 class JobNotFound(ServiceCallFailed):
     """There is no training job of that name in this session."""
@@ -185,6 +189,15 @@ def _clipped(line: str) -> str:
     return f"{line[:_LONGEST_LINE]}... ({len(line)} characters)"
 
 
+def _rebuild(
+    kind: type[BaseException], args: tuple[object, ...], members: dict[str, object]
+) -> BaseException:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(members)
+    return error
+
+
 def _rebuild_failed(
     kind: type[RunFailed], name: str, reason: str, cause: str, tail: Sequence[str], where: str, step: str
 ) -> RunFailed:
@@ -206,6 +219,10 @@ class Detached(KeyboardInterrupt):
             f"Follow it again: windtunnel logs -f {name}{place}, or TrainingJob.attach({name!r}{session}).wait(). "
             f"Stop it: windtunnel stop {name}{place}."
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As `ServiceCallFailed`."""
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
 def did_you_mean(given: str, valid: Iterable[str]) -> str:

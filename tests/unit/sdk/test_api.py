@@ -66,6 +66,23 @@ def test_import_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.ServiceCallFailed("CreateTrainingJob", "ResourceInUse", "taken"),
+        errors.JobNotFound("j", where="here", place=" --aws"),
+        errors.EndpointNotFound("InvokeEndpoint", "e", where="here"),
+        errors.Detached("j", " --aws"),
+    ],
+)
+def test_errors_cross_a_pickle(error: BaseException) -> None:
+    """In a process pool one that cannot be made again breaks the pool, and nobody sees why."""
+    import pickle
+
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
 def test_failed_job_error_crosses_a_pickle() -> None:
     """A failed job's error keeps its parts through pickle, e.g. in a process pool."""
     import pickle
