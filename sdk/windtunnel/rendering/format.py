@@ -128,7 +128,7 @@ def given(value: float) -> str:
     return f"{value:,.0f}" if value >= 1e5 else f"{value:,g}"
 
 
-def many(number: int, noun: str) -> str:
+def many(number: float, noun: str) -> str:
     """``1 sample``, ``3,600,000 samples``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
