@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch_xla.debug.metrics as metrics
 
@@ -49,7 +48,7 @@ class Launches:
         self._from = self._now() if wanted else None
         self._since = None
 
-    def pause(self, *_: Any) -> None:
+    def pause(self) -> None:
         """What comes until `go_on` does not count: an optimizer's step, or the simulator's own."""
         if self._from is not None and self._since is None:
             self._since = self._now()

@@ -102,7 +102,7 @@ class Recorder:
         self._pulse_error: Exception | None = None
         self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self._graphs is not None else None
         self._held = parameters.Held()
-        self.launches = launches.Launches()
+        self._launches = launches.Launches()
         self._trace_s = 0.0
         self._is_timed = False
         self._references_s: list[float] = []
@@ -187,13 +187,21 @@ class Recorder:
         is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
         if not is_compiled and host_reference.goes_unseen():
             # Twice a step: together no longer than what it is held against.
-            with self.launches.paused():
+            with self._launches.paused():
                 self._references_s.append(host_reference.seconds(self._traced_s / 2))
+
+    def not_launching(self, *_: Any) -> None:
+        """An optimizer steps, or gradients are exchanged: a GPU has few operations for all."""
+        self._launches.pause()
+
+    def launching(self) -> None:
+        """That is over."""
+        self._launches.go_on()
 
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
-        self.launches.go_on()
+        self.launching()
         self._trains = self._updates = True
         self._time_reference()
         if self._graphs is not None and self._held.stepped(optimizer):
@@ -228,7 +236,7 @@ class Recorder:
             if self._trains:
                 self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
                 self._references_s = []
-            self.launches.begin(wanted=self._is_timed and self._trains)
+            self._launches.begin(wanted=self._is_timed and self._trains)
         self.has_trained = self._trains
         if self._graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
@@ -268,7 +276,7 @@ class Recorder:
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
                 "accessed": dict(Counter(self._accessed)),
                 "sdpa": attention.take(),
-                "launches": self.launches.take(),
+                "launches": self._launches.take(),
             }
             record |= {key: value for key, value in some.items() if value}
             self.write(record)

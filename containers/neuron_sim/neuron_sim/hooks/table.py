@@ -151,12 +151,12 @@ def _training(on: Parts) -> Iterator[Hook]:
     yield Hook("aten::embedding/AutogradXLA", around=(lookups.around_embedding,))
     yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
-    launches = on.recorder.launches
-    yield Hook("torch_xla.core.xla_model:reduce_gradients", before=(launches.pause,), after=(launches.go_on,))
+    before, after = (on.recorder.not_launching,), (on.recorder.launching,)
+    yield Hook("torch_xla.core.xla_model:reduce_gradients", before=before, after=after)
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(
         f"{optimizer}_pre_hook",
-        told=(launches.pause, stochastic_rounding.before_step, memory_by_use.know),
+        told=(*before, stochastic_rounding.before_step, memory_by_use.know),
     )
     stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized, on.passes.optimized)
     yield Hook(f"{optimizer}_post_hook", told=stepped)

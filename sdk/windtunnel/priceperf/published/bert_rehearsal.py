@@ -47,7 +47,7 @@ COUNTERS: Mapping[str, Any] = {
             "scatter_bytes": 321142784,
         },
         "least_trace_seconds": 0.142912,
-        "launches": 965,
+        "launches": 939,
         "steps_with_host_reads": 0,
     },
     "other": {
