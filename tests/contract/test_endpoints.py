@@ -342,6 +342,7 @@ def test_an_answer_in_parts_that_takes_too_long(deployed: Deployed, monkeypatch:
     answer = deployed.runtime.invoke_endpoint_with_response_stream(EndpointName="e", Body=b"parts 400")
     with pytest.raises(EventStreamError, match=r"ModelStreamError.*within 1 s"):
         list(answer["Body"])
+    answer["Body"].close()
 
     backend = deployed.backend
     url = f"{backend.endpoint}/endpoints/e/invocations-response-stream"

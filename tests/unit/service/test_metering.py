@@ -223,6 +223,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         "trace_seconds": None,
         "least_trace_seconds": None,
         "reference_seconds": None,
+        "launches": None,
         "steps_with_host_reads": 0,
         "updates": None,
     }
@@ -351,6 +352,7 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
     assert found["other"] is None
     assert found["parameters"] == {
         **held,
+        "tensors": None,
         "model": 30,
         "frozen": 15,
         "cores": 1,

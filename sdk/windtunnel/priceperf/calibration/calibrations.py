@@ -12,7 +12,7 @@ fair test; leave-one-source-out (`left_out`) is the nearest to it that these row
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import mean, median
@@ -168,14 +168,14 @@ def check_range(
     values: Mapping[str, float | None],
     *,
     traced: bool = False,
-    lacks: Sequence[str] = (),
+    from_specification: bool = False,
 ) -> RangeCheck:
     """Compare a rehearsed job's quantities with the calibrated range and widen the error outside it.
 
-    ``traced``: the rehearsal measured how long the host traces a step. ``lacks``: what had to be assumed, by the
-    names of `described_range.widenings`.
+    ``traced``: the rehearsal measured how long the host traces a step. ``from_specification``: the calibration is
+    another accelerator's.
     """
-    extra = math.hypot(*[fitted()["widenings"][name] for name in lacks])
+    extra = fitted()["widenings"]["specification"] if from_specification else 0.0
     fast, slow = calibration.log_fast, calibration.log_slower(traced=traced)
     ranges = _with_checked(calibration, traced)
     return check_ranges(ranges, values, math.hypot(fast, extra), math.hypot(slow, extra))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
+from ..calibration.described_range import widenings
 from ..calibration.scripts import speed_of_script
 from ..errors import InvalidCounters, InvalidInput, NothingTrained
 from ..instances import InstanceType, instance_type
@@ -265,22 +266,24 @@ class Counted:
     def _range_check(self, run: Run, full_scale: FullScale, step: StepTime) -> RangeCheck:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
 
-        Where the host traces or launches longer than the device works, the interval has the host's speed in it too.
+        Where the host traces or launches longer than the device works, the interval has the host's speed in it too; and
+        where the model is no transformer, what that adds, which is not known to grow beyond the range.
         """
         traced = self.step.host is not None
-        lacks = ["specification"] if run.instance.from_specification or run.fp32_on_neuron else []
-        if not self.is_transformer:
-            lacks.append("other_model")
-        check = check_range(
-            calibration_of(run.instance), self.quantities(run, full_scale), traced=traced, lacks=lacks
-        )
-        if not traced:
-            return check
         constants = calibration_of(run.instance).constants
-        slow = math.log(self.step_with(constants, run, HOST_SPEED.high).total_s / step.total_s)
-        fast = math.log(step.total_s / self.step_with(constants, run, HOST_SPEED.low).total_s)
+        check = check_range(
+            calibration_of(run.instance),
+            self.quantities(run, full_scale),
+            traced=traced,
+            from_specification=run.instance.from_specification or run.fp32_on_neuron,
+        )
+        other = 0.0 if self.is_transformer else widenings()["other_model"]
+        slow = fast = 0.0
+        if traced:
+            slow = math.log(self.step_with(constants, run, HOST_SPEED.high).total_s / step.total_s)
+            fast = math.log(step.total_s / self.step_with(constants, run, HOST_SPEED.low).total_s)
         return check._replace(
-            log_fast=math.hypot(check.log_fast, fast), log_slow=math.hypot(check.log_slow, slow)
+            log_fast=math.hypot(check.log_fast, fast, other), log_slow=math.hypot(check.log_slow, slow, other)
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002
