@@ -28,9 +28,7 @@ from own_home import leave
 
 import windtunnel
 from windtunnel import LocalSession, PyTorch
-from windtunnel.priceperf import CountedWorkload, FullScale, Run
-from windtunnel.priceperf.model.precision import GPU_PRECISIONS
-from windtunnel.priceperf.workload.cluster import Cluster
+from windtunnel.priceperf import CountedWorkload, FullScale
 from windtunnel.priceperf.workload.rehearsed_scripts import runs
 
 HERE = Path(__file__).resolve().parent
@@ -100,9 +98,7 @@ def held_against(model: str, job: CountedWorkload) -> list[dict[str, Any]]:
     """Each measured run of the model that has the attention of the rehearsed script: scaled dot product attention."""
     found = []
     for each in runs(model):
-        precision = next(one for one in GPU_PRECISIONS if one.ran_as("fp32") == each.dtype)
-        run = Run(Cluster(each.instance, 1), each.instance.core_count * each.batch, precision)
-        item = job.modelled(run, SIZE)
+        item = job.modelled(each.run, SIZE)
         modelled_s, check = item.step.total_s, item.range_check
         apart = math.log(each.step_s / modelled_s)
         found.append(

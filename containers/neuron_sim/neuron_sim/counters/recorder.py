@@ -187,8 +187,9 @@ class Recorder:
         is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
         if not is_compiled and host_reference.goes_unseen():
             # Twice a step: together no longer than what it is held against.
-            with self._launches.paused():
-                self._references_s.append(host_reference.seconds(self._traced_s / 2))
+            self._launches.pause()
+            self._references_s.append(host_reference.seconds(self._traced_s / 2))
+            self._launches.go_on()
 
     def not_launching(self, *_: Any) -> None:
         """An optimizer steps, or gradients are exchanged: a GPU has few operations for all."""

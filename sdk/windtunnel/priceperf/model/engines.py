@@ -147,12 +147,10 @@ def products_s(
     if dtype == "fp32" and not instance.is_neuron:
         reached = max(reached, FP32_REACHED)
     seconds = 0.0
-    if (
-        dtype != "fp32" and not instance.is_neuron
-    ):  # GPUs compute grouped convolutions beside their matrix engine
+    if not instance.is_neuron and dtype != "fp32":
+        # GPUs compute grouped convolutions beside their matrix engine.
         products = tuple(products)
-        grouped = [item for item in products if item.grouped]
-        if grouped:
+        if grouped := [item for item in products if item.grouped]:
             seconds = products_s(grouped, instance, "fp32", constants)
             products = [item for item in products if not item.grouped]
     peak = instance.core_peak_flops(dtype) * reached

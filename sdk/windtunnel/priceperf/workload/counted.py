@@ -36,7 +36,7 @@ _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
 
 _FEW_CONVOLUTIONS = 0.1
-"""Part of a step's FLOPs: those of a ViT's patches are 0.01, of Whisper's spectra 0.03."""
+"""Part of a step's FLOPs: those of patches are 0.01 at most (ViT, Swin, CLIP), of Whisper's spectra 0.03."""
 
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of

@@ -33,6 +33,12 @@ class Measured(NamedTuple):
     dtype: str
     step_s: float
 
+    @property
+    def run(self) -> Run:
+        """The same on each GPU of the instance."""
+        precision = next(one for one in GPU_PRECISIONS if one.ran_as("fp32") == self.dtype)
+        return Run(Cluster(self.instance, 1), self.instance.core_count * self.batch, precision)
+
 
 @cache
 def rehearsals() -> Mapping[str, CountedWorkload]:
@@ -66,10 +72,8 @@ def compared(constants: Mapping[str, Constants], *, transformers: bool = True) -
 
 
 def _script(model: str, job: CountedWorkload, measured: Measured, constants: Constants) -> Script:
-    precision = next(one for one in GPU_PRECISIONS if one.ran_as("fp32") == measured.dtype)
-    run = Run(Cluster(measured.instance, 1), measured.instance.core_count * measured.batch, precision)
     low, modelled, high = (
-        job.step_with(constants, run, host).total_s
+        job.step_with(constants, measured.run, host).total_s
         for host in (HOST_SPEED.low, HOST_SPEED.value, HOST_SPEED.high)
     )
     host = math.log(high / modelled if measured.step_s > modelled else modelled / low)
