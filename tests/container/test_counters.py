@@ -344,3 +344,29 @@ def test_operations_that_a_gpu_would_launch_are_counted(torchrun, tmp_path, opti
     assert launches[0] == 17
     (held,) = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"]
     assert held["tensors"] == 4
+
+
+RECURRENT = """
+import sys, torch, torch_xla
+before, lstm, after = torch.nn.Linear(8, 8), torch.nn.LSTM(8, 8, 2, batch_first=True), torch.nn.Linear(8, 1)
+parts = torch.nn.ModuleList([before, lstm, after]).to("xla")
+before.requires_grad_("frozen" not in sys.argv)
+optimizer = torch.optim.SGD([each for each in parts.parameters() if each.requires_grad], lr=0.1)
+for length in (2,) * 4 + (9,) * 4:
+    optimizer.zero_grad()
+    hidden, (last, cell) = lstm(before(torch.ones(4, length, 8, device="xla")))
+    chosen = {"hidden": hidden[:, -1], "last": last[-1], "cell": cell[-1]}[sys.argv[1]]
+    after(chosen).pow(2).mean().backward()
+    optimizer.step()
+    torch_xla.sync()
+"""
+
+
+@pytest.mark.parametrize(("words", "expected"), [(["hidden"], 22), (["cell", "frozen"], 20)])
+def test_an_lstm_launches_nothing_of_its_own_however_long_it_is(torchrun, tmp_path, words, expected):
+    script = tmp_path / "recurrent.py"
+    script.write_text(RECURRENT)
+    torchrun(str(script), *words, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    assert [step.get("launches", expected) for step in steps] == [expected] * 8
+    assert sum("launches" in step for step in steps) > 4, "none counted of one of the two lengths"

@@ -69,6 +69,18 @@ def test_scores_are_found_in_batched_products() -> None:
     step = CountedWorkload.from_counters(COUNTERS).step
     assert step.scores.elements == pytest.approx(12 * 96 * 128 * 128)
     assert step.scores.padded == step.scores.elements
+
+    def in_large_batches(counters: dict[str, Any]) -> None:
+        counters["other"]["samples"] *= 100
+        products = counters["other"]["work"]["products"]
+        counters["other"]["work"]["products"] = [
+            [100 * batch if batch > 1 else 1, *rest] for batch, *rest in products
+        ]
+
+    for told in (COUNTERS, changed(in_large_batches)):
+        evaluation = CountedWorkload.from_counters(told).evaluation
+        assert evaluation is not None
+        assert evaluation.scores.elements * 8 == pytest.approx(step.scores.elements, rel=0.01)
     padded = Scores.of([Product(197, 64, 197, 10, batched=True)], 1)
     assert (padded.elements, padded.padded) == (10 * 197 * 197, 10 * 256 * 197)
     grouped_convolution = Product(5000, 9, 1, 64, batched=True)
@@ -76,7 +88,7 @@ def test_scores_are_found_in_batched_products() -> None:
 
 
 def test_the_groups_of_a_convolution_are_no_attention(counters: Any) -> None:
-    """However large; a GPU computes them beside its matrix engine, in any precision as in fp32."""
+    """However large; nor are fewer products than attention has. A GPU computes them in fp32."""
     told = counters(steps=1)
     large = [16, 250, 6144, 48, "fp32", 1]
     work = {
@@ -86,10 +98,13 @@ def test_the_groups_of_a_convolution_are_no_attention(counters: Any) -> None:
         "scatter_bytes": 0,
     }
     told["train"]["work"] = work
-    taken_for_attention = CountedWorkload.from_counters(told)
+    of_pairs = CountedWorkload.from_counters(told)
+    assert not of_pairs.is_transformer  # attention would be six products a step
+    told["train"]["work"] = {**work, "products": [[*large[:-1], 6]]}
+    assert CountedWorkload.from_counters(told).is_transformer
     told["train"]["work"] = {**work, "convolutions": [large]}
     convolved = CountedWorkload.from_counters(told)
-    assert taken_for_attention.is_transformer and not convolved.is_transformer
+    assert not convolved.is_transformer
     assert convolved.step.scores == Scores() and convolved.step.convolved > 0.9
     gpu = calibration_of(P4D).constants
     in_bf16, in_fp32 = (

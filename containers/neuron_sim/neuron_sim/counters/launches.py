@@ -1,11 +1,17 @@
 """Operations that a script hands to the device in a step: eager PyTorch on a GPU launches each, one or some kernels.
 
 torch_xla counts them itself. What only looks at memory in another way launches nothing there; the operations of an
-optimizer, and of `xm.reduce_gradients`, do not count, as a GPU has a few for all parameters together.
+optimizer, and of `xm.reduce_gradients`, do not count, as a GPU has a few for all parameters together; nor those of
+`nn.LSTM`, which torch_xla writes out step by step, where a GPU has one call.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
 import torch_xla.debug.metrics as metrics
 
 _PREFIX = "xla::"
@@ -45,12 +51,12 @@ class Launches:
         self._from = self._now() if wanted else None
         self._since = None
 
-    def pause(self) -> None:
-        """What comes until `go_on` does not count: an optimizer's step, or the simulator's own."""
+    def pause(self, *_: object) -> None:
+        """What comes until `go_on` does not count."""
         if self._from is not None and self._since is None:
             self._since = self._now()
 
-    def go_on(self) -> None:
+    def go_on(self, *_: object) -> None:
         """The script's own again."""
         if self._from is not None and self._since is not None:
             self._from += self._now() - self._since
@@ -60,7 +66,40 @@ class Launches:
         """Of this step; 0 where nobody counts, or the script cleared torch_xla's counters."""
         return 0 if self._from is None else max(0, self._now() - self._from)
 
+    def around_lstm(self, lstm: Callable[..., tuple[torch.Tensor, ...]]) -> Callable[..., Any]:
+        """Around torch's function: nothing in it counts, nor in its gradients."""
+
+        @functools.wraps(lstm)
+        def one_call(data: torch.Tensor, *others: Any) -> tuple[torch.Tensor, ...]:
+            self.pause()
+            found = lstm(data, *others)
+            self.go_on()
+            if self._from is not None:
+                # Autograd goes back in order: what comes between these was computed in here.
+                for result in found:
+                    _before_gradients(result, self._pause_in_backward)
+                _before_gradients(data, self.go_on)
+            return found
+
+        return one_call
+
+    def _pause_in_backward(self) -> None:
+        if self._since is None:
+            self.pause()
+            # Where the data need no gradient nothing else tells of the end.
+            torch.autograd.Variable._execution_engine.queue_callback(self.go_on)
+
     def _now(self) -> int:
         return sum(
             int(metrics.counter_value(name) or 0) for name in metrics.counter_names() if _launches(name)
         )
+
+
+def _before_gradients(tensor: torch.Tensor, listener: Callable[[], None]) -> None:
+    """Of what the tensor was computed from; those of the tensor are there."""
+    if tensor.grad_fn is not None:
+        tensor.grad_fn.register_prehook(lambda _: listener())
+
+
+counted = Launches()
+"""Those of this process."""

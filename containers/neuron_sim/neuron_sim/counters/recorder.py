@@ -102,7 +102,7 @@ class Recorder:
         self._pulse_error: Exception | None = None
         self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self._graphs is not None else None
         self._held = parameters.Held()
-        self._launches = launches.Launches()
+        launches.counted.begin(wanted=False)
         self._trace_s = 0.0
         self._is_timed = False
         self._references_s: list[float] = []
@@ -187,22 +187,13 @@ class Recorder:
         is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
         if not is_compiled and host_reference.goes_unseen():
             # Twice a step: together no longer than what it is held against.
-            self._launches.pause()
+            launches.counted.pause()
             self._references_s.append(host_reference.seconds(self._traced_s / 2))
-            self._launches.go_on()
-
-    def not_launching(self, *_: Any) -> None:
-        """An optimizer steps, or gradients are exchanged: a GPU has few operations for all."""
-        self._launches.pause()
-
-    def launching(self) -> None:
-        """That is over."""
-        self._launches.go_on()
+            launches.counted.go_on()
 
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
-        self.launching()
         self._trains = self._updates = True
         self._time_reference()
         if self._graphs is not None and self._held.stepped(optimizer):
@@ -237,7 +228,7 @@ class Recorder:
             if self._trains:
                 self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
                 self._references_s = []
-            self._launches.begin(wanted=self._is_timed and self._trains)
+            launches.counted.begin(wanted=self._is_timed and self._trains)
         self.has_trained = self._trains
         if self._graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
@@ -277,7 +268,7 @@ class Recorder:
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
                 "accessed": dict(Counter(self._accessed)),
                 "sdpa": attention.take(),
-                "launches": self._launches.take(),
+                "launches": launches.counted.take(),
             }
             record |= {key: value for key, value in some.items() if value}
             self.write(record)

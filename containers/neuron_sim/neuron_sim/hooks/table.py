@@ -23,6 +23,7 @@ from neuron_sim.collectives import (
 )
 from neuron_sim.compiler import cache
 from neuron_sim.counters import attention, batches, recorder
+from neuron_sim.counters.launches import counted as launching
 from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
     auto_cast,
@@ -151,7 +152,9 @@ def _training(on: Parts) -> Iterator[Hook]:
     yield Hook("aten::embedding/AutogradXLA", around=(lookups.around_embedding,))
     yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
-    before, after = (on.recorder.not_launching,), (on.recorder.launching,)
+    yield Hook("torch._VF:lstm", around=(launching.around_lstm,))
+    # A GPU has few operations for all parameters together.
+    before, after = (launching.pause,), (launching.go_on,)
     yield Hook("torch_xla.core.xla_model:reduce_gradients", before=before, after=after)
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(
@@ -159,7 +162,7 @@ def _training(on: Parts) -> Iterator[Hook]:
         told=(*before, stochastic_rounding.before_step, memory_by_use.know),
     )
     stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized, on.passes.optimized)
-    yield Hook(f"{optimizer}_post_hook", told=stepped)
+    yield Hook(f"{optimizer}_post_hook", told=(*after, *stepped))
 
 
 def _input(on: Parts) -> Iterator[Hook]:

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from statistics import mean, median
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..instances import InstanceType
 from ..model.described_step import training_step
@@ -18,6 +18,10 @@ from ..model.engines import Constants
 from ..model.intervals import group_quantile
 from .left_out import SHRINKAGE, fitted, kind_of, kind_of_run
 from .published_rows import measured
+
+Known = Literal["scripts", "rehearsed", "others"]
+"""What a plain script is predicted from: its description (of transformers), or counts alone, of a transformer or of
+other models."""
 
 
 class Script(NamedTuple):
@@ -43,23 +47,23 @@ class Judged(NamedTuple):
     inside: bool
 
 
-def log_speed_of_scripts(kind: str, *, rehearsed: bool = False) -> float | None:
+def log_speed_of_scripts(kind: str, of: Known = "scripts") -> float | None:
     """Log of the throughput beside the modelled one; None: no script was measured on that kind (`kind_of_run`)."""
-    known = errors_of_scripts(kind, rehearsed=rehearsed)
+    known = errors_of_scripts(kind, of)
     return None if known is None else known["log_speed"]
 
 
-def speed_of_script(instance: InstanceType, count: int, *, rehearsed: bool = False) -> float:
+def speed_of_script(instance: InstanceType, count: int, of: Known = "scripts") -> float:
     """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
     published scripts are such, and where nobody measured one, 1.
     """
     kind = kind_of_run(instance.calibration or "", count)
-    return math.exp(log_speed_of_scripts(kind, rehearsed=rehearsed) or 0.0)
+    return math.exp(log_speed_of_scripts(kind, of) or 0.0)
 
 
-def errors_of_scripts(kind: str, *, rehearsed: bool = False) -> Mapping[str, float] | None:
-    """`summary` of the scripts of that kind, as the fit wrote it; ``rehearsed``: predicted from counts."""
-    found: Mapping[str, float] | None = fitted()["rehearsed" if rehearsed else "scripts"].get(kind)
+def errors_of_scripts(kind: str, of: Known = "scripts") -> Mapping[str, float] | None:
+    """`summary` of the scripts of that kind, as the fit wrote it."""
+    found: Mapping[str, float] | None = fitted()[of].get(kind)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
 from ..calibration.described_range import widenings
-from ..calibration.scripts import speed_of_script
+from ..calibration.scripts import Known, speed_of_script
 from ..errors import InvalidCounters, InvalidInput, NothingTrained
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script
@@ -145,6 +145,11 @@ class Counted:
         return attends and self.step.convolved < _FEW_CONVOLUTIONS
 
     @property
+    def known_as(self) -> Known:
+        """Told by its counts, it is a transformer or another model."""
+        return "rehearsed" if self.is_transformer else "others"
+
+    @property
     def weights(self) -> float | None:
         """As counted: see `parameters`."""
         return self.parameters
@@ -205,7 +210,7 @@ class Counted:
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
         constants = calibration_of(run.instance).constants
-        slower = 1 / speed_of_script(run.instance, run.cluster.count, rehearsed=True)
+        slower = 1 / speed_of_script(run.instance, run.cluster.count, self.known_as)
         step, evaluation = self.step_with(constants, run), None
         if full_scale.evaluation_samples:
             work = self.evaluation_at(run.samples_per_worker)

@@ -109,13 +109,17 @@ def step_of(
         backward=backward,
         host=_host(part, tensors),
     )
-    return work if part.work is None else _with_shapes(work, part.work, steps)
+    return work if part.work is None else _with_shapes(work, part.work, steps, part.steps)
 
 
-def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
-    """What counters of this version tell besides: dimensions of products, fused element-wise work."""
+def _with_shapes(work: StepWork, counted: Work, steps: float, passes: float) -> StepWork:
+    """What counters of this version tell besides: dimensions of products, fused element-wise work.
+
+    ``passes``: as many made them, whatever a step of ``work`` is.
+    """
     products: dict[str, list[Product]] = {}
     convolutions = {item[:-1] for item in counted.convolutions}
+    of_scores = 0.0
     for item in counted.products:
         batch, rows, inner, columns, dtype, times = item
         several, convolved = batch > 1, item[:-1] in convolutions
@@ -123,11 +127,14 @@ def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
             rows, inner, columns, batch * times / steps, several and not convolved, several and convolved
         )
         products.setdefault(dtype, []).append(product)
+        of_scores += times if product.is_of_scores else 0.0
     of_convolutions = math.fsum(_flops(item) for item in counted.convolutions)
     moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
-    scores = Scores.of(found, ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3)
+    of_attention = ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3
+    # Fewer are something else: the products of pairs, in a recommender.
+    scores = Scores.of(found, of_attention) if of_scores >= of_attention * passes else Scores()
     return replace(
         work,
         products={dtype: tuple(listed) for dtype, listed in products.items()},

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..calibration.left_out import kind_of_run
 from ..calibration.published_rows import measured, measured_others, text_of
-from ..calibration.scripts import Judged, Script, judge, speed_and_width, width_around
+from ..calibration.scripts import Script, speed_and_width
 from ..instances import InstanceType
 from ..model.engines import Constants
 from ..model.host_tracing import HOST_SPEED
@@ -80,28 +80,12 @@ def _script(model: str, job: CountedWorkload, measured: Measured, constants: Con
     return Script(model, measured.name, math.log(modelled / measured.step_s), host)
 
 
-def judged_others(constants: Mapping[str, Constants]) -> dict[str, list[Judged]]:
-    """By kind, the runs of models that are no transformers: each predicted at the speed of transformers, in an
-    interval that the other such models widen.
-    """
-    found = {}
-    for kind, known in compared(constants).items():
-        speed, width = speed_and_width(known)
-        its = compared(constants, transformers=False).get(kind, [])
-        found[kind] = [
-            judge(
-                run, speed, max(width, width_around(speed, (each for each in its if each.model != run.model)))
-            )
-            for run in its
-        ]
-    return found
-
-
 def widening(constants: Mapping[str, Constants]) -> float:
     """Log width of what it adds to an interval that a model is no transformer: where that was measured, on GPUs."""
-    found = [0.0]
-    for kind, known in compared(constants).items():
-        speed, width = speed_and_width(known)
-        others = width_around(speed, compared(constants, transformers=False).get(kind, []))
-        found.append(math.sqrt(max(0.0, others**2 - width**2)))
-    return max(found)
+    others = compared(constants, transformers=False)
+    widths = [
+        (speed_and_width(known)[1], speed_and_width(others[kind])[1])
+        for kind, known in compared(constants).items()
+        if kind in others
+    ]
+    return max((math.sqrt(max(0.0, other**2 - width**2)) for width, other in widths), default=0.0)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from ..calibration.scripts import Known
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
@@ -51,6 +52,11 @@ class Workload(ABC):
     @abstractmethod
     def rehearsed(self) -> RehearsedJob | None:
         """What was rehearsed of it; None: it is described alone."""
+
+    @property
+    def known_as(self) -> Known:
+        """Which of the measured plain scripts it is like."""
+        return "scripts"
 
     @property
     def unknown_size(self) -> str:

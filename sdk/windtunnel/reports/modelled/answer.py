@@ -118,7 +118,7 @@ def screen(
         prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
         largest=tuple(largest),
-        trust=trust(comparison),
+        trust=trust(comparison, workload),
         left_out=left_out(
             comparison,
             workload,

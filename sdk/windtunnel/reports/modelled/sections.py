@@ -17,7 +17,7 @@ from windtunnel.priceperf import (
     Workload,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
-from windtunnel.priceperf.calibration.scripts import errors_of_scripts
+from windtunnel.priceperf.calibration.scripts import Known, errors_of_scripts
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE
@@ -189,7 +189,7 @@ def _of_scripts(calibration: Calibration) -> str:
     scripts = errors_of_scripts(calibration.key)
     if scripts is not None:
         return (
-            f"{scripts_note(scripts)}, where they are named as such (software 'PyTorch script'); of "
+            f"{scripts_note(scripts, 'scripts')}, where they are named as such (software 'PyTorch script'); of "
             "software that is not named, the slow end has their host and optimizer in it."
         )
     return (
@@ -222,8 +222,8 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload) -> str:
             f"; its slow end is set by AWS's own BERT base job, a plain script, "
             f"which took {ratio:.1f} times what this model says"
         )
-    if (scripts := errors_of_scripts(calibration.key, rehearsed=True)) is not None:
-        text += f". From counts, {scripts_note(scripts)}"
+    if (scripts := errors_of_scripts(calibration.key, workload.known_as)) is not None:
+        text += f". From counts, {scripts_note(scripts, workload.known_as)}"
     if not workload.is_transformer:
         text += (
             ". Constants and published rows are of transformers, which this model is not: the interval is wider, by "
@@ -235,11 +235,18 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload) -> str:
     return f"{text}."
 
 
-def scripts_note(scripts: Mapping[str, float]) -> str:
+KNOWN_MODELS: Mapping[Known, str] = {
+    "scripts": "models",
+    "rehearsed": "transformers",
+    "others": "models that are no transformers",
+}
+
+
+def scripts_note(scripts: Mapping[str, float], of: Known) -> str:
     """How far plain scripts lie from the model that the project measured."""
     return (
         f"{scripts['rows']:.0f} runs of plain scripts (eager PyTorch, torch.compile, Hugging Face's Trainer; "
-        f"{scripts['models']:.0f} models) that the project measured on one GPU are off by "
+        f"{scripts['models']:.0f} {KNOWN_MODELS[of]}) that the project measured on one GPU are off by "
         f"{fmt.percent(scripts['mean_error'])} on average, {fmt.percent(scripts['max_error'])} at most"
     )
 

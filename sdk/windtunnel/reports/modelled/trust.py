@@ -12,7 +12,7 @@ STATE_LOADER = "--loader-samples-per-second"
 """What says how long steps wait for their input."""
 
 
-def trust(comparison: Comparison) -> str:
+def trust(comparison: Comparison, workload: Workload) -> str:
     """Errors of published rows that the model never saw."""
     known = {
         item.calibration.key: item.calibration.unseen_family_error
@@ -26,15 +26,13 @@ def trust(comparison: Comparison) -> str:
     specified = [item for item in comparison.estimates if item.instance.from_specification]
     own_rows = {item.calibration.key for item in comparison.estimates if not item.instance.from_specification}
     plain: list[str] = []
-    scripts = {item.calibration.key: item for item in comparison.estimates if _is_script(item)}
+    scripts = {item.calibration.key for item in comparison.estimates if _is_script(item)}
     for item in used_calibrations(comparison):
         if item.key not in own_rows:
             continue
-        if item.key in scripts:
-            rehearsed = scripts[item.key].training is None
-            if (errors := errors_of_scripts(item.key, rehearsed=rehearsed)) is not None:
-                plain.append(f"{fmt.percent(errors['mean_error'])} on {item.label}")
-                continue
+        if item.key in scripts and (errors := errors_of_scripts(item.key, workload.known_as)) is not None:
+            plain.append(f"{fmt.percent(errors['mean_error'])} on {item.label}")
+            continue
         error = known.get(item.key)
         if error is None:
             strange.append(f"{fmt.percent(item.unseen_error)} on {item.label}")

@@ -298,13 +298,14 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         f"{CALIBRATIONS['a100'].outside_check:.2f} times on p4d in fp32: windtunnel report --published.",
     ]
     notes += [
-        f"Plain scripts on {_label(kind, kind)}: {scripts_note(errors)}; {errors['inside']:.0%} of them inside an "
-        f"{COVERAGE:.0%} interval that other models have set."
+        f"Plain scripts on {_label(kind, kind)}: {scripts_note(errors, 'scripts')}; {errors['inside']:.0%} of them "
+        f"inside an {COVERAGE:.0%} interval that other models have set."
         for kind, errors in fitted()["scripts"].items()
     ]
     notes += [
-        f"Rehearsed ones there: from counts, {scripts_note(errors)}; {errors['inside']:.0%} of them inside."
-        for errors in fitted()["rehearsed"].values()
+        f"Rehearsed ones there: from counts, {scripts_note(errors, known)}; {errors['inside']:.0%} of them inside."
+        for known in ("rehearsed", "others")
+        for errors in fitted()[known].values()
     ]
     if validation.built_in:
         notes.append("No row is excluded. Rows of the same configuration with different figures are noted.")
