@@ -117,6 +117,17 @@ def test_what_cannot_run_is_not_hidden() -> None:
         assert item["samples_each"] == 8 * item["samples_per_worker"]  # a copy is 8 workers
 
 
+def test_how_many_instances_cannot_run_it_is_said() -> None:
+    """The job cannot run on 64 of what one runs: with the name alone it did not on what it does."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=2048, global_batch=32)
+    report = windtunnel.compare(job, [(TRN1, 1), (TRN1, 64), ("trn1.32xlarge", 64), (TRN1, 128)], FULL)
+    text = " ".join(str(report).split())
+    several = "runs on trn1.32xlarge, and cannot on trn1.32xlarge x 64 and trn1.32xlarge x 128."
+    assert several in text
+    assert "NOT MODELLED, trn1.32xlarge x 64: a global batch of 32 is less" in text
+    assert set(report.to_dict()["not_possible"]) == {f"{TRN1} x 64", "trn1.32xlarge x 64", f"{TRN1} x 128"}
+
+
 def test_what_runs_on_one_instance_alone_says_why() -> None:
     """And what would let the other run it: a job that the user is to compare."""
     job = windtunnel.Workload.transformer(
