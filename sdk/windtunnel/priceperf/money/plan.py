@@ -277,6 +277,7 @@ def _why_not(
     job: OpenSplit, instance: InstanceType, counts: Sequence[int], searched: Sequence[Searched]
 ) -> str:
     needs = [memory_need(one.least, instance) for one in searched if one.least is not None]
+    batch = f"{job.global_batch:,} sequence{'' if job.global_batch == 1 else 's'}"
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     if job.tensor_parallel is not None and instance.core_count % job.tensor_parallel:
         return (
@@ -289,17 +290,17 @@ def _why_not(
         if near == job.global_batch and job.is_partly_fixed:
             return (
                 f"What is fixed of the split does not divide {tried} x {instance.name} ({instance.core_count} "
-                f"{instance.core_name}s each) and {job.global_batch:,} sequences a step: fix less of it, or allow "
+                f"{instance.core_name}s each) and {batch} a step: fix less of it, or allow "
                 "other numbers of instances."
             )
         return (
-            f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
+            f"No split of {batch} a step divides {tried} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each): try a global batch of {near:,}"
             f"{', or fix less of the split' if job.is_partly_fixed else ''}."
         )
     least = min(needs, key=lambda need: need.needed_bytes)
     return (
         f"Nothing fits {tried} x {instance.name}: at the least {least.needed_bytes / GIB:.1f} GiB of the "
-        f"{least.usable_bytes / GIB:.1f} GiB that tensors can use of a {instance.core_name}. Allow more instances, "
-        "or a shorter sequence."
+        f"{least.usable_bytes / GIB:.1f} GiB that tensors can use of a {instance.core_name}. Allow "
+        f"{'a larger instance' if instance.trains_alone else 'more instances'}, or a shorter sequence."
     )

@@ -175,9 +175,10 @@ def _rivals(found: Plans) -> Iterator[str]:
     costs = [plan.cost for plan in others if plan.cost is not None]
     near = sum(cheapest_probabilities([best.cost, cost])[0] < CLEAR for cost in costs)
     if near:
+        one = len(others) == 1
         yield (
-            f"TOO CLOSE TO CALL: {near} of {len(others)} other clusters may cost less, each with a probability of "
-            f"{fmt.percent(1 - CLEAR)} or more."
+            f"TOO CLOSE TO CALL: {'the other cluster' if one else f'{near} of {len(others)} other clusters'} may cost "
+            f"less, {'' if one else 'each '}with a probability of {fmt.percent(1 - CLEAR)} or more."
         )
 
 
