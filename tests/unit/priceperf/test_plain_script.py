@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel import FullScale, compare
+from windtunnel import FullScale, compare, plan
 from windtunnel.priceperf import CALIBRATIONS, CountedWorkload, InvalidInput, Run, Workload, instance_type
 from windtunnel.priceperf.calibration import scripts
 from windtunnel.priceperf.calibration.accuracy import validate_rows
@@ -124,6 +124,34 @@ def test_a_script_that_is_named_takes_longer_and_is_surer() -> None:
         < tuned.step_interval_s[1] / tuned.step_interval_s[0]
     )
     assert bert(software="Hugging Face Trainer").step.total_s == plain.step.total_s
+
+
+def test_a_plan_for_a_script_is_one() -> None:
+    """On GPUs, as a comparison has it; NeuronCores' published scripts are plain already."""
+    given = {"sequence_length": 512, "global_batch": 256}
+    names = ["ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.trn1.32xlarge"]
+    report = plan("GPT-2", names, nodes=(1,), samples=1_000_000, software="PyTorch script", **given)
+    usual = plan("GPT-2", names, nodes=(1,), samples=1_000_000, **given)
+    text = " ".join(report.to_text().split())
+    assert "On ml.p5.48xlarge, ml.p4d.24xlarge a plain script, each kernel launched by itself." in text
+    for found in report.plans.plans:
+        item, training = found.estimate, found.training
+        assert training.plain is not item.instance.is_neuron
+        if item.instance.is_neuron:
+            assert found in usual.plans.plans
+            continue
+        job = Workload.transformer(
+            "GPT-2",
+            microbatch=int(training.microbatch),
+            tensor_parallel=training.tensor_parallel,
+            pipeline_parallel=training.pipeline_parallel,
+            zero=training.zero,
+            recompute=training.recompute,
+            software="PyTorch script",
+            **given,
+        )
+        (own,) = compare(job, [item.name], full_scale=report.plans.size).comparison.estimates
+        assert (own.step, own.range_check) == (item.step, item.range_check)
 
 
 @pytest.mark.parametrize("model", ["GPT-2", "Llama-2-7B"])

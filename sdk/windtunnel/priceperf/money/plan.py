@@ -18,6 +18,7 @@ from ..errors import InvalidInput, UnknownInstance
 from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
 from ..model.memory_need import memory_need
+from ..model.plain_script import is_plain
 from ..model.training_settings import Training
 from ..workload.cluster import Cluster, Run, no_cluster
 from ..workload.full_scale import FullScale
@@ -176,7 +177,8 @@ def plans(
             training). What cannot be modelled is named in `Plans.places`.
         size: of the whole job.
         nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
-        software: what trains it; on each instance the first counts that published rows of its chip are by.
+        software: what trains it; on each instance the first counts that published rows of its chip are by, else on
+            GPUs a plain script.
         deadline_hours: of the whole job, start included.
         budget_usd: US dollars.
         prices: another price book than the built-in one.
@@ -229,8 +231,10 @@ def _placed(
         if not counts:
             return Place(name, instance, reason=no_cluster(instance)), []
     trainer = first_told(software, instance.calibration)
+    if trainer is None and not instance.is_neuron:
+        trainer = next(filter(is_plain, software), None)
     attention = attention_of(job.attention, trainer, instance, job.architecture, job.sequence_length)
-    job = job._replace(attention=attention)
+    job = job._replace(attention=attention, plain=is_plain(trainer))
     results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     own = [
         _plan(job, cluster, training, size, name, trainer, book, on)
