@@ -105,6 +105,9 @@ def test_a_short_rehearsal_that_came_to_no_optimizer_is_not_modelled() -> None:
         InvalidCounters, match=r"no optimizer stepped in the 39 passes .* of 3 steps.*REHEARSE_STEPS"
     ):
         CountedWorkload.from_counters({**counters, "parameters": None, "train": cut, "input": short})
+    one = {"parameters": None, "train": {**cut, "steps": 1}, "input": {**short, "rehearsed_steps": 1}}
+    with pytest.raises(InvalidCounters, match="in the pass of this short rehearsal of a step: neither"):
+        CountedWorkload.from_counters({**counters, **one})
     beginning = {**cut, "collectives": {"all_reduce": {"count": 2, "bytes": 80_000_000}}}  # DDP's own, once
     with pytest.raises(InvalidCounters, match="no optimizer stepped"):
         CountedWorkload.from_counters({**counters, "parameters": None, "train": beginning, "input": short})
