@@ -6,6 +6,7 @@ import csv
 import math
 from dataclasses import replace
 from statistics import mean
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -128,7 +129,7 @@ def test_a_script_that_is_named_takes_longer_and_is_surer() -> None:
 
 def test_a_plan_for_a_script_is_one() -> None:
     """On GPUs, as a comparison has it; NeuronCores' published scripts are plain already."""
-    given = {"sequence_length": 512, "global_batch": 256}
+    given: dict[str, Any] = {"sequence_length": 512, "global_batch": 256}
     names = ["ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.trn1.32xlarge"]
     report = plan("GPT-2", names, nodes=(1,), samples=1_000_000, software="PyTorch script", **given)
     usual = plan("GPT-2", names, nodes=(1,), samples=1_000_000, **given)

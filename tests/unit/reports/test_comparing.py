@@ -15,8 +15,7 @@ from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, SMALL, TRN1, rehe
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PerDevice, PriceBook, PriceUnknown
 from windtunnel.rendering.format import HOURS_FROM_S
-from windtunnel.reports.comparison.report import ComparisonReport
-from windtunnel.reports.comparison.scaling import ScalingReport
+from windtunnel.rendering.report import Report
 from windtunnel.reports.job.report import report_for_counters
 from windtunnel.reports.modelled.answer import LINES
 
@@ -267,7 +266,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         windtunnel.compare(FakeJob(None))
 
 
-def text_of(report: ComparisonReport | ScalingReport) -> str:
+def text_of(report: Report) -> str:
     """One line."""
     return " ".join(report.to_text(full=True).split())
 
