@@ -93,7 +93,9 @@ def test_never_faster_than_tuned_software_or_with_more_to_do(row: PublishedRow, 
 
     if training.matmul_dtype != "fp32":  # for which tuned software has no attention kernel of its own
         assert seconds(training) >= seconds(replace(training, plain=False))
-    assert seconds(larger) >= seconds(training)
+    assert seconds(larger) >= seconds(training) * (
+        1 - 1e-12
+    )  # the host's time is a sum of the parts that it hides
     neuron = instance_type("ml.trn1.32xlarge")
     of_trn1 = replace(training, storage_dtype="bf16", matmul_dtype="bf16", mixed_precision=False)
     assert training_step(of_trn1, neuron, CONSTANTS["trn1"], 1) == training_step(
