@@ -99,7 +99,7 @@ class Budget:
             return f"Modelled cost: {self.unmodelled}."
         size = "exactly what was rehearsed; full_scale= states the real job's size"
         if self.full_scale is not None:
-            size = f"{self.full_scale.train_samples:,} samples x {self.full_scale.epochs:,}"
+            size = f"{fmt.many(self.full_scale.train_samples, 'sample')} x {self.full_scale.epochs:,}"
         own = self.estimate.correction
         calibration = (
             ""

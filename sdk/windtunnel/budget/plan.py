@@ -154,7 +154,7 @@ def _price(book: PriceBook, instance_type: str, on: date, region: str | None) ->
 def _model_gib(full_scale: FullScale | None, rehearsed: Rehearsed | None) -> float | None:
     if full_scale is not None and full_scale.model_gib is not None:
         return full_scale.model_gib
-    parameters = None if rehearsed is None else rehearsed.workload.weights
+    parameters = None if rehearsed is None else rehearsed.workload.saved_weights
     return None if parameters is None else parameters * 4 / _BYTES_PER_GIB
 
 

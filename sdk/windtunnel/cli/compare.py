@@ -210,7 +210,13 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     """Those that are given."""
     names = ("sequence_length", *(name for name in _DESCRIPTION_ONLY if name != "gpu"))
     found = {name: value for name in names if (value := getattr(args, name)) is not None}
-    return {**found, "on_gpu": dict(_setting(text) for text in args.gpu or ())}
+    on_gpu: dict[str, str | int] = {}
+    for text in args.gpu or ():
+        name, value = _setting(text)
+        if name in on_gpu:
+            raise ValueError(f"--gpu gives {name} twice: leave one")
+        on_gpu[name] = value
+    return {**found, "on_gpu": on_gpu}
 
 
 def _option(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 from typing import Any
 
 from windtunnel.cli import output
@@ -21,6 +21,8 @@ from windtunnel.cli.options import (
 from windtunnel.errors import ConfigurationError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_MOST = 10**30
+"""Of anything: what is modelled takes less, and says how much."""
 _HOURS = {"m": 1 / 60, "h": 1, "d": 24}
 
 
@@ -115,9 +117,10 @@ def amount(text: str) -> int:
     found = re.fullmatch(r"([\d._]+(?:e\d+)?)([kmbt]?)", text.strip().lower())
     try:
         number = Decimal(found[1]) * _UNITS[found[2]] if found else Decimal(0)
-    except InvalidOperation:
+    except DecimalException:
         number = Decimal(0)
-    if number < 1 or number != int(number):
+    # Compared before it is made a whole number, which takes minutes with a million digits.
+    if not 1 <= number <= _MOST or number != int(number):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no whole amount; write it as 15B, 300M, 1e9 or 1_000_000"
         )

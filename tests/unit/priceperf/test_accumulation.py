@@ -87,6 +87,15 @@ def test_a_rehearsal_that_ended_within_an_accumulation_tells_the_same() -> None:
     assert step_s(workload, 4, batch) == pytest.approx(step_s(of(8), 4, batch), rel=1e-6)
 
 
+def test_more_steps_of_the_optimizer_than_passes_are_one_a_pass() -> None:
+    """No counter has them; in a damaged file they are no division by nothing."""
+    counters = bert_large_counters(8)
+    train = counters["train"]
+    told = {"launches": 1000.0, "least_trace_seconds": 0.1, "updates": {"steps": 3 * train["steps"]}}
+    workload = CountedWorkload.from_counters({**counters, "train": {**train, **told}})
+    assert workload.passes == 1 and workload.accumulation is None
+
+
 def test_a_short_rehearsal_that_came_to_no_optimizer_is_not_modelled() -> None:
     """Of a longer accumulation: it would have scaled without any loss, as nothing was reduced."""
     counters = bert_large_counters(39, updates=1)
@@ -96,6 +105,9 @@ def test_a_short_rehearsal_that_came_to_no_optimizer_is_not_modelled() -> None:
         InvalidCounters, match=r"no optimizer stepped in the 39 passes .* of 3 steps.*REHEARSE_STEPS"
     ):
         CountedWorkload.from_counters({**counters, "parameters": None, "train": cut, "input": short})
+    one = {"parameters": None, "train": {**cut, "steps": 1}, "input": {**short, "rehearsed_steps": 1}}
+    with pytest.raises(InvalidCounters, match="in the pass of this short rehearsal of a step: neither"):
+        CountedWorkload.from_counters({**counters, **one})
     beginning = {**cut, "collectives": {"all_reduce": {"count": 2, "bytes": 80_000_000}}}  # DDP's own, once
     with pytest.raises(InvalidCounters, match="no optimizer stepped"):
         CountedWorkload.from_counters({**counters, "parameters": None, "train": beginning, "input": short})

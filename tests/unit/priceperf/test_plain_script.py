@@ -6,12 +6,13 @@ import csv
 import math
 from dataclasses import replace
 from statistics import mean
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel import FullScale, compare
+from windtunnel import FullScale, compare, plan
 from windtunnel.priceperf import CALIBRATIONS, CountedWorkload, InvalidInput, Run, Workload, instance_type
 from windtunnel.priceperf.calibration import scripts
 from windtunnel.priceperf.calibration.accuracy import validate_rows
@@ -92,7 +93,9 @@ def test_never_faster_than_tuned_software_or_with_more_to_do(row: PublishedRow, 
 
     if training.matmul_dtype != "fp32":  # for which tuned software has no attention kernel of its own
         assert seconds(training) >= seconds(replace(training, plain=False))
-    assert seconds(larger) >= seconds(training)
+    assert seconds(larger) >= seconds(training) * (
+        1 - 1e-12
+    )  # the host's time is a sum of the parts that it hides
     neuron = instance_type("ml.trn1.32xlarge")
     of_trn1 = replace(training, storage_dtype="bf16", matmul_dtype="bf16", mixed_precision=False)
     assert training_step(of_trn1, neuron, CONSTANTS["trn1"], 1) == training_step(
@@ -124,6 +127,34 @@ def test_a_script_that_is_named_takes_longer_and_is_surer() -> None:
         < tuned.step_interval_s[1] / tuned.step_interval_s[0]
     )
     assert bert(software="Hugging Face Trainer").step.total_s == plain.step.total_s
+
+
+def test_a_plan_for_a_script_is_one() -> None:
+    """On GPUs, as a comparison has it; NeuronCores' published scripts are plain already."""
+    given: dict[str, Any] = {"sequence_length": 512, "global_batch": 256}
+    names = ["ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.trn1.32xlarge"]
+    report = plan("GPT-2", names, nodes=(1,), samples=1_000_000, software="PyTorch script", **given)
+    usual = plan("GPT-2", names, nodes=(1,), samples=1_000_000, **given)
+    text = " ".join(report.to_text().split())
+    assert "On ml.p5.48xlarge, ml.p4d.24xlarge a plain script, each kernel launched by itself." in text
+    for found in report.plans.plans:
+        item, training = found.estimate, found.training
+        assert training.plain is not item.instance.is_neuron
+        if item.instance.is_neuron:
+            assert found in usual.plans.plans
+            continue
+        job = Workload.transformer(
+            "GPT-2",
+            microbatch=int(training.microbatch),
+            tensor_parallel=training.tensor_parallel,
+            pipeline_parallel=training.pipeline_parallel,
+            zero=training.zero,
+            recompute=training.recompute,
+            software="PyTorch script",
+            **given,
+        )
+        (own,) = compare(job, [item.name], full_scale=report.plans.size).comparison.estimates
+        assert (own.step, own.range_check) == (item.step, item.range_check)
 
 
 @pytest.mark.parametrize("model", ["GPT-2", "Llama-2-7B"])

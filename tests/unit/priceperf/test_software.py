@@ -259,6 +259,27 @@ def test_to_name_fitted_software_takes_no_answer_away(
             assert named.inside or not plain.inside
 
 
+@pytest.mark.parametrize("instance", ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge"])
+@pytest.mark.parametrize("count", [1, 16])
+@pytest.mark.parametrize("named", ["neuronx-distributed", "nemo", "torchtitan", "llm-foundry"])
+def test_to_name_software_of_which_no_row_tells_changes_nothing(
+    instance: str, count: int, named: str
+) -> None:
+    """As the report says, and as a plan has it: trn1's library names no software of a GPU's job."""
+    place = Cluster(instance_type(instance), count)
+    for model in ("GPT3-6.7B", "GPT-2"):
+        unnamed, its = (
+            estimate(job, Run(place, 1024.0, job.precisions(place.instance, TF32)[0]), FullScale(1_000_000))
+            for job in (
+                Workload.transformer(model, sequence_length=512, global_batch=1024, software=name)
+                for name in (None, named)
+            )
+        )
+        known = software.first_told([software.software_named(named)], place.instance.calibration or "")
+        if known is None:
+            assert (its.step, its.range_check) == (unnamed.step, unnamed.range_check)
+
+
 def test_the_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     """And the first screen says of which rows its error is."""
     described = ["compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--full-scale-samples", "9999",

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import windtunnel
-from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, TRN1, rehearsed
+from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, SMALL, TRN1, rehearsed
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PerDevice, PriceBook, PriceUnknown
 from windtunnel.rendering.format import HOURS_FROM_S
-from windtunnel.reports.comparison.report import ComparisonReport
-from windtunnel.reports.comparison.scaling import ScalingReport
+from windtunnel.rendering.report import Report
+from windtunnel.reports.job.report import report_for_counters
 from windtunnel.reports.modelled.answer import LINES
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
@@ -115,6 +115,17 @@ def test_what_cannot_run_is_not_hidden() -> None:
     for item, row in zip(data["answer"]["instances"], report.document().sections[0].rows, strict=True):
         assert row.cells[0] == f"{item['global_batch']:g} ({item['samples_each']:g})"  # batch (each)
         assert item["samples_each"] == 8 * item["samples_per_worker"]  # a copy is 8 workers
+
+
+def test_how_many_instances_cannot_run_it_is_said() -> None:
+    """The job cannot run on 64 of what one runs: with the name alone it did not on what it does."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=2048, global_batch=32)
+    report = windtunnel.compare(job, [(TRN1, 1), (TRN1, 64), ("trn1.32xlarge", 64), (TRN1, 128)], FULL)
+    text = " ".join(str(report).split())
+    several = "runs on trn1.32xlarge, and cannot on trn1.32xlarge x 64 and trn1.32xlarge x 128."
+    assert several in text
+    assert "NOT MODELLED, trn1.32xlarge x 64: a global batch of 32 is less" in text
+    assert set(report.to_dict()["not_possible"]) == {f"{TRN1} x 64", "trn1.32xlarge x 64", f"{TRN1} x 128"}
 
 
 def test_what_runs_on_one_instance_alone_says_why() -> None:
@@ -228,6 +239,12 @@ def test_one_of_a_thing_is_one(counters: Any) -> None:
     assert "DOES NOT FIT on 1 instance: " in " ".join(table.to_text(full=True).split())
     each = windtunnel.compare(counters(), full_scale=FULL, batch=PerDevice(1))
     assert "Batch: 1 sample on each worker, as stated." in " ".join(each.to_text().split())
+    several = text_of(windtunnel.compare(counters(), [TRN1, "ml.p5.48xlarge", "ml.g5.12xlarge"], FULL))
+    assert (
+        "No price of p5.48xlarge and g5.12xlarge is in the book, so they have times and no cost." in several
+    )
+    alone = windtunnel.compare(replace(rehearsed(), samples=1), [TRN1])
+    assert "exactly what was rehearsed: 1 sample in all" in " ".join(alone.to_text().split())
 
 
 def test_scaling_prints_and_serialises(counters: Any) -> None:
@@ -249,7 +266,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         windtunnel.compare(FakeJob(None))
 
 
-def text_of(report: ComparisonReport | ScalingReport) -> str:
+def text_of(report: Report) -> str:
     """One line."""
     return " ".join(report.to_text(full=True).split())
 
@@ -277,6 +294,37 @@ def test_what_a_description_leaves_open_is_said() -> None:
         "GPT3-6.7B", global_batch=1024, recompute="full", attention="eager", **given
     )
     assert "not given" not in text_of(windtunnel.compare(stated, full_scale=FULL))
+    job = windtunnel.Workload.transformer("GPT3-6.7B", **given)
+    assert "Global batch not given" not in text_of(windtunnel.compare(job, full_scale=FULL, batch=2048))
+
+
+def test_what_each_instance_compiles_is_said(counters: Any) -> None:
+    """Also where the first one compiles nothing."""
+    for report in (
+        windtunnel.compare(counters(), [P4D, TRN1], FULL),
+        report_for_counters(counters(), FULL, instances=[P4D, TRN1]),
+    ):
+        text = text_of(report)
+        assert "Compile: on GPUs eager PyTorch compiles nothing." in text
+        assert (
+            "Compile: 1 large at an assumed 120 s" in text or "Compile: 2 large at an assumed 120 s" in text
+        )
+
+
+def test_what_aws_trains_on_one_alone_is_said_wherever_there_are_more(counters: Any) -> None:
+    """In the tables of other numbers, and in what would make a job shorter or fit."""
+    report = windtunnel.compare(
+        counters(instance_type=SMALL, instance_cores=2), [SMALL], FULL, scaling="weak"
+    )
+    text = text_of(report)
+    assert text.count("NOT ON AWS: ml.trn1.2xlarge has no EFA") == 1
+    assert "instances x 2: NOT ON AWS, ml.trn1.2xlarge has no EFA" in text
+    assert "NOT ON AWS" not in text_of(windtunnel.compare(counters(), [TRN1], FULL, scaling="weak"))
+    job = windtunnel.Workload.transformer("BERT-Base", sequence_length=128, global_batch=4096)
+    assert "a larger instance shortens it" in text_of(windtunnel.compare(job, [SMALL], FULL))
+    large = windtunnel.Workload.transformer("Llama2-70B", global_batch=64)
+    unfit = windtunnel.compare(large, [SMALL], FULL).document().sections[0].notes[0]
+    assert "A larger instance, a larger memory or shorter sequences may make it fit" in unfit
 
 
 def test_adapters_are_said_where_trust_is() -> None:
@@ -373,6 +421,8 @@ def test_a_size_that_the_rehearsal_could_not_tell_has_no_answer() -> None:
     assert report.to_dict()["answer"]["obstacle"] == "size" and not report.comparison.verdicts
     assert "exactly what was rehearsed: 3,000,000 samples" in str(report)
     assert "None of this is a verdict: the size of the whole job" in report.to_text(full=True)
+    offers = next(part for part in report.document().sections if part.title == "Ways to buy the hour")
+    assert {row.cells[-1] for row in offers.rows} == {"-"}
     assert report.to_dict()["full_scale"]["train_samples"] == 3_000_000
     assert windtunnel.compare(open_, [TRN1, P4D], LONG).to_dict()["answer"]["obstacle"] is None
 

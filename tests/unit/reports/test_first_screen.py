@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import windtunnel
@@ -56,6 +56,21 @@ def first(comparison: Any, workload: Any, size: FullScale | None, found: Any = N
     count=st.integers(1, 1000),
     texts=st.lists(st.text(PRINTABLE, max_size=600), max_size=4),
     notes=st.lists(st.text(PRINTABLE, min_size=1, max_size=400), max_size=2),
+)
+@example(
+    workload=rehearsed(
+        asked=SMALL,
+        flops=2103382352942.0,
+        parameters=None,
+        compiled=1e13,
+        samples=354.44111346950694,
+        bytes_moved=2103046808622.0,
+    ),
+    size=FullScale(1, epochs=63, evaluation_split=False),
+    names=["ml.trn1n.32xlarge", "trn1.32xlarge", "p4d.24xlarge", "ml.p4de.24xlarge", SMALL],
+    count=68,
+    texts=["", "0"],
+    notes=["0", "0"],
 )
 @settings(max_examples=150)
 def test_the_first_screen_has_25_lines_of_100_columns(

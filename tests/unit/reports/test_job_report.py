@@ -248,6 +248,11 @@ def test_what_the_compiler_makes_of_fp32_is_in_the_answer(counters: Any) -> None
     by_type = report_for_job(FakeJob(compiled_to(counters(), "tf32")), FULL)
     assert "trn1.32xlarge, auto-cast tf32" in by_type.to_text() and by_type.comparison
     assert by_type.comparison.estimates[0].billable_s == of_cast.billable_s
+    half = counters()
+    half["train"]["flops"] = {"fp16": half["train"]["flops"]["fp32"]}
+    for report, said in ((by_type, "auto-cast tf32"), (report_for_job(FakeJob(half), FULL), "fp16")):
+        rows = next(part for part in report.document().sections if part.title == "Modelled").rows
+        assert next(row.cells[0] for row in rows if row.label == "Matmuls run as") == said
 
 
 def test_no_flag_comes_before_an_error(counters: Any) -> None:
@@ -346,8 +351,10 @@ def test_waiting_that_was_seen_here_is_said_not_to_be_in_the_figure(
     """Until the loader's rate is stated: else a job that waits for its input looks cheap."""
     found = {**counters(), "diagnostics": [{"kind": "input_bound", "severity": "warning", "line": "a.py:1"}]}
     size = replace(FULL, loader_samples_per_s=rate)
-    trust = report_for_counters(found, size).document().sections[0].notes[-1]
+    report = report_for_counters(found, size)
+    trust = report.document().sections[0].notes[-1]
     assert ("Not in it, as not stated: waiting for input (--loader-samples-per-second)" in trust) is said
+    assert ("Waiting for input is not modelled." in " ".join(report.to_text(full=True).split())) is said
 
 
 def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:

@@ -57,6 +57,16 @@ def test_tokens_samples_and_steps_are_one_size() -> None:
 def test_a_step_of_one_sequence_is_said_so() -> None:
     """As in a job that is planned for its smallest batch."""
     assert "in steps of 1 sequence of 4,096" in small(global_batch=1, tokens=1e6).document().subtitle
+    undivided = small(global_batch=1, tokens=1e6, microbatch=1, tensor_parallel=2, pipeline_parallel=2)
+    assert "of 1 sequence a step divides 1 to 4 x ml.p4d.24xlarge" in " ".join(undivided.to_text().split())
+
+
+def test_one_other_cluster_is_one() -> None:
+    """Where two are compared, and where only one of a type can train."""
+    two = " ".join(small(nodes=(1,)).to_text().split())
+    assert "TOO CLOSE TO CALL: the other cluster may cost less, with a probability of 10 % or more." in two
+    alone = windtunnel.plan("Llama2-70B", ["ml.trn1.2xlarge"], nodes=(1,))
+    assert "Allow a larger instance, or a shorter sequence." in " ".join(alone.to_text().split())
 
 
 def test_a_size_in_words_has_no_exponent() -> None:
@@ -74,6 +84,8 @@ def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
     assert "NOTHING KEEPS 1 h and $10." in lines
     assert "times the deadline" in lines
     assert "times the budget" in lines
+    for hours, told in ((1.5, "1.5 h"), (1 / 60, "0.0166667 h")):
+        assert labels.limits(hours, 0.5) == f"{told} and $0.50"
     kept = small(deadline_hours=48, budget_usd=2_000).to_text()
     assert "keep 48 h and $2,000" in kept
     assert "The most that 48 h and $2,000 train" in kept
@@ -167,7 +179,7 @@ def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:
     report = windtunnel.plan("Llama-3.1-8B", names, nodes=(1,), prices=book, **size)  # type: ignore[arg-type]
     best, other = (plan.cost for plan in report.plans.cheapest if plan in shortlist(report.plans.cheapest))
     assert best is not None and other is not None and other.low_usd > best.usd
-    assert "TOO CLOSE TO CALL: 1 of 1 other clusters may cost less" in "\n".join(report.document().headline)
+    assert "TOO CLOSE TO CALL: the other cluster may cost less" in "\n".join(report.document().headline)
     dear = PriceBook().stating({"ml.p5.48xlarge": 150.0, "ml.trn2.48xlarge": 40.0}, date(2026, 1, 1))
     clear = windtunnel.plan("Llama-3.1-8B", names, nodes=(1,), prices=dear, **size)  # type: ignore[arg-type]
     assert "TOO CLOSE" not in "\n".join(clear.document().headline)

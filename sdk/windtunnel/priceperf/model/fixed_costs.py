@@ -130,7 +130,7 @@ def compilation(
             not tell (see `_assumed_compilation`).
     """
     if not instance.is_neuron:
-        return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
+        return FixedCost("compile", 0.0, 0.0, 0.0, "on GPUs eager PyTorch compiles nothing")
     if cached:
         return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
     if ledger is None:

@@ -28,8 +28,8 @@ class Comparison:
     """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts.
 
     ``not_calibrated``: what was asked for too, and no calibration models. ``not_possible``: what the job cannot be run
-    on, by the name it was asked for, and why. ``size_known``: False where a rehearsal
-    could not tell how large the whole job is, and nobody stated it: then there are no verdicts.
+    on, by the name it was asked for and how many (``trn1.32xlarge x 4``), and why. ``size_known``: False where a
+    rehearsal could not tell how large the whole job is, and nobody stated it: then there are no verdicts.
     """
 
     estimates: tuple[Estimate, ...]
@@ -100,7 +100,8 @@ def compare(
                 )
             ]
         except InvalidInput as error:
-            impossible.append((name, error))
+            # Of several numbers of one type a name alone would tell none.
+            impossible.append((name if cluster.count == 1 else f"{name} x {cluster.count}", error))
             continue
         shown.append(first)
         others += rest

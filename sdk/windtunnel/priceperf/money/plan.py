@@ -18,6 +18,7 @@ from ..errors import InvalidInput, UnknownInstance
 from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
 from ..model.memory_need import memory_need
+from ..model.plain_script import is_plain
 from ..model.training_settings import Training
 from ..workload.cluster import Cluster, Run, no_cluster
 from ..workload.full_scale import FullScale
@@ -176,7 +177,8 @@ def plans(
             training). What cannot be modelled is named in `Plans.places`.
         size: of the whole job.
         nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
-        software: what trains it; on each instance the first counts that published rows of its chip are by.
+        software: what trains it; on each instance the first counts that published rows of its chip are by, else on
+            GPUs a plain script.
         deadline_hours: of the whole job, start included.
         budget_usd: US dollars.
         prices: another price book than the built-in one.
@@ -229,8 +231,10 @@ def _placed(
         if not counts:
             return Place(name, instance, reason=no_cluster(instance)), []
     trainer = first_told(software, instance.calibration)
+    if trainer is None and not instance.is_neuron:
+        trainer = next(filter(is_plain, software), None)
     attention = attention_of(job.attention, trainer, instance, job.architecture, job.sequence_length)
-    job = job._replace(attention=attention)
+    job = job._replace(attention=attention, plain=is_plain(trainer))
     results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     own = [
         _plan(job, cluster, training, size, name, trainer, book, on)
@@ -277,6 +281,7 @@ def _why_not(
     job: OpenSplit, instance: InstanceType, counts: Sequence[int], searched: Sequence[Searched]
 ) -> str:
     needs = [memory_need(one.least, instance) for one in searched if one.least is not None]
+    batch = f"{job.global_batch:,} sequence{'' if job.global_batch == 1 else 's'}"
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     if job.tensor_parallel is not None and instance.core_count % job.tensor_parallel:
         return (
@@ -289,17 +294,17 @@ def _why_not(
         if near == job.global_batch and job.is_partly_fixed:
             return (
                 f"What is fixed of the split does not divide {tried} x {instance.name} ({instance.core_count} "
-                f"{instance.core_name}s each) and {job.global_batch:,} sequences a step: fix less of it, or allow "
+                f"{instance.core_name}s each) and {batch} a step: fix less of it, or allow "
                 "other numbers of instances."
             )
         return (
-            f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
+            f"No split of {batch} a step divides {tried} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each): try a global batch of {near:,}"
             f"{', or fix less of the split' if job.is_partly_fixed else ''}."
         )
     least = min(needs, key=lambda need: need.needed_bytes)
     return (
         f"Nothing fits {tried} x {instance.name}: at the least {least.needed_bytes / GIB:.1f} GiB of the "
-        f"{least.usable_bytes / GIB:.1f} GiB that tensors can use of a {instance.core_name}. Allow more instances, "
-        "or a shorter sequence."
+        f"{least.usable_bytes / GIB:.1f} GiB that tensors can use of a {instance.core_name}. Allow "
+        f"{'a larger instance' if instance.trains_alone else 'more instances'}, or a shorter sequence."
     )

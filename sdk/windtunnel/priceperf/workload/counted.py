@@ -316,9 +316,11 @@ class Counted:
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size, tensors=tensors)
         stepped = optimized(told, step)
         if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
+            passes = "pass" if train.steps == 1 else f"{train.steps:,} passes"
+            steps = "a step" if told.input.rehearsed_steps == 1 else f"{told.input.rehearsed_steps:,} steps"
             raise NothingTrained(
-                f"no optimizer stepped in the {train.steps:,} passes of this short rehearsal of "
-                f"{told.input.rehearsed_steps:,} steps: neither its work nor the reduction of gradients was counted. "
+                f"no optimizer stepped in the {passes} of this short rehearsal of {steps}: neither its work nor the "
+                "reduction of gradients was counted. "
                 "If the script accumulates gradients over more passes, rehearse more steps: "
                 "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N. If it changes its weights without an optimizer of "
                 "torch.optim, that is not modelled."

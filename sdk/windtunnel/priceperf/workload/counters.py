@@ -134,7 +134,7 @@ class Steps:
     def passes(self) -> int:
         """For one step of the optimizer. A rehearsal that ended within an accumulation has more steps for each."""
         updates = self.updates
-        return 1 if updates is None else updates.passes or round(self.steps / updates.steps)
+        return 1 if updates is None else updates.passes or max(1, round(self.steps / updates.steps))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -299,7 +299,7 @@ class Described:
 
         That of plain scripts where the job is one, that of left-out families where constants are fitted to its
         software, that of new models where its speed is known otherwise, if it is the narrower. Where no software is
-        named, the slow end holds a plain script, whose host may be slower than the device.
+        named that rows tell of, the slow end holds a plain script, whose host may be slower than the device.
         """
         instance, neuron = run.instance, run.instance.is_neuron
         lacks = ["neuron_version"] if neuron and self.neuron_version is None else []
@@ -313,8 +313,8 @@ class Described:
             level: Level = "family" if known else "software"
             like = description_check(calibration, training, instance, count, level=level, lacks=lacks)
             check = min(check, like, key=lambda found: (not found.inside, found.log_slow))
-        if self.software and not (neuron or training.plain):
-            return check
+            if not neuron:
+                return check
         log_slower = log_slower_as_script(training, instance, step, flops, calibration.constants, count)
         if not log_slower:
             return check

@@ -81,7 +81,7 @@ def _described(
         model,
         microbatch,
         length,
-        global_batch=microbatch * max(1, train.passes) * max(1, copies),
+        global_batch=microbatch * train.passes * max(1, copies),
         gradient_accumulation=None,
         tensor_parallel=split.tensor_parallel,
         pipeline_parallel=split.pipeline_parallel,

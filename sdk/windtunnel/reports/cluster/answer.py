@@ -111,7 +111,8 @@ def _meaning(found: Modelled) -> str:
 def _size(found: Modelled) -> str:
     size = found.full_scale
     epochs = f" x {size.epochs:,} epochs" if size.epochs > 1 else ""
-    return f"The job: {size.train_samples:,} samples{epochs}, set-up, compiling. The real one: --full-scale-samples N."
+    samples = fmt.many(size.train_samples, "sample")
+    return f"The job: {samples}{epochs}, set-up, compiling. The real one: --full-scale-samples N."
 
 
 def _caveats(found: Modelled) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from windtunnel.priceperf import FullScale, PriceBook, Scaling, ScalingRow
 from windtunnel.priceperf import scaling as scale_workload
 from windtunnel.priceperf.money.scaling import COUNTS
+from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
@@ -132,6 +133,8 @@ def scaling_section(table: Scaling) -> Section:
     ]
     widened = _grouped("OUTSIDE THE CALIBRATED RANGE", outside, len(running))
     notes += [f"{note} Intervals are widened with the distance." for note in widened]
+    if table.instance.trains_alone and any(row.instances > 1 for row in running):
+        notes.append(f"NOT ON AWS: {no_cluster(table.instance)}")
     price = next((row.cost.price for row in table.rows if row.cost is not None), None)
     if price is not None:
         notes.append(

@@ -19,6 +19,7 @@ from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.calibration.software import usual_speed
 from windtunnel.priceperf.model.plain_script import is_plain
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
+from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part
@@ -116,6 +117,8 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
         notes.append("None of this is a verdict: assumed set-up and transfers outweigh some of the steps.")
     elif any(found.without_compile for found in answers(comparison)[-1:]):
         notes.append("Compile time is in these costs; the answer is that of the costs without it.")
+    alone = dict.fromkeys(item.instance for item in estimates if item.instance.trains_alone)
+    notes += [f"instances x 2: NOT ON AWS, {no_cluster(instance)}" for instance in alone]
     kept = "the global batch" if comparison.one_batch else "the samples a worker"
     low, middle, high = (f"{part * 100:.0f}" for part in SPOT_DISCOUNT)
     notes += [
@@ -160,11 +163,11 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
     meanings = dict.fromkeys(item.precision for item in shown)
     notes = [
         f"Batch: {rule_words(comparison.batch_rule, workload)}.",
-        *_chosen(workload, shown),
+        *_chosen(workload, comparison),
         *_by_software(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),
         *modelled_part.host_notes(workload),
-        *modelled_part.fixed_notes(shown[0]),
+        *modelled_part.fixed_notes(shown),
         "A million samples and tokens: of training steps alone, without fixed costs.",
         *price_notes,
         *modelled_part.price_notes(comparison),
@@ -184,15 +187,17 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
         label(i) for n, i in enumerate(shown) if all(costs[n] is None for _, costs in comparison.costs)
     ]
     if missing:
-        notes.append(f"No price of {' and '.join(missing)} is in the book, so it has times and no cost.")
+        has = "it has" if len(missing) == 1 else "they have"
+        notes.append(f"No price of {' and '.join(missing)} is in the book, so {has} times and no cost.")
     return Section("Assumptions", "text", notes=tuple(notes))
 
 
-def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
-    """What the description did not say, and what was assumed for it."""
+def _chosen(workload: Workload, comparison: Comparison) -> Iterator[str]:
+    """What neither the description nor the batch rule said, and what was assumed for it."""
     if not isinstance(workload, DescribedWorkload):
         return
-    if workload.global_batch is None and workload.gradient_accumulation is None:
+    shown, stated = comparison.estimates, not isinstance(comparison.batch_rule, str)
+    if workload.global_batch is None and workload.gradient_accumulation is None and not stated:
         each = [f"{fmt.plain(item.global_batch)} on {label(item)}" for item in shown]
         yield (
             f"Global batch not given: {', '.join(each)}, the fewest sequences "

@@ -200,8 +200,10 @@ def modelled(
     )
     length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
     book, notes = book_and_notes(prices, None)
-    calls = [Inference(known, batch, length, hidden_output) for batch in batch_sizes]
-    found = tuple(estimate_inference(call, instance, book, on) for instance in instances for call in calls)
+    calls = [Inference(known, batch, length, hidden_output) for batch in dict.fromkeys(batch_sizes)]
+    found = tuple(
+        estimate_inference(call, name, book, on) for name in dict.fromkeys(instances) for call in calls
+    )
     return InferenceEstimateReport(title, found, rate_per_s, notes)
 
 

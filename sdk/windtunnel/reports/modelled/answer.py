@@ -43,7 +43,7 @@ _TITLE = "The answer"
 _ROWS = 5
 _CHANGES = 2
 _CACHED = "with a compile cache"
-_LARGEST = ("Most of it: ", "Then: ")
+_LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
 STATE_PRICES = "State them with --price TYPE=USD, or ask AWS: windtunnel prices refresh."
@@ -135,7 +135,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.compiling: 2,
         shown.batch: 4,
         shown.prices: 2,
-        **{f"To change: {text}": 3 for text in shown.change},
+        **{f"{_CHANGE}{text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
         **({f"Trust: {shown.trust}": 4} if shown.trust else {}),
         shown.left_out: 2,
@@ -155,6 +155,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     """Each note cut to so many lines; where all together need more than there is room, the second largest part goes,
     then the later to fewer: all to two before one to one, for half a sentence of how far to trust it says nothing.
+    Where a line each is too many, what to change goes, too: the rest of the report has it.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
@@ -162,7 +163,7 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     for least, text in product((2, 1), reversed(most)):
         while most[text] > least and sum(most.values()) > room:
             most[text] -= 1
-    spare = [text for text in most if text.startswith(_LARGEST)]
+    spare = [text for text in most if text.startswith((*_LARGEST, _CHANGE))]
     while spare and sum(most.values()) > room:
         del most[spare.pop()]
     return tuple(fmt.shortened(text, limit) for text, limit in most.items())
@@ -296,7 +297,7 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
         shared = ", over all cores" if rehearsed.as_one_process else shared
         return f"{model}as the script has it{shared}: {size_words(size)}"
     evaluated = f", {size.evaluation_samples:,} evaluated" if size.evaluation_samples else ""
-    return f"{model}exactly what was rehearsed: {size.train_samples:,} samples in all{evaluated}"
+    return f"{model}exactly what was rehearsed: {fmt.many(size.train_samples, 'sample')} in all{evaluated}"
 
 
 def _verdict(
@@ -360,7 +361,7 @@ def _obstacle(
     if unfit := [item for item in estimates if not item.fits]:
         return f"No winner: the job runs on {names}, and {does_not_fit(unfit, workload)}"
     if comparison.not_possible:
-        others = " and ".join(name.removeprefix("ml.") for name, _ in comparison.not_possible)
+        others = " and ".join(dict.fromkeys(name.removeprefix("ml.") for name, _ in comparison.not_possible))
         return f"No winner: the job runs on {names}, and cannot on {others}. {NAME_OTHERS}"
     return f"No winner: only {names} has a price here. {NAME_OTHERS}"
 

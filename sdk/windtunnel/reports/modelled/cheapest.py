@@ -101,7 +101,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
     told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
     for offering, result in found:
         costs = result.decided.costs
-        winner = result.winner
+        winner = result.winner if comparison.size_known else None
         rows.append(
             Row(
                 offering,

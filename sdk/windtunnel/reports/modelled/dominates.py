@@ -11,7 +11,7 @@ from windtunnel.reports.modelled.labels import label
 _LEAST = 0.1
 """A part below a tenth of the bill is not worth a line."""
 _STEPS: Mapping[str, str] = {
-    "compute": "what the chip is there for; more instances shorten it",
+    "compute": "what the chip is there for; {more} it",
     "memory not behind compute": "a larger batch a worker{bf16} moves fewer bytes a sample{flash}",
     "tensor-parallel collectives": "less tensor parallelism sends less",
     "transfers between stages": "fewer stages send less",
@@ -34,13 +34,16 @@ _FIXED: Mapping[str, str] = {
 
 
 def _words(item: Estimate) -> dict[str, str]:
-    """What else would move fewer bytes, of what a description does not have already; and what the chip is called."""
+    """What else would move fewer bytes, of what a description does not have already; what the chip is called; and what
+    there may be more of.
+    """
     training = item.training
     stored_in_fp32 = training is None or training.storage_dtype == "fp32"
     is_eager = training is not None and training.attention == "eager"
     return {
         "bf16": ", or bf16 storage," if stored_in_fp32 else "",
         "flash": ", and flash attention keeps no scores" if is_eager else "",
+        "more": "a larger instance shortens" if item.instance.trains_alone else "more instances shorten",
         "core": "core" if item.instance.is_neuron else "GPU",
         "launches": "records" if item.instance.is_neuron else "launches",
     }

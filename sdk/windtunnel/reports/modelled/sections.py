@@ -49,7 +49,7 @@ def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullS
 
     described = all(item.training is not None for item in estimates)
     rows = [
-        row("Matmuls run as", lambda e: "bf16" if e.precision.fp32_matmul == "bf16" else e.precision.name),
+        row("Matmuls run as", lambda e: e.precision.name),
         row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
         row("Global batch", lambda e: fmt.plain(e.global_batch)),
         *(
@@ -263,11 +263,16 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
         f"{fmt.percent(CALIBRATIONS['a100'].constants.hidden_collectives)} of the step). "
         f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
         *host_notes(workload),
-        f"{_basis(workload)} Waiting for input is not modelled. Steps without optimizer count as evaluation.",
-        *fixed_notes(shown[0]),
+        f"{_basis(workload)} {_input_words(shown)}Steps without optimizer count as evaluation.",
+        *fixed_notes(shown),
     ]
     notes += price_notes(comparison)
     return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def _input_words(shown: Sequence[Estimate]) -> str:
+    """Nothing where the loader's rate was stated: then it is."""
+    return "" if any(item.loading_s for item in shown) else "Waiting for input is not modelled. "
 
 
 def _basis(workload: Workload) -> str:
@@ -279,10 +284,11 @@ def _basis(workload: Workload) -> str:
     )
 
 
-def fixed_notes(item: Estimate) -> tuple[str, ...]:
-    """What each fixed cost is based on; evaluation is modelled as steps are."""
-    fixed = [cost for cost in item.fixed if cost.name != "evaluation"]
-    return tuple(dict.fromkeys(f"{cost.name.capitalize()}: {cost.basis}." for cost in fixed))
+def fixed_notes(estimates: Sequence[Estimate]) -> tuple[str, ...]:
+    """What each fixed cost is based on, on any of the instances; evaluation is modelled as steps are."""
+    fixed = [cost for each in zip(*(item.fixed for item in estimates), strict=True) for cost in each]
+    told = (f"{cost.name.capitalize()}: {cost.basis}." for cost in fixed if cost.name != "evaluation")
+    return tuple(dict.fromkeys(told))
 
 
 def price_notes(comparison: Comparison) -> list[str]:
@@ -317,16 +323,14 @@ def _job_text(workload: Workload, full_scale: FullScale | None) -> str:
     if full_scale is None and rehearsed is not None:
         if isinstance(rehearsed.found, FullScale):
             return f"as the script has it: {size_words(rehearsed.found)}"
-        return f"exactly what was rehearsed: {rehearsed.samples:,} samples"
+        return f"exactly what was rehearsed: {fmt.many(rehearsed.samples, 'sample')}"
     full_scale = workload.sized(full_scale)
     return f"the real job: {size_words(full_scale)}"
 
 
 def size_words(full_scale: FullScale) -> str:
     """``3,600,000 samples x 2 epochs``."""
-    text = f"{full_scale.train_samples:,} sample{'s' if full_scale.train_samples > 1 else ''}"
-    text += f" x {full_scale.epochs:,} epoch"
-    text += "s" if full_scale.epochs > 1 else ""
+    text = f"{fmt.many(full_scale.train_samples, 'sample')} x {fmt.many(full_scale.epochs, 'epoch')}"
     if full_scale.evaluation_samples:
         text += f", {full_scale.evaluation_samples:,} evaluated an epoch"
         text += "" if full_scale.evaluation_split else " by each worker"

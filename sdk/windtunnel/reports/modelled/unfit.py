@@ -19,16 +19,18 @@ def does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
     described = workload if isinstance(workload, DescribedWorkload) else None
     # What is rehearsed has no options that describe it.
     search = " (windtunnel plan searches)" if described and workload.rehearsed is None else ""
+    alone = all(item.instance.trains_alone for item in items)
+    more = "A larger instance" if alone else "More instances"
     if described and all(described.there(item.instance).is_split_open for item in items):
-        nodes = " (--nodes)" if workload.rehearsed is None else ""
+        nodes = " (--nodes)" if workload.rehearsed is None and not alone else ""
         return (
-            f"does not fit the memory of {', '.join(each)}, however it is split. More instances{nodes}, a larger "
-            f"memory or shorter sequences may make it fit{search}."
+            f"does not fit the memory of {', '.join(each)}, however it is split. {more}{nodes}, a larger memory or "
+            f"shorter sequences may make it fit{search}."
         )
     whole = any(item.training is not None and item.training.zero == "none" for item in items)
     options = " (--zero optimizer, --zero full)" if workload.rehearsed is None else ""
     share = f"sharing the optimizer's state or the weights{options}, " if whole else ""
     return (
-        f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
+        f"does not fit the memory of {', '.join(each)}. {more}, {share}more tensor or pipeline parallelism, "
         f"recomputation or a smaller microbatch may make it fit{search}."
     )

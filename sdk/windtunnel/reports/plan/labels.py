@@ -53,8 +53,8 @@ def tokens(number: float) -> str:
 
 
 def limits(deadline_hours: float | None, budget_usd: float | None) -> str:
-    """``48 h and $2,000``."""
-    words = [f"{fmt.plain(deadline_hours)} h"] if deadline_hours is not None else []
+    """``48 h and $2,000``; ``1.5 h``."""
+    words = [f"{fmt.given(deadline_hours)} h"] if deadline_hours is not None else []
     words += [f"${fmt.plain(budget_usd)}"] if budget_usd is not None else []
     return " and ".join(words)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.model.plain_script import is_plain
 from windtunnel.priceperf.money.decision import CLEAR, cheapest_probabilities
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.rendering import format as fmt
@@ -175,9 +176,10 @@ def _rivals(found: Plans) -> Iterator[str]:
     costs = [plan.cost for plan in others if plan.cost is not None]
     near = sum(cheapest_probabilities([best.cost, cost])[0] < CLEAR for cost in costs)
     if near:
+        one = len(others) == 1
         yield (
-            f"TOO CLOSE TO CALL: {near} of {len(others)} other clusters may cost less, each with a probability of "
-            f"{fmt.percent(1 - CLEAR)} or more."
+            f"TOO CLOSE TO CALL: {'the other cluster' if one else f'{near} of {len(others)} other clusters'} may cost "
+            f"less, {'' if one else 'each '}with a probability of {fmt.percent(1 - CLEAR)} or more."
         )
 
 
@@ -200,11 +202,13 @@ def _limits(found: Plans, shown: Sequence[Plan], *, size_assumed: bool) -> Itera
 
 
 def _trained_by(found: Plans) -> Iterator[str]:
-    names = [
-        f"{place.software} on {place.name}" for place in found.places if place.software and not place.reason
-    ]
+    named = [place for place in found.places if place.software and not place.reason]
+    names = [f"{place.software} on {place.name}" for place in named if not is_plain(place.software)]
     if names:
         yield f"Speed and interval are those of {', '.join(names)}, by published rows."
+    plain = [place.name for place in named if is_plain(place.software)]
+    if plain:
+        yield f"On {', '.join(plain)} a plain script, each kernel launched by itself."
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:

@@ -25,7 +25,7 @@ def validation_charts(validation: Validation) -> tuple[Chart, ...]:
     if not rows:
         return ()
     summary = "; ".join(
-        f"{CALIBRATIONS[item.calibration].label}: {item.left_out.rows} rows, off by "
+        f"{CALIBRATIONS[item.calibration].label}: {fmt.many(item.left_out.rows, 'row')}, off by "
         f"{100 * item.left_out.mean:.1f} % on average, "
         f"{100 * item.left_out.largest:.1f} % at most"
         for item in validation.summaries
@@ -85,7 +85,7 @@ def _scatter(target: Any, theme: Theme, rows: Sequence[RowCheck]) -> None:
         low = [value * (1 - _ratio(row.low, row)) for value, row in zip(y, found, strict=True)]
         high = [value * (_ratio(row.high, row) - 1) for value, row in zip(y, found, strict=True)]
         axes.errorbar(x, y, yerr=[low, high], fmt="none", color=theme.muted, elinewidth=0.8, zorder=2)
-        axes.plot(x, y, linestyle="none", markersize=6, label=f"{calibration.label}, {len(found)} rows",
+        axes.plot(x, y, linestyle="none", markersize=6, label=f"{calibration.label}, {fmt.many(len(found), 'row')}",
                   zorder=3, **theme.marks(index))  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.xaxis.set_major_formatter("{x:,g}")

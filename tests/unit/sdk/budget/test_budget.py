@@ -258,6 +258,12 @@ def test_a_model_too_large_to_rehearse_is_described(aws: AwsSession, trained: An
     )
     large = budget(trained(aws).request(max_cost=1e6, rehearsal=whole, full_scale=FullScale(1000)))
     assert large.cost is None and "does not fit the memory of ml.trn1.32xlarge" in large.unmodelled
+    adapters = model.changed(lora_rank=8)
+    for saves in (model, adapters):
+        found = budget(trained(aws).request(max_cost=1e6, rehearsal=saves, full_scale=FullScale(1000)))
+        assert found.estimate is not None
+        # Both are of the files that the script is taken to save.
+        assert found.margin.upload_s == found.estimate.fixed_cost("upload").high_s
 
 
 def test_a_short_rehearsal_tells_the_size_of_the_job_or_that_it_could_not(

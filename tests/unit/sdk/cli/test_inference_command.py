@@ -67,7 +67,8 @@ def estimated(capsys: Capture, *words: str) -> dict[str, Any]:
 
 def test_a_model_by_batch_size(capsys: Capture) -> None:
     """Each figure in its interval, marked as modelled, and the cost is throughput and price."""
-    data = estimated(capsys, "roberta-base", "--batch-size", "1", "8")
+    twice = ("--instances", "trn1.2xlarge", "inf2.xlarge", "trn1.2xlarge")
+    data = estimated(capsys, "roberta-base", "--batch-size", "1", "8", "1", *twice)  # each once
     assert data["kind"] == "modelled" and data["interval_percent"] == 80
     assert [(row["instance_type"], row["batch_size"]) for row in data["estimates"]] == [
         ("trn1.2xlarge", 1), ("trn1.2xlarge", 8), ("inf2.xlarge", 1), ("inf2.xlarge", 8),

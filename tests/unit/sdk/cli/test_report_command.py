@@ -151,6 +151,10 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
             "twice",
         ),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "on_gpu knows"),
+        (
+            (*LLAMA, "--full-scale-samples", "9", "--gpu", "zero=full", "--gpu", "zero=none"),
+            "--gpu gives zero twice",
+        ),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.32xlarge=two"), "TYPE=N"),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
     ],
