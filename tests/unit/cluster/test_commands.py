@@ -152,3 +152,13 @@ def test_a_command_without_dashes_is_told_where_it_stands(
         run(home, "ssh", "trn1", "q-st-r-1", "hostname")
     assert ended.value.code == 2
     assert "hostname (a command to run stands behind --)" in capsys.readouterr().err
+
+
+def test_help_names_each_command_for_what_it_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`report`, which is the SDK's, among them; what `job` prints is no answer of ParallelCluster's."""
+    with pytest.raises(SystemExit):
+        run(home, "--help")
+    assert "\n    report  " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(home, "job", "--help")
+    assert "ParallelCluster" not in capsys.readouterr().out
