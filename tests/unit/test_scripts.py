@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -190,3 +192,9 @@ def test_no_container_is_started_where_the_test_image_was_not_built(checkout: Pa
     done = run(programs, "make", "-C", checkout, "container-tests")
     assert done.returncode
     assert not called.exists()
+
+
+def test_a_source_distribution_has_what_its_makefile_calls() -> None:
+    """It came with the Makefile and without scripts/."""
+    (included,) = re.findall(r"targets\.sdist\]\ninclude = (\[.*\])", (ROOT / "pyproject.toml").read_text())
+    assert {"/Makefile", "/scripts"} <= set(json.loads(included))
