@@ -40,8 +40,9 @@ apt_install() {
         DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "not all package lists were fetched; older ones serve"
         APT_UPDATED=1
     fi
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
-        fail "apt-get could not install $*"
+    # A machine that has just started may be updating itself.
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" \
+        >/dev/null || fail "apt-get could not install $*"
 }
 
 # install_into VENV ARGUMENT...: what pip would install there, from where pip would take it; by uv, if there is one on

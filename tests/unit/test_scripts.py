@@ -169,6 +169,13 @@ def test_a_package_that_apt_cannot_install_ends_the_script(checkout: Path, progr
     assert "apt-get could not install thing" in done.stderr
 
 
+def test_a_package_waits_for_another_apt(checkout: Path, programs: Path) -> None:
+    """A machine that has just started updates itself, and holds the lock for a minute or two."""
+    program(programs / "id", "#!/bin/sh\necho 0\n")
+    assert run(programs, "bash", "-euc", f'. "{checkout}/scripts/lib.sh"; apt_install thing').returncode == 0
+    assert "DPkg::Lock::Timeout=" in calls(programs)
+
+
 def test_all_of_several_programs_must_be_there(checkout: Path, programs: Path) -> None:
     """`command -v a b` is content with one: Slurm was installed where there was its client alone."""
     found = run(programs, "bash", "-c", f'. "{checkout}/scripts/lib.sh"; have sh uv && ! have sh none-such')
