@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["cluster"]:
-        return _clusters("commands", given[1:])
+        return _clusters("commands", given[1:], "windtunnel")
     # The server with all that it needs: a cluster's command line does not wait for that.
     from windtunnel_local import commands
 
@@ -44,16 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def pcluster() -> int:
     """The command `pcluster`; returns the exit code."""
-    return _clusters("pcluster", sys.argv[1:])
+    return _clusters("pcluster", sys.argv[1:], "pcluster")
 
 
-def _clusters(command_line: str, argv: Sequence[str]) -> int:
-    """One of the command lines of `cluster`: loaded only where it is asked for."""
+def _clusters(command_line: str, argv: Sequence[str], called: str) -> int:
+    """One of the command lines of `cluster`, ``called`` so: loaded only where it is asked for."""
     module = import_module(f"windtunnel_local.cluster.{command_line}")
     try:
         settings = from_environment(os.environ)
     except WindtunnelError as error:
-        print(f"{command_line}: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
+        print(f"{called}: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         return 1
     code: int = module.main(settings, argv)
     return code

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.cluster import POST, FleetWithoutContainers
+from windtunnel_local.__main__ import main as backend
 from windtunnel_local.cluster import command_line, commands, record
 from windtunnel_local.cluster.operations import Clusters
 
@@ -162,3 +163,12 @@ def test_help_names_each_command_for_what_it_is(home: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         run(home, "job", "--help")
     assert "ParallelCluster" not in capsys.readouterr().out
+
+
+def test_a_wrong_setting_is_told_by_the_command_that_was_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A module's name is none that a user knows."""
+    monkeypatch.setenv("WINDTUNNEL_PORT", "x")
+    assert backend(["cluster", "list"]) == 1
+    assert capsys.readouterr().err.startswith("windtunnel: WINDTUNNEL_PORT is 'x'")
