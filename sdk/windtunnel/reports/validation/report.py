@@ -113,6 +113,10 @@ def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationRep
 def _headline(validation: Validation) -> Iterator[str]:
     for item in validation.summaries:
         error = item.left_out
+        if error.rows == 1 and not validation.built_in:
+            label = _label(item.calibration, item.kind)
+            yield f"{label}: the one published figure of the file is off by {_percent(error.mean)}."
+            continue
         rows = (
             f"{error.rows} left-out rows"
             if validation.built_in
