@@ -127,7 +127,7 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["inference", "BERT-Huge"], 1, "Known: BERT-Large, BERT-Base, DistilBERT"),
+        (["inference", "BERT-Huge"], 1, "GPT3-175B, ViT-Base, MPT-125m"),
         (["inference", "Llama2-7B"], 1, "not for llama"),
         (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 1, "Calibrated are ml.trn1.2xlarge"),
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
