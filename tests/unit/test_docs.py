@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 from importlib import import_module
@@ -61,6 +62,20 @@ def test_commands_exist(name: str) -> None:
     help_text = build_parser().format_help()
     for command in re.findall(r"(?:`|^)windtunnel (\w+)", TEXTS[name], flags=re.MULTILINE):
         assert command in help_text, command
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_options_of_commands_exist(name: str) -> None:
+    """Those that stand behind a command are its own; what stands behind -- is a script's."""
+    (commands,) = (
+        one.choices for one in build_parser()._actions if isinstance(one, argparse._SubParsersAction)
+    )
+    for command, words in re.findall(r"windtunnel ([a-z-]+)((?: [^`\n|#]*)?)", TEXTS[name]):
+        if command not in commands or command == "cluster":
+            continue
+        known = {option for action in commands[command]._actions for option in action.option_strings}
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", words.split(" -- ")[0]):
+            assert option in known, f"windtunnel {command}{words}"
 
 
 def test_the_cluster_of_the_page_is_one() -> None:
