@@ -31,7 +31,10 @@ make_venv() {
     # Debian ships venv without what fills it.
     "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
     if ! is_own_venv; then
-        [ "$VENV" = "$ROOT/.venv" ] || [ ! -e "$VENV" ] || fail "$VENV is no environment of $PYTHON; remove it"
+        # What lies elsewhere may be needed there.
+        if [ -L "$VENV" ] || { [ "$VENV" != "$ROOT/.venv" ] && [ -e "$VENV" ]; }; then
+            fail "$VENV is no environment that $PYTHON has made there; remove it"
+        fi
         "$PYTHON" -m venv --clear "$VENV" || return
     fi
     PATH="$PATH:$VENV/bin" command -v uv >/dev/null ||

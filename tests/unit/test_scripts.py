@@ -134,6 +134,19 @@ def test_an_environment_elsewhere_is_not_removed(checkout: Path, programs: Path,
     assert (tmp_path / "precious" / "file").exists()
 
 
+def test_an_environment_that_is_a_link_is_not_removed(checkout: Path, programs: Path, tmp_path: Path) -> None:
+    """It may be another checkout's."""
+    given = python(programs, "3.11")
+    assert setup(checkout, programs, "venv", PYTHON=given).returncode == 0
+    other = checkout.with_name("other")
+    shutil.copytree(checkout, other, ignore=shutil.ignore_patterns(".venv"))
+    (other / ".venv").symlink_to(checkout / ".venv")
+    (checkout / ".venv" / "mine").touch()
+    done = setup(other, programs, "venv", PYTHON=given)
+    assert done.returncode == 1
+    assert (checkout / ".venv" / "mine").exists()
+
+
 def test_who_may_not_use_the_engine_is_told_so(checkout: Path, programs: Path) -> None:
     """An engine that runs was to be started, or installed, by a user who is not in its group."""
     program(programs / "id", "#!/bin/sh\necho 1000\n")
