@@ -1,7 +1,7 @@
 # What the scripts share; to be sourced.
 # shellcheck shell=bash
 
-ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 VENV="${VENV:-$ROOT/.venv}"
 PATH="$PATH:/usr/sbin:/sbin" # daemons are there, and it is on no path of Debian's users
 

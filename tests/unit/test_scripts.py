@@ -94,6 +94,8 @@ def test_an_environment_is_made_once(checkout: Path, programs: Path) -> None:
     second = setup(checkout, programs, "venv", PYTHON=given)
     assert "up to date" in second.stdout
     assert (checkout / ".venv" / "mine").exists()
+    (checkout.parent / "link").symlink_to(checkout)
+    assert "up to date" in setup(checkout.parent / "link", programs, "venv", PYTHON=given).stdout
     assert calls(programs).count("uv pip install") == 1
 
 
