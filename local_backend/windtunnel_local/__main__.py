@@ -13,9 +13,11 @@ from windtunnel_local.log_format import log_to
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
 
+EXIT_INTERRUPTED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage."""
+    """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["cluster"]:
         return _clusters("commands", given[1:], "windtunnel")
@@ -37,6 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.restore:
             return commands.restore(settings)
         return commands.doctor(settings, as_json=arguments.json)
+    except KeyboardInterrupt:
+        builds = arguments.command == "image" and arguments.action == "build"
+        kept = ". Steps that succeeded are kept: `windtunnel image build` goes on from there."
+        print(f"\nwindtunnel: interrupted{kept if builds else ''}", file=sys.stderr)  # noqa: T201
+        return EXIT_INTERRUPTED
     except (WindtunnelError, OSError) as error:
         print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         return 1

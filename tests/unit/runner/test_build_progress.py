@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from windtunnel_local import commands
+from windtunnel_local.__main__ import main as backend
 from windtunnel_local.runner.docker.image import build_advice
 from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
 
@@ -119,3 +121,21 @@ def test_silence_is_noticed_and_errors_pass_through() -> None:
 def test_a_build_that_failed_says_what_to_do(output: str, advice: str) -> None:
     """One without a network was told to look at package indexes."""
     assert advice in build_advice(output, {"PIP_EXTRA_INDEX_URL": "https://download.pytorch.org/whl/cpu"})
+
+
+def test_ctrl_c_of_a_build_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Minutes are long, and what was built stays."""
+
+    def build(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "image_build", build)
+    assert backend(["image", "build"]) == 130
+    assert capsys.readouterr().err == (
+        "\nwindtunnel: interrupted. Steps that succeeded are kept: `windtunnel image build` goes on from there.\n"
+    )
+    monkeypatch.setattr(commands, "doctor", build)
+    assert backend(["doctor"]) == 130
+    assert capsys.readouterr().err == "\nwindtunnel: interrupted\n"
