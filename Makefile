@@ -26,7 +26,8 @@ unit:
 	@.venv/bin/pytest --numprocesses auto --dist loadfile -m "not docker and not notebook" tests/unit tests/contract tests/test_architecture.py
 
 container-tests: setup
-	@scripts/in_image.sh "$$(.venv/bin/python scripts/build_test_image.py)" pytest -p no:cacheprovider tests/container
+	@image="$$(.venv/bin/python scripts/build_test_image.py)" && \
+		scripts/in_image.sh "$$image" pytest -p no:cacheprovider tests/container
 
 image:
 	@scripts/setup.sh

@@ -4,12 +4,16 @@ import os
 import sys
 
 from windtunnel_local.cluster.image import ensure_cluster_image
+from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
 
 
 def main() -> None:
     """Build it unless it is current."""
-    status = ensure_cluster_image(from_environment(os.environ), _say)
+    try:
+        status = ensure_cluster_image(from_environment(os.environ), _say)
+    except WindtunnelError as error:
+        sys.exit(f"error: {error}")
     _say(f"{status.image}: current")
 
 

@@ -5,13 +5,17 @@ import sys
 from typing import TextIO
 
 from windtunnel_local.runner.docker import build_image, docker_settings
+from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
 
 
 def main() -> None:
     """Build it unless it is current."""
-    settings = docker_settings(from_environment(os.environ))
-    status = build_image(settings, lambda line: _say(sys.stderr, line), settings.network, "test")
+    try:
+        settings = docker_settings(from_environment(os.environ))
+        status = build_image(settings, lambda line: _say(sys.stderr, line), settings.network, "test")
+    except WindtunnelError as error:
+        sys.exit(f"error: {error}")
     _say(sys.stdout, status.image)
 
 

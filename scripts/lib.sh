@@ -1,8 +1,9 @@
 # What the scripts share; to be sourced.
 # shellcheck shell=bash
 
-ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 VENV="${VENV:-$ROOT/.venv}"
+PATH="$PATH:/usr/sbin:/sbin" # daemons are there, and it is on no path of Debian's users
 
 # say TEXT: one line of progress.
 say() {
@@ -15,7 +16,13 @@ fail() {
     exit 1
 }
 
-# timed TITLE COMMAND...: run it, say how long it took; its exit code.
+# have COMMAND...: whether all of them are there; `command -v` is content with one.
+have() {
+    local name
+    for name in "$@"; do command -v "$name" >/dev/null || return; done
+}
+
+# timed TITLE COMMAND...: run it, say how long it took; its exit code. Within it errexit does not hold.
 timed() {
     local title="$1" start="$SECONDS" code=0
     shift
@@ -27,13 +34,15 @@ timed() {
 
 # apt_install PACKAGE...: as root, without questions; the package lists are fetched once a run.
 apt_install() {
-    command -v apt-get >/dev/null || fail "$* is missing and there is no apt-get here; install it by hand"
+    have apt-get || fail "$* is missing and there is no apt-get here; install it by hand"
     [ "$(id -u)" -eq 0 ] || fail "$* is missing; run: sudo apt-get install $*"
     if [ -z "${APT_UPDATED:-}" ]; then
-        DEBIAN_FRONTEND=noninteractive apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "not all package lists were fetched; older ones serve"
         APT_UPDATED=1
     fi
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    # A machine that has just started may be updating itself.
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" \
+        >/dev/null || fail "apt-get could not install $*"
 }
 
 # install_into VENV ARGUMENT...: what pip would install there, from where pip would take it; by uv, if there is one on

@@ -25,14 +25,32 @@ venv() {
 }
 
 make_venv() {
+    have "$PYTHON" || fail "$PYTHON is missing; install Python 3.10 or newer, or name one: make ... PYTHON=python3.11"
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
         fail "$("$PYTHON" -V) is too old; name a Python 3.10 or newer: make ... PYTHON=python3.11"
     # Debian ships venv without what fills it.
     "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
-    [ -x "$VENV/bin/pip" ] || "$PYTHON" -m venv "$VENV"
+    if ! is_own_venv; then
+        # What lies elsewhere may be needed there.
+        if [ -L "$VENV" ] || { [ "$VENV" != "$ROOT/.venv" ] && [ -e "$VENV" ]; }; then
+            fail "$VENV is no environment that $PYTHON has made there; remove it"
+        fi
+        "$PYTHON" -m venv --clear "$VENV" || return
+    fi
     PATH="$PATH:$VENV/bin" command -v uv >/dev/null ||
         "$VENV/bin/pip" install --quiet --disable-pip-version-check uv
     install_into "$VENV" --editable "${ROOT}[dev]"
+}
+
+# Whether it is this Python's, and was made where it is: the programs of one that was copied or moved start the
+# Python of the old place.
+is_own_venv() {
+    [ "$("$VENV/bin/python" -VV 2>/dev/null)" = "$("$PYTHON" -VV)" ] &&
+        [[ "$("$VENV/bin/pip" --version 2>/dev/null)" == *" from $VENV/"* ]]
+}
+
+needs_venv() {
+    [ -x "$VENV/bin/python" ] || fail "there is no Python environment in $VENV; run: scripts/setup.sh venv"
 }
 
 engine_answers() {
@@ -45,6 +63,7 @@ PYTHON
 }
 
 engine() {
+    needs_venv
     if engine_answers; then
         say "Docker engine: answers"
         return
@@ -55,13 +74,15 @@ engine() {
 }
 
 start_engine() {
-    if ! command -v dockerd >/dev/null; then
+    # It may run, and be closed to this user.
+    [ "$(id -u)" -eq 0 ] || fail "$("$VENV/bin/windtunnel" image status 2>&1)"
+    if ! have dockerd; then
         say "installing docker.io and mmdebstrap"
         apt_install ca-certificates docker.io mmdebstrap
     fi
-    [ "$(id -u)" -eq 0 ] || fail "the Docker engine does not answer; start it: sudo systemctl start docker"
+    have docker || apt_install docker-cli # a package of its own since Debian 13
     if [ -d /run/systemd/system ]; then
-        systemctl start docker
+        systemctl start docker || fail "the Docker engine does not start; see journalctl -u docker"
     elif is_running dockerd /var/run/docker.pid; then
         # Two engines in one network namespace take each other's bridge away.
         say "dockerd runs but does not answer yet; waiting for it"
@@ -97,12 +118,13 @@ start_dockerd() {
 }
 
 image() {
+    needs_venv
     timed "Training image" "$VENV/bin/windtunnel" image build
 }
 
 # Debian starts its daemons where it has them installed; without a configuration they end at once.
 slurm() {
-    if command -v slurmctld slurmd munged sbatch >/dev/null; then
+    if have slurmctld slurmd munged sbatch; then
         say "Slurm: installed"
     else
         timed "Slurm" apt_install slurmctld slurmd slurm-client munge
@@ -110,12 +132,13 @@ slurm() {
 }
 
 cluster() {
+    needs_venv
     timed "Image of a cluster's nodes" "$VENV/bin/python" "$ROOT/scripts/build_cluster_image.py"
 }
 
 browser() {
     # Without windows and pages of its own: the tests take 0.6 of the processor time that they took in `chromium`.
-    if command -v chromium-headless-shell >/dev/null; then
+    if have chromium-headless-shell; then
         say "Chromium: installed"
     else
         timed "Chromium" apt_install chromium-headless-shell

@@ -13,12 +13,14 @@ from windtunnel_local.log_format import log_to
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
 
+EXIT_INTERRUPTED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage."""
+    """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["cluster"]:
-        return _clusters("commands", given[1:])
+        return _clusters("commands", given[1:], "windtunnel")
     # The server with all that it needs: a cluster's command line does not wait for that.
     from windtunnel_local import commands
 
@@ -37,6 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.restore:
             return commands.restore(settings)
         return commands.doctor(settings, as_json=arguments.json)
+    except KeyboardInterrupt:
+        builds = arguments.command == "image" and arguments.action == "build"
+        kept = ". Steps that succeeded are kept: `windtunnel image build` goes on from there."
+        print(f"\nwindtunnel: interrupted{kept if builds else ''}", file=sys.stderr)  # noqa: T201
+        return EXIT_INTERRUPTED
     except (WindtunnelError, OSError) as error:
         print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         return 1
@@ -44,16 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def pcluster() -> int:
     """The command `pcluster`; returns the exit code."""
-    return _clusters("pcluster", sys.argv[1:])
+    return _clusters("pcluster", sys.argv[1:], "pcluster")
 
 
-def _clusters(command_line: str, argv: Sequence[str]) -> int:
-    """One of the command lines of `cluster`: loaded only where it is asked for."""
+def _clusters(command_line: str, argv: Sequence[str], called: str) -> int:
+    """One of the command lines of `cluster`, ``called`` so: loaded only where it is asked for."""
     module = import_module(f"windtunnel_local.cluster.{command_line}")
     try:
         settings = from_environment(os.environ)
     except WindtunnelError as error:
-        print(f"{command_line}: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
+        print(f"{called}: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         return 1
     code: int = module.main(settings, argv)
     return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 from importlib import import_module
@@ -14,6 +15,7 @@ from windtunnel.cli.main import build_parser
 from windtunnel_local import settings
 from windtunnel_local.cluster import machine
 from windtunnel_local.cluster.configuration import read_all
+from windtunnel_local.cluster.errors import InvalidConfiguration
 from windtunnel_local.runner import RUNNERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +42,20 @@ def test_links_lead_somewhere(name: str) -> None:
         assert ((ROOT / name).parent / target).exists(), target
 
 
+def headings(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_into_a_page_lead_to_a_heading(name: str) -> None:
+    """A heading that was renamed takes its links along."""
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", TEXTS[name]):
+        page = ((ROOT / name).parent / target).resolve() if target else ROOT / name
+        assert anchor in headings(page.read_text()), f"{target}#{anchor}"
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_commands_exist(name: str) -> None:
     """Every `windtunnel COMMAND` of the text is one."""
@@ -48,10 +64,35 @@ def test_commands_exist(name: str) -> None:
         assert command in help_text, command
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_options_of_commands_exist(name: str) -> None:
+    """Those that stand behind a command are its own; what stands behind -- is a script's."""
+    (commands,) = (
+        one.choices for one in build_parser()._actions if isinstance(one, argparse._SubParsersAction)
+    )
+    for command, words in re.findall(r"windtunnel ([a-z-]+)((?: [^`\n|#]*)?)", TEXTS[name]):
+        if command not in commands or command == "cluster":
+            continue
+        known = {option for action in commands[command]._actions for option in action.option_strings}
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", words.split(" -- ")[0]):
+            assert option in known, f"windtunnel {command}{words}"
+
+
 def test_the_cluster_of_the_page_is_one() -> None:
     """Its file is read, and AWS would have nothing against it either."""
     (text,) = re.findall(r"```yaml\n(.*?)```", TEXTS["docs/how_to/cluster.md"], flags=re.DOTALL)
     assert read_all(text, "cluster.yaml").warnings == ()
+
+
+def test_the_mistakes_of_the_page_are_told_so() -> None:
+    """Those that it makes in its own file, word for word."""
+    page = TEXTS["docs/how_to/cluster.md"]
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    wrong = text.replace("MinCount: 0", "MinCount: 17").replace("SubnetIds:", "SubnetIDs:")
+    with pytest.raises(InvalidConfiguration) as refused:
+        read_all(wrong, "cluster.yaml")
+    _, _, mistakes = str(refused.value).partition("\n")
+    assert f"```\n{mistakes}\n```" in page
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -7,13 +7,16 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.requirements import Requirement
 
 from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings
 from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
+from windtunnel.cli.main import PASSED_ON
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT
@@ -21,6 +24,7 @@ from windtunnel.request import checks, endpoint_request
 from windtunnel.session.local_server import DEFAULT_REGION
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 from windtunnel_local import credentials
+from windtunnel_local.__main__ import main as backend
 from windtunnel_local.api import codec
 from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.billed_time import billable_seconds
@@ -73,8 +77,10 @@ def test_all_name_the_versions_that_the_image_pins() -> None:
     )
     extra = re.search(r"^sim = \[(.*?)^\]", text("pyproject.toml"), flags=re.MULTILINE | re.DOTALL)
     assert extra is not None
-    for name, version in re.findall(r'"([\w-]+)==(\S+)"', extra[1]):
-        assert pinned[name] == version, name
+    for wanted in map(Requirement, re.findall(r'"([^"]+)"', extra[1])):
+        assert pinned[wanted.name] in wanted.specifier, wanted
+    for name in ("torch", "torch_xla", "transformers", "datasets"):  # scripts fail with others
+        assert f'"{name}=={pinned[name]}"' in extra[1]
     (major, minor), latest = pinned["torch_xla"].split(".")[:2], names.LATEST
     assert latest == (int(major), int(minor))
     assert f"{major}.{minor}" == DEFAULT_FRAMEWORK_VERSION
@@ -109,3 +115,14 @@ def test_the_sdk_knows_the_limits_of_awss_model() -> None:
 def test_the_sdk_and_the_backend_know_the_same_limits() -> None:
     """Where AWS's model has none, or where it is checked again after a merge."""
     assert (checks.MAX_RUN_S, checks.MAX_TAGS) == (validation.MAX_RUNTIME_S, validation.MAX_TAGS)
+
+
+@pytest.mark.parametrize("command", ["cluster", "image", "doctor"])
+def test_a_shell_completes_what_the_backend_takes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The SDK lists the words of commands that it hands on: it completed none of them but `cluster report`."""
+    with pytest.raises(SystemExit):
+        backend([command, "--help"])
+    shown = capsys.readouterr().out
+    listed = re.findall(r"^    ([a-z]+)  |^  (--[a-z]+)", shown, re.MULTILINE)
+    choices = [name for one in re.findall(r"{([a-z,]+)}", shown) for name in one.split(",")]
+    assert {*map("".join, listed), *choices} - {"report"} == set(PASSED_ON[command].words)

@@ -159,6 +159,12 @@ def _job(clusters: Clusters, given: argparse.Namespace) -> int:
     return 0
 
 
+def _report(_clusters: Clusters, _given: argparse.Namespace) -> int:
+    """For --help: the SDK takes these words before they come here."""
+    say("windtunnel: the report is the SDK's: windtunnel cluster report NAME JOBID")
+    return EXIT_USAGE
+
+
 def _follow(clusters: Clusters, name: str, wanted: str | None, began: _Begin) -> int:
     """Say what happens until it is over; the exit code. ``wanted``: the state that is success; None: it is gone."""
     last: ClusterState | None = None
@@ -216,11 +222,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(word: str, command: Command, text: str, *, json: bool = True) -> argparse.ArgumentParser:
+    def add(
+        word: str, command: Command, text: str, *, json: str = "ParallelCluster's JSON on stdout"
+    ) -> argparse.ArgumentParser:
         made = commands.add_parser(word, help=text, description=text)
         made.set_defaults(command=command)
         if json:
-            made.add_argument("--json", action="store_true", help="ParallelCluster's JSON on stdout")
+            made.add_argument("--json", action="store_true", help=json)
         return made
 
     created = add("create", _create, "make a cluster, and wait for it")
@@ -230,13 +238,13 @@ def _parser() -> argparse.ArgumentParser:
     updated = add("update", _update, "bring another configuration in force")
     for made in (created, updated):
         made.add_argument("-c", "--cluster-configuration", dest="file", required=True, metavar="FILE")
-    entered = add(
-        "ssh", _ssh, "enter the head node or another; run a command there with -- COMMAND", json=False
-    )
-    asked = add("job", _job, "print all that is known of a Slurm job; `report` makes its bill of it")
+    entered = add("ssh", _ssh, "enter the head node or another; run a command there with -- COMMAND", json="")
+    add("report", _report, "the bill of a Slurm job, and its time and cost on 1 to 64 real nodes", json="")
+    text = "print all that is known of a Slurm job, as JSON; `report` makes its bill of it"
+    asked = add("job", _job, text, json="it is JSON without it, too")
     others = (
         add("describe", _describe, "show a cluster"),
-        add("delete", _delete, "remove a cluster with all that is in it", json=False),
+        add("delete", _delete, "remove a cluster with all that is in it", json=""),
         add("start", _start, "start the compute fleet"),
         add("stop", _stop, "stop the compute fleet: all its nodes go"),
     )

@@ -9,7 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from windtunnel.cli import output
@@ -28,10 +28,12 @@ _EPILOG = (
 )
 
 
-def add_parser(commands: Any, text: str) -> None:
-    """Register the command. ``text``: what `--help` says of the backend's own."""
-    cluster = commands.add_parser("cluster", help=text)
-    report = cluster.add_subparsers(required=True, metavar="COMMAND").add_parser(
+def add_parser(commands: Any, text: str, words: Iterable[str]) -> None:
+    """Register the command. ``text``: what `--help` says of the backend's own, which are ``words``."""
+    own = commands.add_parser("cluster", help=text).add_subparsers(required=True, metavar="COMMAND")
+    for word in words:
+        own.add_parser(word, help=f"windtunnel cluster {word} --help says more", add_help=False)
+    report = own.add_parser(
         "report",
         help="the bill of a Slurm job, and its time and cost on 1 to 64 real nodes",
         epilog=_EPILOG,

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from windtunnel._version import __version__
 from windtunnel.cli import (
@@ -63,10 +63,26 @@ COMMANDS = (
 _TAKE_WORDS = ("run", "check", "env")
 """What stands behind -- is a script's, or a command."""
 
-_PASSED_ON = {
-    "image": "build the training image, say whether it is there, or what it holds (image build | status | contents)",
-    "cluster": "a cluster of AWS ParallelCluster on this machine (cluster create | list | ssh | report | ...)",
-    "doctor": "check what the local backend needs: Docker, the image, memory, disk",
+
+class PassedOn(NamedTuple):
+    """A command of the backend's own. ``words``: what may follow it, options last, for shells that complete."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+PASSED_ON = {
+    "image": PassedOn(
+        "build the training image, say whether it is there, or what it holds (image build | status | contents)",
+        ("build", "status", "contents", "--json"),
+    ),
+    "cluster": PassedOn(
+        "a cluster of AWS ParallelCluster on this machine (cluster create | list | ssh | report | ...)",
+        ("create", "list", "update", "ssh", "job", "describe", "delete", "start", "stop"),
+    ),
+    "doctor": PassedOn(
+        "check what the local backend needs: Docker, the image, memory, disk", ("--json", "--restore")
+    ),
 }
 
 
@@ -75,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:  # `windtunnel ps >&-`: nobody wants to see it
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process runs
-    if given and given[0] in _PASSED_ON and given[:2] != cluster.REPORT:
+    if given and given[0] in PASSED_ON and given[:2] != cluster.REPORT:
         # Everything behind these words belongs to the backend's own command line, also --help.
         return _backend_command(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -133,11 +149,16 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add_parser(commands)
-    for name, text in _PASSED_ON.items():
+    for name, (text, words) in PASSED_ON.items():
         if name == cluster.REPORT[0]:
-            cluster.add_parser(commands, text)
-        else:
-            commands.add_parser(name, help=text, add_help=False)
+            cluster.add_parser(commands, text, words)
+            continue
+        passed_on = commands.add_parser(name, help=text, add_help=False)
+        choices = [word for word in words if not word.startswith("-")]
+        if choices:
+            passed_on.add_argument("action", choices=choices)
+        for option in words[len(choices) :]:
+            passed_on.add_argument(option, action="store_true")
     return parser
 
 

@@ -109,7 +109,7 @@ class Endpoint:
         """
         log = self._log()
         now = log.news()
-        yield from now if last is None else deque(now, maxlen=last)
+        yield from now if last is None else deque(now, maxlen=min(last, sys.maxsize))
         while follow:
             try:  # asked before reading: all lines are there once it has ended
                 over = self.describe()["EndpointStatus"] in ("Failed", "Deleting")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
@@ -114,7 +115,7 @@ def wants_logs(logs: bool | str | list[str]) -> bool:
 
 def last_of(count: int | None, lines: Iterator[str]) -> Iterable[str]:
     """The last lines; None: all of them, as they come."""
-    return lines if count is None else deque(lines, maxlen=count)
+    return lines if count is None else deque(lines, maxlen=min(count, sys.maxsize))
 
 
 def print_lines(lines: Iterator[str], out: TextIO) -> None:

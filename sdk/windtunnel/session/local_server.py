@@ -7,9 +7,11 @@ key pair.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +34,8 @@ _HEALTH_TIMEOUT_S = 2.0
 _POLL_S = 0.02
 _STOP_TIMEOUT_S = 30.0
 _LOG_TAIL_LINES = 20
+_LEAST_FREE_BYTES = 64 << 10
+"""A server that has less may end without a word, for lack of room for it."""
 _KEEP_FILE = "keep"
 
 
@@ -259,6 +263,8 @@ class Backend:
         with self.log_path.open("rb") as log:
             log.seek(log_start)
             lines = log.read().decode("utf-8", "replace").splitlines()
+        if not lines and shutil.disk_usage(self.home).free < _LEAST_FREE_BYTES:
+            return self._unusable(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         tail = "\n".join(f"    {line}" for line in lines[-_LOG_TAIL_LINES:]) or "    (nothing)"
         return BackendError(
             f"The local backend {what}.\n"

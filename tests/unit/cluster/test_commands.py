@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.cluster import POST, FleetWithoutContainers
+from windtunnel_local.__main__ import main as backend
 from windtunnel_local.cluster import command_line, commands, record
 from windtunnel_local.cluster.operations import Clusters
 
@@ -152,3 +153,22 @@ def test_a_command_without_dashes_is_told_where_it_stands(
         run(home, "ssh", "trn1", "q-st-r-1", "hostname")
     assert ended.value.code == 2
     assert "hostname (a command to run stands behind --)" in capsys.readouterr().err
+
+
+def test_help_names_each_command_for_what_it_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`report`, which is the SDK's, among them; what `job` prints is no answer of ParallelCluster's."""
+    with pytest.raises(SystemExit):
+        run(home, "--help")
+    assert "\n    report  " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(home, "job", "--help")
+    assert "ParallelCluster" not in capsys.readouterr().out
+
+
+def test_a_wrong_setting_is_told_by_the_command_that_was_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A module's name is none that a user knows."""
+    monkeypatch.setenv("WINDTUNNEL_PORT", "x")
+    assert backend(["cluster", "list"]) == 1
+    assert capsys.readouterr().err.startswith("windtunnel: WINDTUNNEL_PORT is 'x'")

@@ -88,8 +88,12 @@ def test_no_price_before_the_first() -> None:
     """A date before the book says so instead of guessing; an unknown type lists the known."""
     with pytest.raises(PriceUnknown, match="the first in the book is of 2022-10-10"):
         BOOK.price("ml.trn1.32xlarge", date(2020, 1, 1))
-    with pytest.raises(PriceUnknown, match=r"It has: .*ml\.p4d\.24xlarge"):
+    with pytest.raises(PriceUnknown, match=r"It has: ml\.p4d\.24xlarge, .*ml\.trn1n\.32xlarge\.$"):
         BOOK.price("ml.p5.48xlarge")
+    with pytest.raises(
+        PriceUnknown, match=r"EC2 Capacity Block, in us-east-2 in the book\. It has: p4d\.24xlarge, "
+    ):
+        BOOK.price("p5.48xlarge", region="us-east-2", offering="EC2 Capacity Block")
 
 
 def test_dates_start_where_all_have_a_price() -> None:

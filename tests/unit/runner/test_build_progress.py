@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from windtunnel_local import commands
+from windtunnel_local.__main__ import main as backend
+from windtunnel_local.runner.docker.image import build_advice
 from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
 
 
@@ -102,3 +105,37 @@ def test_silence_is_noticed_and_errors_pass_through() -> None:
     assert next(item for item in items if item is not None) == {"stream": "b"}
     with pytest.raises(OSError, match="gone"):
         next(items)
+
+
+@pytest.mark.parametrize(
+    ("output", "advice"),
+    [
+        ("write /x: no space left on device", "disk of the Docker engine is full"),
+        ("ssl.SSLCertVerificationError: CERTIFICATE_VERIFY_FAILED", "SSL_CERT_FILE"),
+        ("Err:1 http://deb.debian.org Temporary failure resolving 'deb.debian.org'", "HTTPS_PROXY"),
+        ("dns error: failed to lookup address information: Name or service not known", "HTTPS_PROXY"),
+        ("connect (101: Network is unreachable)", "HTTPS_PROXY"),
+        ("ERROR: No matching distribution found for torch==2.9.0", "PIP_INDEX_URL"),
+    ],
+)
+def test_a_build_that_failed_says_what_to_do(output: str, advice: str) -> None:
+    """One without a network was told to look at package indexes."""
+    assert advice in build_advice(output, {"PIP_EXTRA_INDEX_URL": "https://download.pytorch.org/whl/cpu"})
+
+
+def test_ctrl_c_of_a_build_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Minutes are long, and what was built stays."""
+
+    def build(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "image_build", build)
+    assert backend(["image", "build"]) == 130
+    assert capsys.readouterr().err == (
+        "\nwindtunnel: interrupted. Steps that succeeded are kept: `windtunnel image build` goes on from there.\n"
+    )
+    monkeypatch.setattr(commands, "doctor", build)
+    assert backend(["doctor"]) == 130
+    assert capsys.readouterr().err == "\nwindtunnel: interrupted\n"

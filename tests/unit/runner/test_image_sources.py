@@ -13,7 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel_local.runner.docker.base import LOCAL_BASE, REGISTRY_BASE, choose_base, debian_mirror
+from windtunnel_local.runner.docker.base import (
+    LOCAL_BASE,
+    REGISTRY_BASE,
+    choose_base,
+    debian_mirror,
+    mmdebstrap_advice,
+    mmdebstrap_command,
+)
 from windtunnel_local.runner.docker.image import image_tag, index_answers
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
@@ -245,3 +252,23 @@ def test_uv_finds_packages_where_pip_would() -> None:
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "SSL_CERT_FILE": "/srv/ca.crt",
     }
+
+
+@pytest.mark.parametrize(("as_root", "folder"), [(True, "/var/tmp/own"), (False, "/var/tmp")])
+def test_the_base_is_made_in_a_folder_that_its_maker_may_enter(as_root: bool, folder: str) -> None:
+    """For others than root mmdebstrap works as a user of a namespace, to whom our own folder is closed."""
+    command = mmdebstrap_command(
+        Path("/var/tmp/own/system.tar"), "http://mirror/debian", ["gcc"], as_root=as_root
+    )
+    assert f"TMPDIR={folder}" in command
+    assert command[-2:] == ["/var/tmp/own/system.tar", "http://mirror/debian"]
+
+
+def test_a_user_without_a_namespace_is_not_sent_to_the_mirror() -> None:
+    """mmdebstrap needs newuidmap then, which no message of its own names."""
+    assert "sudo apt-get install uidmap" in mmdebstrap_advice(
+        "E: unable to pick chroot mode automatically (use --mode for manual selection)", None
+    )
+    assert "http://mirror/debian can be reached" in mmdebstrap_advice(
+        "E: apt-get update failed", "http://mirror/debian"
+    )

@@ -261,7 +261,7 @@ def test_several_hosts_are_refused_with_the_way_out(runner: ProcessRunner, tmp_p
 def test_an_interpreter_without_the_toolkit_is_refused_with_the_fix(tmp_path: Path) -> None:
     """What is missing, and the command that installs it."""
     runner = ProcessRunner(ProcessSettings(tmp_path, Path(sys.executable)), ("json", "no_such_module"))
-    with pytest.raises(RunnerUnavailable, match=r"no_such_module .*pip install windtunnel\[sim\]"):
+    with pytest.raises(RunnerUnavailable, match=r"no_such_module .*pip install 'windtunnel\[sim\]'"):
         runner.ensure_image("image", print)
 
 

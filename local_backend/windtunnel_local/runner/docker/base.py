@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -87,12 +88,36 @@ def debian_mirror(sources: str) -> str | None:
     return next((url for url in found if url.startswith("http:")), found[0] if found else None)
 
 
+def mmdebstrap_command(
+    target: Path, mirror: str | None, packages: Sequence[str], *, as_root: bool
+) -> list[str]:
+    """What makes ``target``, an archive; it unpacks the system beside it, or, for others than root, beside its folder.
+
+    As another user mmdebstrap works in a user namespace, whose root may not enter a folder of mode 0700.
+    """
+    folder = target.parent if as_root else target.parent.parent
+    options = ["--variant=minbase", f"--include={','.join(packages)}"]
+    options += [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("doc", "locale", "man")]
+    command = ["env", f"TMPDIR={folder}", "mmdebstrap", *options, "bookworm", str(target)]
+    return [*command, mirror] if mirror else command
+
+
+def mmdebstrap_advice(output: str, mirror: str | None) -> str:
+    """What to do about an mmdebstrap that failed with these last lines."""
+    if "unable to pick chroot mode" in output:
+        return (
+            "As a user other than root it needs newuidmap: run `sudo apt-get install uidmap`. Or run "
+            "`windtunnel image build` once as root, or name an image in WINDTUNNEL_BASE_IMAGE."
+        )
+    return (
+        f"Check that the Debian mirror {mirror or '(the default)'} can be reached, or name an image in "
+        "WINDTUNNEL_BASE_IMAGE."
+    )
+
+
 def _mmdebstrap(target: Path, mirror: str | None, progress: Progress) -> None:
     packages = (containers_folder() / "training" / "debian-packages.txt").read_text().split()
-    options = ["--variant=minbase", f"--include={','.join(packages)}"]
-    options += [f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "locale", "man")]
-    command = ["env", f"TMPDIR={target.parent}", "mmdebstrap", *options, "bookworm", str(target)]
-    command += [mirror] if mirror else []
+    command = mmdebstrap_command(target, mirror, packages, as_root=os.geteuid() == 0)
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         assert run.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
@@ -103,8 +128,7 @@ def _mmdebstrap(target: Path, mirror: str | None, progress: Progress) -> None:
     if run.returncode:
         tail = "\n".join(lines[-10:])
         raise RunnerError(
-            f"mmdebstrap failed with exit code {run.returncode}:\n{tail}\nCheck that the Debian mirror "
-            f"{mirror or '(the default)'} can be reached, or name an image in WINDTUNNEL_BASE_IMAGE."
+            f"mmdebstrap failed with exit code {run.returncode}:\n{tail}\n{mmdebstrap_advice(tail, mirror)}"
         )
 
 

@@ -8,7 +8,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal
@@ -33,6 +33,13 @@ Target = Literal["training", "test"]
 
 _INDEX_TIMEOUT_S = 3.0
 _POLL_S = 0.1
+_NO_NETWORK = (
+    "Temporary failure resolving",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Network is unreachable",
+)
+"""Words of apt-get, pip and uv."""
 
 
 def image_status(
@@ -156,18 +163,24 @@ def run_build(
                 error = message["error"]
     if error is not None:
         raise RunnerError(
-            f"The image build failed: {error}\n{report.tail}\n{_next_step(error + report.tail, arguments)}"
+            f"The image build failed: {error}\n{report.tail}\n{build_advice(error + report.tail, arguments)}"
         )
     _prune(client)
 
 
-def _next_step(output: str, arguments: dict[str, str]) -> str:
+def build_advice(output: str, arguments: Mapping[str, str]) -> str:
+    """What to do about a build that failed with these last lines. ``arguments``: of the build."""
     if "no space left" in output.lower():
         return "The disk of the Docker engine is full: free 8 GB (`docker system df`) and build again."
     if "CERTIFICATE_VERIFY_FAILED" in output or "UnknownIssuer" in output:
         return (
             "A proxy inspects TLS here: set SSL_CERT_FILE to a file with its CA certificate, "
             "then run `windtunnel image build` again."
+        )
+    if any(words in output for words in _NO_NETWORK):
+        return (
+            "The build reaches no network, which it needs once: look at this machine's connection and name server, "
+            "or set HTTP_PROXY and HTTPS_PROXY where there is a proxy; then `windtunnel image build` again."
         )
     if "PIP_INDEX_URL" in arguments or "PIP_EXTRA_INDEX_URL" in arguments:
         return (

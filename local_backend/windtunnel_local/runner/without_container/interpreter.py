@@ -46,13 +46,13 @@ class Interpreter:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise RunnerUnavailable(
                 f"The interpreter {self.python} does not run ({error}). Set WINDTUNNEL_SIM_PYTHON to one "
-                "that has `pip install windtunnel[sim]`."
+                "that has `pip install 'windtunnel[sim]'`."
             ) from error
         missing = answer.stdout.split() if answer.returncode == 0 else list(modules)
         if missing:
             raise RunnerUnavailable(
                 f"The {runner} runner needs {', '.join(missing)} in {self.python}. Run "
-                f"`{self.python} -m pip install windtunnel[sim]`, set WINDTUNNEL_SIM_PYTHON to an "
+                f"`{self.python} -m pip install 'windtunnel[sim]'`, set WINDTUNNEL_SIM_PYTHON to an "
                 "interpreter that has it, or use containers with WINDTUNNEL_RUNNER=docker."
             )
 

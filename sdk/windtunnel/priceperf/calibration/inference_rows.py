@@ -24,7 +24,7 @@ from typing import Literal, get_args
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture
-from ..model.inference_call import Inference
+from ..model.inference_call import MODELLED_FAMILIES, Inference
 
 Use = Literal["fit", "test"]
 _IN_FLIGHT = (1, 2, 4)
@@ -100,8 +100,9 @@ def architecture_of(name: str) -> Architecture:
     short = {model.rpartition("/")[2]: known for model, known in by_model.items()}
     found = architecture({**by_model, **short}.get(name.lower(), name))
     if found is None:
+        modelled = [known for known, one in ARCHITECTURES.items() if one.family in MODELLED_FAMILIES]
         raise InvalidInput(
-            f"architecture {name!r} is not known. Known: {', '.join(ARCHITECTURES)}; and the models "
+            f"architecture {name!r} is not known. Known: {', '.join(modelled)}; and the models "
             f"{', '.join(sorted(short))}."
         )
     return found

@@ -23,6 +23,7 @@ from .offerings import (
     CAPACITY_BLOCK,
     CLAIMS,
     EC2_ON_DEMAND,
+    HOSTING_ON_DEMAND,
     TRAINING_ON_DEMAND,
     Discount,
     Offering,
@@ -266,19 +267,22 @@ class PriceBook:
             Discount(wanted, discount)  # says what is wrong with it
         name = name_for(instance_type, wanted)
         day = on or self._as_of
-        known = [p for p in self._by_name.get(name, ()) if region in (None, p.region)]
-        listed = [p for p in known if p.offering == wanted]
-        if not listed and wanted in CLAIMS:
+        if wanted in CLAIMS and not self._listed(name, wanted, region):
             if discount is None:
                 raise InvalidInput(_no_list_price(name, wanted))
-            plain = self._lookup(name, [p for p in known if p.offering == TRAINING_ON_DEMAND], day, region)
+            plain = self._lookup(name, TRAINING_ON_DEMAND, day, region)
             return _discounted(plain, Discount(wanted, discount))
-        found = self._lookup(name, listed, day, region)
+        found = self._lookup(name, wanted, day, region)
         if self._discount is not None and wanted == TRAINING_ON_DEMAND:
             return _discounted(found, self._discount)
         return found
 
-    def _lookup(self, name: str, known: Sequence[Price], day: date | None, region: str | None) -> Price:
+    def _listed(self, name: str, offering: Offering, region: str | None) -> list[Price]:
+        prices = self._by_name.get(name, ())
+        return [p for p in prices if p.offering == offering and region in (None, p.region)]
+
+    def _lookup(self, name: str, offering: Offering, day: date | None, region: str | None) -> Price:
+        known = self._listed(name, offering, region)
         if region is None:
             at_home = [p for p in known if p.region == HOME_REGION or p.fetched_on is None]
             known = at_home or known
@@ -294,8 +298,11 @@ class PriceBook:
                 f"No price of {name} on {day}: the first in the book is of {first}. Ask for a later date."
             )
         where = "" if region is None else f" in {region}"
-        names = sorted(self._by_name)
-        raise PriceUnknown(f"No price of {name}{where} in the book. It has: {', '.join(names)}.")
+        names = [other for other in sorted(self._by_name) if self._listed(other, offering, region)]
+        has = f" It has: {', '.join(names)}." if names else ""
+        if offering == HOSTING_ON_DEMAND:
+            has += f" Ask AWS for it: windtunnel prices refresh --hosting --instances {name}."
+        raise PriceUnknown(f"No price of {name}, {offering},{where} in the book.{has}")
 
     def dates(self, instance_types: Sequence[str]) -> tuple[date, ...]:
         """The days at which a price of these instances changed and all of them had one, oldest first.

@@ -113,10 +113,17 @@ def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationRep
 def _headline(validation: Validation) -> Iterator[str]:
     for item in validation.summaries:
         error = item.left_out
-        rows = fmt.many(error.rows, "left-out row" if validation.built_in else "published figure")
-        rows += f"{'' if validation.built_in else ' of the file'} {'is' if error.rows == 1 else 'are'}"
+        label = _label(item.calibration, item.kind)
+        if error.rows == 1 and not validation.built_in:
+            yield f"{label}: the one published figure of the file is off by {_percent(error.mean)}."
+            continue
+        rows = (
+            f"{error.rows} left-out rows"
+            if validation.built_in
+            else f"{error.rows} published figures of the file"
+        )
         text = (
-            f"{_label(item.calibration, item.kind)}: {rows} off by {_percent(error.mean)} on average "
+            f"{label}: {rows} are off by {_percent(error.mean)} on average "
             f"(median {_percent(error.median)}, at most {_percent(error.largest)})"
         )
         if validation.built_in:

@@ -139,6 +139,8 @@ def test_logs(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> No
     assert cli.main(["endpoint-logs", "e"]) == 0
     assert capsys.readouterr() == ("", "windtunnel: e has no log (yet): it is InService.\n")
     endpoint.printed["e"] = {"AllTraffic/i-1": ["a", "b", "c"]}
+    assert cli.main(["endpoint-logs", "e", "-n", "1e20"]) == 0
+    capsys.readouterr()
     assert cli.main(["endpoint-logs", "e", "-n", "2"]) == 0
     assert capsys.readouterr().out == "b\nc\n"
     assert cli.main(["endpoint-logs", "nope"]) == 1

@@ -104,7 +104,10 @@ def test_an_endpoint_has_no_price_until_it_was_asked_for(capsys: Capture) -> Non
     (row,) = estimated(capsys, *words)["estimates"]
     assert row["usd_per_million"] is None and row["throughput_per_second"] > 0
     assert main(["inference", *words]) == 0
-    assert "No price of ml.trn1.2xlarge" in " ".join(capsys.readouterr().out.split())
+    out = " ".join(capsys.readouterr().out.split())
+    assert "No price of ml.trn1.2xlarge, SageMaker hosting on-demand, in the book" in out
+    assert "windtunnel prices refresh --hosting --instances ml.trn1.2xlarge" in out
+    assert "It has: " not in out  # the book has its price as training, and named it in the same breath
 
 
 def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
@@ -125,7 +128,7 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["inference", "BERT-Huge"], 1, "Known: BERT-Large, BERT-Base, DistilBERT"),
+        (["inference", "BERT-Huge"], 1, "GPT3-175B, ViT-Base, MPT-125m"),
         (["inference", "Llama2-7B"], 1, "not for llama"),
         (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 1, "Calibrated are ml.trn1.2xlarge"),
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),

@@ -310,6 +310,10 @@ def test_a_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[st
         ("de", 1, "describe"),
         ("do", 1, "down download doctor"),
         ("ps --js", 2, "--json"),
+        ("cluster re", 2, "report"),
+        ("cluster de", 2, "describe delete"),
+        ("image b", 2, "build"),
+        ("doctor --re", 2, "--restore"),
     ):
         bash = subprocess.run(
             ["bash", "-c", f"{script}\n{ask.format(words, place)}"],

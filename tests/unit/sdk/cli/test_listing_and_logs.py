@@ -152,6 +152,7 @@ def test_the_last_lines(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -
     """Of a log that is whole, and of one that goes on: then all that comes after them."""
     start(jobs)
     assert printed(capsys, "logs", "-n", "3", "j") == ["two", "three", "four"]
+    assert printed(capsys, "logs", "-n", "1e20", "j")[-1] == "four"  # more than there can be is no error
     start(jobs, "k", ended=False)
     jobs.describe_job("k")  # Starting
     assert printed(capsys, "logs", "k", "-f", "-n", "1") == ["three", "four"]

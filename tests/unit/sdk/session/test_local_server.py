@@ -17,6 +17,7 @@ import pytest
 from tests.processes import runs
 from windtunnel import settings
 from windtunnel.errors import BackendError
+from windtunnel.session import local_server
 from windtunnel.session.local import LocalSession
 from windtunnel.session.local_server import Backend, Credentials
 
@@ -131,6 +132,15 @@ def test_a_running_server_that_is_too_slow_is_not_told_as_one_that_failed(home: 
         os.kill(there.pid, signal.SIGCONT)
     assert str(there.pid) in str(caught.value) and "windtunnel logs -f NAME" in str(caught.value)
     assert backend(home).ensure() == there
+
+
+def test_a_server_whose_disk_is_full_is_told_as_that(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has nothing to write its reason with: "It printed: (nothing)" was all."""
+    monkeypatch.setattr(local_server, "_LEAST_FREE_BYTES", 1 << 62)
+    with pytest.raises(BackendError, match=r"cannot keep its state in .*No space left.*a disk that has room"):
+        Backend(home, ["false"]).ensure()
+    with pytest.raises(BackendError, match="no Docker engine: start it"):  # this one has said why
+        backend(home, "crash").ensure()
 
 
 def test_a_program_that_does_not_exist(home: Path) -> None:
