@@ -204,7 +204,12 @@ def test_words() -> None:
         "c": "true",
         "d": "-1",
     }
-    assert [typed(x) for x in ("3", "1e-3", "true", "null", "a b")] == [3, 0.001, True, None, "a b"]
+    assert [typed(x) for x in ("3", "0.5", "true", "null", "a b")] == [3, 0.5, True, None, "a b"]
+    assert [typed(x) for x in ("1e6", "1E2", "1e-4")] == [1_000_000, 100, 0.0001], (
+        "type=int reads whole numbers"
+    )
+    as_typed = ("1.10", "0.50", "-0", "3.00000000000000000001", "1e999", "NaN", "Infinity")
+    assert [typed(x) for x in as_typed] == list(as_typed), "as numbers they would reach the script changed"
     with pytest.raises(ConfigurationError, match="named arguments only"):
         script_arguments(["train"])
     with pytest.raises(ConfigurationError, match="KEY=VALUE"):
