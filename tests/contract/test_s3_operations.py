@@ -303,20 +303,32 @@ def test_parts_are_copied(s3: Any) -> None:
     assert code_of(s3.upload_part_copy, **named, **wrong) == "InvalidArgument"
 
 
-def test_an_object_in_parts_is_copied_as_it_is(s3: Any) -> None:
-    """And both go on living when the other is gone."""
+def test_a_copy_of_an_object_in_parts_is_in_one(s3: Any) -> None:
+    """Its ETag is an MD5, its checksum that of the whole; and both go on living when the other is gone."""
     named = {"Bucket": "bucket", "Key": "k"}
-    named["UploadId"] = s3.create_multipart_upload(**named)["UploadId"]
-    parts = [
-        {"PartNumber": n, "ETag": s3.upload_part(**named, PartNumber=n, Body=data)["ETag"]}
-        for n, data in ((1, FULL), (2, b"tail"))
-    ]
+    named["UploadId"] = s3.create_multipart_upload(**named, ChecksumAlgorithm="SHA256")["UploadId"]
+    parts = []
+    for number, data in ((1, FULL), (2, b"tail")):
+        part = s3.upload_part(**named, PartNumber=number, Body=data, ChecksumAlgorithm="SHA256")
+        parts.append({"PartNumber": number, "ETag": part["ETag"], "ChecksumSHA256": part["ChecksumSHA256"]})
     s3.complete_multipart_upload(**named, MultipartUpload={"Parts": parts})
-    s3.copy_object(Bucket="bucket", Key="copy", CopySource="bucket/k")
+    result = s3.copy_object(Bucket="bucket", Key="copy", CopySource="bucket/k")["CopyObjectResult"]
+    whole = FULL + b"tail"
+    etag = hashlib.md5(whole, usedforsecurity=False).hexdigest()
+    sha256 = base64.b64encode(hashlib.sha256(whole).digest()).decode()
+    assert (result["ETag"], result["ChecksumSHA256"]) == (f'"{etag}"', sha256)
+    wanted = ["ETag", "Checksum", "ObjectParts"]
+    told = s3.get_object_attributes(Bucket="bucket", Key="copy", ObjectAttributes=wanted)
+    assert (told["ETag"], told["Checksum"]["ChecksumType"], "ObjectParts" in told) == (
+        etag,
+        "FULL_OBJECT",
+        False,
+    )
     reading = s3.get_object(Bucket="bucket", Key="k")
     s3.delete_object(Bucket="bucket", Key="k")
     assert read(reading) == FULL + b"tail", "who reads goes on reading"
-    assert read(s3.get_object(Bucket="bucket", Key="copy", PartNumber=2)) == b"tail"
+    assert read(s3.get_object(Bucket="bucket", Key="copy", PartNumber=1)) == whole
+    assert code_of(s3.get_object, Bucket="bucket", Key="copy", PartNumber=2) == "InvalidPartNumber"
     span = f"bytes={5 * MIB - 2}-{5 * MIB + 1}"
     assert read(s3.get_object(Bucket="bucket", Key="copy", Range=span)) == b"aata"
 
