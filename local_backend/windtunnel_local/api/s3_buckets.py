@@ -10,6 +10,7 @@ from windtunnel_local.api.body import VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import NAMESPACE, Answer
 from windtunnel_local.api.s3_body import read_document
+from windtunnel_local.api.s3_headers import no_acls
 from windtunnel_local.api.s3_routes import Call
 from windtunnel_local.objects.files import FileObjects
 
@@ -63,6 +64,12 @@ _NEW: Mapping[str, Mapping[str, object]] = {
         }
     },
 }
+# What may be said of a bucket, for it is so already: whose answer that is, and what AWS takes for left out.
+_SAYABLE: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "PutBucketEncryption": ("GetBucketEncryption", {"BucketKeyEnabled": False}),
+    "PutBucketOwnershipControls": ("GetBucketOwnershipControls", {}),
+    "PutPublicAccessBlock": ("GetPublicAccessBlock", {}),
+}
 _EMPTY = (
     "GetBucketAccelerateConfiguration",
     "GetBucketLogging",
@@ -91,6 +98,9 @@ class BucketOperations:
             **dict.fromkeys(_ABSENT, self._absent),
             **dict.fromkeys(_EMPTY, self._empty),
             **dict.fromkeys(_NEW, self._as_made),
+            **dict.fromkeys(_SAYABLE, self._said),
+            "PutBucketAcl": self._no_acl,
+            "PutObjectAcl": self._no_acl,
         }
 
     def _list(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -158,6 +168,27 @@ class BucketOperations:
     def _as_made(self, call: Call, _body: VerifiedReader) -> Answer:
         self._objects.folder(call.params["Bucket"])
         return Answer(_NEW[call.operation])
+
+    def _said(self, call: Call, body: VerifiedReader) -> Answer:
+        """Accepted where it changes nothing: nothing of a bucket can be set here."""
+        document = read_document(body)
+        self._objects.folder(call.params["Bucket"])
+        answer, left_out = _SAYABLE[call.operation]
+        ((name, state),) = _NEW[answer].items()
+        said = xmlcodec.parsed(call.model.input_shape.members[name], document)
+        if "Rules" in said:
+            said = {"Rules": [{**left_out, **rule} for rule in said["Rules"]]}
+        if said != state:
+            raise ApiError(
+                "NotImplemented",
+                f"Windtunnel's S3 serves {call.operation} only where it says what each bucket here is: {state}.",
+                501,
+            )
+        return Answer()
+
+    def _no_acl(self, call: Call, _body: VerifiedReader) -> Answer:
+        self._objects.folder(call.params["Bucket"])
+        raise no_acls()
 
     def _empty(self, call: Call, _body: VerifiedReader) -> Answer:
         self._objects.folder(call.params["Bucket"])
