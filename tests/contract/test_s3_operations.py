@@ -106,6 +106,19 @@ def test_a_bucket_is_told_what_it_is_already(s3: Any) -> None:
     assert code_of(s3.put_public_access_block, **{**open_, "Bucket": "nope"}) == "NoSuchBucket"
 
 
+def test_a_bucket_outside_of_us_east_1_names_its_region(backend: Backend, s3: Any) -> None:
+    """To the endpoint of another region; there who has it already is told so, as on AWS."""
+    other, named = backend.client("s3", region_name="eu-west-1"), {"Bucket": "another"}
+    place = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    wrong = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-2"}}
+    assert code_of(other.create_bucket, **named) == "IllegalLocationConstraintException"
+    assert code_of(other.create_bucket, **named, **wrong) == "IllegalLocationConstraintException"
+    other.create_bucket(**named, **place)
+    assert code_of(other.create_bucket, **named, **place) == "BucketAlreadyOwnedByYou"
+    s3.create_bucket(**named)
+    s3.create_bucket(Bucket="third", **wrong)
+
+
 def test_each_object_says_how_it_is_encrypted(s3: Any) -> None:
     """AES256 where nothing was asked for, as S3 since 2023; in the answers to all that writes or reads one."""
     named = {"Bucket": "bucket", "Key": "k"}

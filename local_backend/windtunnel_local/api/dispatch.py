@@ -198,7 +198,7 @@ class Api:
         pipe = BodyPipe(request.stream())
 
         def run() -> Response:
-            call = s3_routes.understood(signable)
+            call = s3_routes.understood(signable, claim.region)
             body = s3_body.verified(
                 pipe,
                 headers,

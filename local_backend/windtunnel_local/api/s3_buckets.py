@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.body import VerifiedReader
@@ -15,6 +14,7 @@ from windtunnel_local.api.s3_routes import Call
 from windtunnel_local.objects.files import FileObjects
 
 _DEFAULT_REGION = "us-east-1"
+_OLD_NAMES = {"EU": "eu-west-1"}
 _MOST_BUCKETS = 10_000
 
 # What AWS answers about a bucket where nothing of the kind was set: nothing can be set here.
@@ -120,10 +120,12 @@ class BucketOperations:
         )
 
     def _create(self, call: Call, body: VerifiedReader) -> Answer:
-        document = read_document(body)
-        if document:
-            _check_place(call.model.input_shape.members["CreateBucketConfiguration"], document)
-        self._objects.create_bucket(call.params["Bucket"])
+        _check_place(call, read_document(body))
+        name = call.params["Bucket"]
+        if _is_elsewhere(call) and self._objects.has_bucket(name):
+            message = "Your previous request to create the named bucket succeeded and you already own it."
+            raise ApiError("BucketAlreadyOwnedByYou", message, 409, {"BucketName": name})
+        self._objects.create_bucket(name)
         return Answer({"Location": f"/{call.params['Bucket']}"})
 
     def _delete(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -195,15 +197,37 @@ class BucketOperations:
         return Answer()
 
 
-def _check_place(shape: Any, document: bytes) -> None:
-    """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none."""
-    region = xmlcodec.parsed(shape, document).get("LocationConstraint")
-    if region is not None and region not in shape.members["LocationConstraint"].enum:
+def _check_place(call: Call, document: bytes) -> None:
+    """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none.
+
+    That is what us-east-1's endpoint does; another region's makes buckets of its own only, and wants to be told.
+    """
+    shape = call.model.input_shape.members["CreateBucketConfiguration"]
+    region = xmlcodec.parsed(shape, document).get("LocationConstraint") if document else None
+    if region is not None and region not in _regions(call):
         raise ApiError(
             "InvalidLocationConstraint",
             "The specified location-constraint is not valid",
             details={"LocationConstraint": str(region)},
         )
+    if _is_elsewhere(call) and _OLD_NAMES.get(region or "", region) != call.region:
+        raise ApiError(
+            "IllegalLocationConstraintException",
+            f"The {region or 'unspecified'} location constraint is incompatible for the region specific endpoint this "
+            "request was sent to.",
+        )
+
+
+def _is_elsewhere(call: Call) -> bool:
+    """Whether it is signed for a region other than us-east-1."""
+    return call.region in _regions(call)
+
+
+def _regions(call: Call) -> Collection[str]:
+    names: Collection[str] = (
+        call.model.input_shape.members["CreateBucketConfiguration"].members["LocationConstraint"].enum
+    )
+    return names
 
 
 def _most_buckets(given: int | None) -> int:
