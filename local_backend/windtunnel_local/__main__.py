@@ -6,7 +6,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from windtunnel_local.log_format import log_to
@@ -19,6 +19,27 @@ EXIT_INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage, 130 Ctrl-C."""
     given = list(sys.argv[1:] if argv is None else argv)
+    return _written(lambda: _command(given))
+
+
+def _written(command: Callable[[], int]) -> int:
+    """Its exit code; 1 where what it prints cannot be written, be it its --help: Python would end with 120."""
+    try:
+        try:
+            code = command()
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # the reader has enough
+            print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries it once more as it ends
+        return 1
+
+
+def _command(given: Sequence[str]) -> int:
     if given[:1] == ["cluster"]:
         return _clusters("commands", given[1:], "windtunnel")
     # The server with all that it needs: a cluster's command line does not wait for that.
@@ -51,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def pcluster() -> int:
     """The command `pcluster`; returns the exit code."""
-    return _clusters("pcluster", sys.argv[1:], "pcluster")
+    return _written(lambda: _clusters("pcluster", sys.argv[1:], "pcluster"))
 
 
 def _clusters(command_line: str, argv: Sequence[str], called: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.browser.conftest import LOOKS, PHONE, Look, Watch
 from tests.browser.faults import serious_faults
 from tests.contract.conftest import Backend, wait_for
 from tests.fakes.wire import create_request
+from windtunnel_local.ui import site
 
 pytestmark = pytest.mark.browser
 
@@ -146,6 +148,25 @@ def test_without_javascript_it_can_be_read_searched_and_changed(several: Backend
     page.goto(f"{several.endpoint}/ui/jobs")
     page.get_by_role("button", name="Stop runs").click()
     assert ended(several, "runs")["TrainingJobStatus"] == "Stopped"
+
+
+def test_one_page_too_many_says_so_and_goes_on(
+    backend: Backend, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list and a job's page; once another is closed they follow, and the line is gone."""
+    monkeypatch.setattr(site, "MOST_FOLLOWERS", 1)
+    monkeypatch.setattr(site, "_AGAIN_MS", 300)
+    create(backend, "watched", Environment={"WAIT": "1"})
+    for path in ("/ui/jobs", "/ui/jobs/watched"):
+        first = look("/ui/jobs")
+        time.sleep(1)  # it follows
+        second = look(path)
+        expect(second.locator("#connection")).to_contain_text("1 pages follow")
+        time.sleep(2)  # several tries
+        expect(second.locator("#connection")).to_contain_text("1 pages follow")
+        first.close()
+        expect(second.locator("#connection")).to_be_empty()
+        second.close()
 
 
 def test_a_failed_job_says_why_in_its_row(several: Backend, look: Look) -> None:

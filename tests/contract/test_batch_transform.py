@@ -102,6 +102,10 @@ def test_the_life_of_a_job(batch: Batch) -> None:
     assert found["TransformJobStatus"] == "Completed"
     assert found["CreationTime"] <= found["TransformStartTime"] <= found["TransformEndTime"]
     assert (found["ModelName"], found["Environment"]) == ("m", {"MINE": "1"})
+    # As in AWS's developer guide: what the request left out.
+    assert found["TransformInput"]["CompressionType"] == "None"
+    assert found["TransformOutput"]["KmsKeyId"] == ""
+    assert found["DataProcessing"] == {"InputFilter": "$", "OutputFilter": "$", "JoinSource": "None"}
     assert batch.results() == {"a.csv.out": b"1,2\n3,4\n", "sub/b.csv.out": b"5,6\n"}
     wait_for(lambda: not batch.backend.runner.jobs())
     assert batch.sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "k", "Value": "v"}]

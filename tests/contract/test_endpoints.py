@@ -24,7 +24,7 @@ from botocore.exceptions import ClientError, EventStreamError
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
 from tests.fakes.model_server import serve
 from windtunnel_local.api import invocations
-from windtunnel_local.service.ground.hosting import Kind
+from windtunnel_local.service.ground.hosting import LIMIT_TAG, Kind
 from windtunnel_local.service.hosting import instance_run
 
 BUCKET = "models"
@@ -150,6 +150,21 @@ def test_from_model_to_answer_and_back(deployed: Deployed) -> None:
         deployed.ask()
 
 
+def test_what_a_request_left_out_is_described_as_it_was_taken(deployed: Deployed) -> None:
+    """A model with a network, a variant of weight 1."""
+    deployed.model("m")
+    assert deployed.sagemaker.describe_model(ModelName="m")["EnableNetworkIsolation"] is False
+    variant = {
+        "VariantName": "v",
+        "ModelName": "m",
+        "InstanceType": "ml.c5.xlarge",
+        "InitialInstanceCount": 1,
+    }
+    deployed.sagemaker.create_endpoint_config(EndpointConfigName="c", ProductionVariants=[variant])
+    found = deployed.sagemaker.describe_endpoint_config(EndpointConfigName="c")
+    assert found["ProductionVariants"] == [{**variant, "InitialVariantWeight": 1.0}]
+
+
 def test_words_that_clients_match(deployed: Deployed) -> None:
     """SDKs look for these of AWS's."""
     deployed.endpoint()
@@ -200,16 +215,19 @@ def test_a_model_that_does_not_come_up(deployed: Deployed) -> None:
 
 
 def test_a_model_that_never_answers_a_ping(deployed: Deployed) -> None:
-    """It has the time that its variant gives it."""
+    """It has the time that its variant gives it, and as on AWS cannot be deleted so long; but its limit ends it."""
     deployed.model("m", SLOW="1")
     deployed.config("c", ("a", "m", 1), ContainerStartupHealthCheckTimeoutInSeconds=60)
-    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
+    limit = {"Key": LIMIT_TAG, "Value": "600"}
+    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c", Tags=[limit])
     wait_for(lambda: deployed.backend.runner.jobs())
     with pytest.raises(ClientError, match="is Creating"):
         deployed.ask()
     with pytest.raises(ClientError, match="Cannot update in-progress endpoint"):
         deployed.sagemaker.update_endpoint(EndpointName="e", EndpointConfigName="c")
-    deployed.sagemaker.delete_endpoint(EndpointName="e")
+    with pytest.raises(ClientError, match="Cannot update in-progress endpoint"):
+        deployed.sagemaker.delete_endpoint(EndpointName="e")
+    deployed.backend.clock.offset = timedelta(seconds=601)
     wait_for(lambda: not deployed.backend.runner.jobs())
 
 

@@ -182,26 +182,25 @@ def test_events_of_a_job_that_is_stopped_end(visit: Visitor) -> None:
     backend.client("sagemaker").create_training_job(**create_request(Environment={"WAIT": "1"}))
     wait_for(lambda: backend.application.jobs.describe("job")["SecondaryStatus"] == "Training")
     with ExitStack() as open_connections:
-        response = following(visit, open_connections)
+        response, _ = following(visit, open_connections)
         backend.application.jobs.stop("job")
         text = response.read().decode()
     assert "The job has ended: Stopped" in text
 
 
-def following(visit: Visitor, open_connections: ExitStack) -> http.client.HTTPResponse:
-    """A connection to a job's events, and their first message."""
+def following(visit: Visitor, open_connections: ExitStack) -> tuple[http.client.HTTPResponse, bytes]:
+    """A connection to a job's events, and their first line."""
     connection = http.client.HTTPConnection("127.0.0.1", visit.port, timeout=60)
     open_connections.callback(connection.close)
     host = {"Host": f"127.0.0.1:{visit.port}", "Cookie": visit.cookie}
     connection.request("GET", "/ui/jobs/job/-/live", headers=host)
     response = connection.getresponse()
-    if response.status == 200:
-        assert response.readline().startswith(b"data: ")
-    return response
+    assert response.status == 200
+    return response, response.readline()
 
 
 def test_only_so_many_follow_at_once(visit: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One too many is told to come back; when one leaves, there is room."""
+    """One too many is told so, in a message that its browser can show; when one leaves, there is room."""
     monkeypatch.setattr(site, "MOST_FOLLOWERS", 2)
     backend = visit.backend
     backend.client("sagemaker").create_training_job(**create_request(Environment={"WAIT": "1"}))
@@ -212,12 +211,14 @@ def test_only_so_many_follow_at_once(visit: Visitor, monkeypatch: pytest.MonkeyP
             following(visit, second)
             for path in ("/ui/jobs/job/-/live", "/ui/jobs/-/live", "/ui/endpoints/-/live"):
                 answer = visit.ask(path)
-                assert (answer.status, answer.headers["retry-after"]) == (503, "10")
+                assert answer.headers["content-type"].startswith("text/event-stream")
+                assert answer.body.startswith("retry: 10000\nevent: full\ndata: ")
+                assert "2 pages follow" in answer.body and "Close one" in answer.body
         time.sleep(0.1)
 
         def room() -> bool:
             with ExitStack() as third:
-                return following(visit, third).status == 200
+                return following(visit, third)[1].startswith(b"data: ")
 
         wait_for(room)
 

@@ -9,7 +9,9 @@ import os
 import socket
 import threading
 import time
+import urllib.request
 from contextlib import ExitStack, closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -255,6 +257,35 @@ def test_presigned_urls_work_without_a_key(backend: Backend, s3: Any) -> None:
     put = signer.generate_presigned_url("put_object", {"Bucket": "bucket", "Key": "up"}, ExpiresIn=60)
     assert fetch("PUT", put, b"by url")[0] == 200
     assert read(s3.get_object(Bucket="bucket", Key="up")) == b"by url"
+
+
+def test_presigned_urls_of_boto3s_default_form_work(backend: Backend, s3: Any) -> None:
+    """Signature Version 2, as boto3 makes it unasked in us-east-1: read, asked, written with what was signed."""
+    named = {"Bucket": "bucket", "Key": "a folder/k+é"}
+    s3.put_object(**named, Body=b"hello")
+    url = s3.generate_presigned_url("get_object", named, ExpiresIn=60)
+    assert "AWSAccessKeyId=" in url
+    assert fetch("GET", url) == (200, b"hello")
+    assert fetch("HEAD", s3.generate_presigned_url("head_object", named)) == (200, b"")
+    assert fetch("GET", s3.generate_presigned_url("list_objects_v2", {"Bucket": "bucket"}))[0] == 200
+    put = s3.generate_presigned_url("put_object", {**named, "Key": "up", "Metadata": {"a": "b c"}})
+    assert fetch("PUT", put, b"by url")[0] == 200
+    found = s3.get_object(Bucket="bucket", Key="up")
+    assert (read(found), found["Metadata"]) == (b"by url", {"a": "b c"})
+    typed = {**named, "ResponseContentType": "text/x; a=b", "ResponseContentDisposition": "attachment"}
+    with urllib.request.urlopen(s3.generate_presigned_url("get_object", typed)) as answer:  # noqa: S310
+        assert (answer.headers["Content-Type"], answer.read()) == ("text/x; a=b", b"hello")
+    for bad in (
+        url.replace("/k", "/other"),
+        url.replace("Expires=", "Expires=1"),
+        f"{url}&response-expires=1",
+    ):
+        assert fetch("GET", bad)[0] == 403
+    assert b"SignatureDoesNotMatch" in fetch("GET", f"{url}&tagging")[1]
+    assert fetch("PUT", url, b"x")[0] == 403
+    backend.clock.offset = timedelta(seconds=62)
+    status, said = fetch("GET", url)
+    assert status == 403 and b"<Code>AccessDenied</Code>" in said and b"Request has expired" in said
 
 
 def test_uploads_that_stall_make_room_for_one_that_waits(

@@ -82,6 +82,76 @@ def test_what_a_bucket_does_not_have_is_said_as_aws_says_it(s3: Any) -> None:
         assert (grant["Permission"], grant["Grantee"]["ID"]) == ("FULL_CONTROL", acl["Owner"]["ID"])
 
 
+def test_a_bucket_is_told_what_it_is_already(s3: Any) -> None:
+    """As scripts do behind create_bucket; another answer is refused, and ACLs by S3's own code."""
+    access = dict.fromkeys(
+        ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"), True
+    )
+    s3.put_public_access_block(Bucket="bucket", PublicAccessBlockConfiguration=access)
+    open_ = {"Bucket": "bucket", "PublicAccessBlockConfiguration": {"BlockPublicAcls": True}}
+    assert code_of(s3.put_public_access_block, **open_) == "NotImplemented"
+    for algorithm, code in (("AES256", None), ("aws:kms", "NotImplemented")):
+        rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": algorithm}}
+        said = {"Bucket": "bucket", "ServerSideEncryptionConfiguration": {"Rules": [rule]}}
+        if code is None:
+            s3.put_bucket_encryption(**said)
+        else:
+            assert code_of(s3.put_bucket_encryption, **said) == code
+    owned = {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    s3.put_bucket_ownership_controls(Bucket="bucket", OwnershipControls=owned)
+    s3.put_object(Bucket="bucket", Key="k", Body=b"")
+    assert code_of(s3.put_bucket_acl, Bucket="bucket", ACL="private") == "AccessControlListNotSupported"
+    put = s3.put_object_acl
+    assert code_of(put, Bucket="bucket", Key="k", ACL="private") == "AccessControlListNotSupported"
+    assert code_of(s3.put_public_access_block, **{**open_, "Bucket": "nope"}) == "NoSuchBucket"
+
+
+def test_a_bucket_outside_of_us_east_1_names_its_region(backend: Backend, s3: Any) -> None:
+    """To the endpoint of another region; there who has it already is told so, as on AWS."""
+    other, named = backend.client("s3", region_name="eu-west-1"), {"Bucket": "another"}
+    place = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    wrong = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-2"}}
+    assert code_of(other.create_bucket, **named) == "IllegalLocationConstraintException"
+    assert code_of(other.create_bucket, **named, **wrong) == "IllegalLocationConstraintException"
+    other.create_bucket(**named, **place)
+    assert code_of(other.create_bucket, **named, **place) == "BucketAlreadyOwnedByYou"
+    s3.create_bucket(**named)
+    s3.create_bucket(Bucket="third", **wrong)
+
+
+def test_each_object_says_how_it_is_encrypted(s3: Any) -> None:
+    """AES256 where nothing was asked for, as S3 since 2023; in the answers to all that writes or reads one."""
+    named = {"Bucket": "bucket", "Key": "k"}
+    created = s3.create_multipart_upload(**named)
+    upload = {**named, "UploadId": created["UploadId"]}
+    part = s3.upload_part(**upload, PartNumber=1, Body=b"data")
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    answers = [
+        created,
+        part,
+        s3.complete_multipart_upload(**upload, MultipartUpload=parts),
+        s3.copy_object(Bucket="bucket", Key="copy", CopySource=named),
+        s3.head_object(Bucket="bucket", Key="copy"),
+        s3.put_object(**named, Body=b"data"),
+        s3.get_object(**named),
+    ]
+    assert [answer["ServerSideEncryption"] for answer in answers] == ["AES256"] * len(answers)
+
+
+def test_an_object_has_one_time(s3: Any) -> None:
+    """In a list as in its head: to the second, as S3 tells it."""
+    copied = []
+    for number in range(3):
+        s3.put_object(Bucket="bucket", Key=f"{number}", Body=b"")
+        source = {"CopySource": f"bucket/{number}", "Bucket": "bucket", "Key": f"{number}"}
+        copied.append(
+            s3.copy_object(**source, MetadataDirective="REPLACE")["CopyObjectResult"]["LastModified"]
+        )
+    listed = [found["LastModified"] for found in s3.list_objects_v2(Bucket="bucket")["Contents"]]
+    heads = [s3.head_object(Bucket="bucket", Key=f"{number}")["LastModified"] for number in range(3)]
+    assert listed == heads == copied
+
+
 def test_names_and_digests_that_s3_does_not_take(s3: Any) -> None:
     """A bucket named like an IP address; a Content-MD5 that is no MD5."""
     assert code_of(s3.create_bucket, Bucket="192.168.5.123") == "InvalidBucketName"
@@ -303,20 +373,32 @@ def test_parts_are_copied(s3: Any) -> None:
     assert code_of(s3.upload_part_copy, **named, **wrong) == "InvalidArgument"
 
 
-def test_an_object_in_parts_is_copied_as_it_is(s3: Any) -> None:
-    """And both go on living when the other is gone."""
+def test_a_copy_of_an_object_in_parts_is_in_one(s3: Any) -> None:
+    """Its ETag is an MD5, its checksum that of the whole; and both go on living when the other is gone."""
     named = {"Bucket": "bucket", "Key": "k"}
-    named["UploadId"] = s3.create_multipart_upload(**named)["UploadId"]
-    parts = [
-        {"PartNumber": n, "ETag": s3.upload_part(**named, PartNumber=n, Body=data)["ETag"]}
-        for n, data in ((1, FULL), (2, b"tail"))
-    ]
+    named["UploadId"] = s3.create_multipart_upload(**named, ChecksumAlgorithm="SHA256")["UploadId"]
+    parts = []
+    for number, data in ((1, FULL), (2, b"tail")):
+        part = s3.upload_part(**named, PartNumber=number, Body=data, ChecksumAlgorithm="SHA256")
+        parts.append({"PartNumber": number, "ETag": part["ETag"], "ChecksumSHA256": part["ChecksumSHA256"]})
     s3.complete_multipart_upload(**named, MultipartUpload={"Parts": parts})
-    s3.copy_object(Bucket="bucket", Key="copy", CopySource="bucket/k")
+    result = s3.copy_object(Bucket="bucket", Key="copy", CopySource="bucket/k")["CopyObjectResult"]
+    whole = FULL + b"tail"
+    etag = hashlib.md5(whole, usedforsecurity=False).hexdigest()
+    sha256 = base64.b64encode(hashlib.sha256(whole).digest()).decode()
+    assert (result["ETag"], result["ChecksumSHA256"]) == (f'"{etag}"', sha256)
+    wanted = ["ETag", "Checksum", "ObjectParts"]
+    told = s3.get_object_attributes(Bucket="bucket", Key="copy", ObjectAttributes=wanted)
+    assert (told["ETag"], told["Checksum"]["ChecksumType"], "ObjectParts" in told) == (
+        etag,
+        "FULL_OBJECT",
+        False,
+    )
     reading = s3.get_object(Bucket="bucket", Key="k")
     s3.delete_object(Bucket="bucket", Key="k")
     assert read(reading) == FULL + b"tail", "who reads goes on reading"
-    assert read(s3.get_object(Bucket="bucket", Key="copy", PartNumber=2)) == b"tail"
+    assert read(s3.get_object(Bucket="bucket", Key="copy", PartNumber=1)) == whole
+    assert code_of(s3.get_object, Bucket="bucket", Key="copy", PartNumber=2) == "InvalidPartNumber"
     span = f"bytes={5 * MIB - 2}-{5 * MIB + 1}"
     assert read(s3.get_object(Bucket="bucket", Key="copy", Range=span)) == b"aata"
 

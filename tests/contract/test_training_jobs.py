@@ -53,6 +53,33 @@ def test_a_job_runs_and_is_described_as_aws_describes_it(sagemaker: Any, backend
     stored["Body"].close()
 
 
+def test_what_a_request_left_out_is_described_as_it_was_taken(sagemaker: Any) -> None:
+    """As on AWS: no channel is an empty list, compression and wrapping have their defaults' names."""
+    sagemaker.create_training_job(**create_request())
+    job = ended(sagemaker)
+    assert job["InputDataConfig"] == []
+    assert job["OutputDataConfig"]["CompressionType"] == "GZIP"
+    flags = ("EnableNetworkIsolation", "EnableInterContainerTrafficEncryption", "EnableManagedSpotTraining")
+    assert [job[flag] for flag in flags] == [False, False, False]
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://out/models/"}}
+    channel = {"ChannelName": "train", "DataSource": source}
+    sagemaker.create_training_job(**create_request("two", InputDataConfig=[channel]))
+    described = {**channel, "CompressionType": "None", "RecordWrapperType": "None"}
+    assert ended(sagemaker, "two")["InputDataConfig"] == [described]
+
+
+def test_tags_of_awss_own_prefix_are_refused(sagemaker: Any) -> None:
+    """In a request and afterwards, in any case of letters; AWS alone sets such."""
+    tags = [{"Key": "AWS:mine", "Value": "v"}]
+    code, words = refused(sagemaker.create_training_job, **create_request(Tags=tags))
+    assert code == "ValidationException" and "AWS:mine" in words
+    arn = sagemaker.create_training_job(**create_request())["TrainingJobArn"]
+    tags = [{"Key": "aws:mine", "Value": "v"}]
+    assert refused(sagemaker.add_tags, ResourceArn=arn, Tags=tags)[0] == "ValidationException"
+    assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == []
+    ended(sagemaker)
+
+
 def test_jobs_are_listed_in_pages(sagemaker: Any) -> None:
     """With botocore's paginator, filters and order."""
     for number in range(5):

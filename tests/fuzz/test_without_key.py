@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from botocore.auth import HmacV1Auth, S3SigV4QueryAuth, SigV4Auth
+from botocore.auth import HmacV1Auth, HmacV1QueryAuth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
@@ -272,8 +272,55 @@ def test_a_presigned_url_cannot_be_changed(
         assert ask(other).status == 403
 
 
-def test_signature_version_2_is_refused(server: Target, ask: Callable[[Message], Answer]) -> None:
-    """In its header form, too."""
+def presigned_v2(server: Target, secret: str | None = None, expires: int = 60) -> str:
+    """As `presigned`, of Signature Version 2."""
+    request = AWSRequest("GET", f"http://127.0.0.1:{server.port}/fuzz.absent/key", headers={})
+    credentials = Credentials(server.note["access_key_id"], secret or server.note["secret_access_key"])
+    HmacV1QueryAuth(credentials, expires=expires).add_auth(request)
+    return str(request.url).partition(f":{server.port}")[2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/key?", "/key2?"),
+        ("/key?", "/?"),
+        ("/key?", "/key?response-content-type=text%2Fhtml&"),
+        ("/key?", "/key?tagging&"),
+        ("/key?", "/key?acl&"),
+        ("/key?", "/key?attributes&"),
+        ("/key?", "/key?uploadId=1&"),
+        ("/key?", "/key?x-amz-copy-source=a%2Fb&"),
+        ("/key?", "/key?x%2Damz-security-token=x&"),
+        ("/key?", "/key?content-type=a&"),
+        ("Expires=", "Expires=1"),
+        ("Expires=", "Expires=&E="),
+        ("Signature=", "Signature=A"),
+        ("AWSAccessKeyId=", "AWSAccessKeyId=A"),
+    ],
+)
+def test_a_url_of_version_2_cannot_be_changed(
+    server: Target, ask: Callable[[Message], Answer], old: str, new: str
+) -> None:
+    """Nothing in it, nothing added that names another thing, no longer life, no other method, no steering header."""
+    url = presigned_v2(server)
+    headers = [("Host", f"127.0.0.1:{server.port}"), ("Content-Length", "0")]
+    assert ask(Message("GET", url, headers)).status == 404, "as signed, it passes: the bucket is not there"
+    assert old in url
+    assert ask(Message("GET", url.replace(old, new, 1), headers)).status == 403
+    for other in (
+        Message("PUT", url, headers),
+        Message("GET", url, [*headers, ("x-amz-copy-source", "a/b")]),
+        Message("GET", url, [*headers, ("x-amz-target", "SageMaker.ListModels")]),
+        Message("GET", f"{url}&Expires=9999999999", headers),
+        Message("GET", presigned_v2(server, secret="another"), headers),
+        Message("GET", presigned_v2(server, expires=-1), headers),
+    ):
+        assert ask(other).status == 403
+
+
+def test_signature_version_2_is_refused_as_a_header(server: Target, ask: Callable[[Message], Answer]) -> None:
+    """It is of URLs alone."""
     request = AWSRequest("GET", f"http://127.0.0.1:{server.port}/fuzz.absent/key", headers={})
     request.auth_path = "/fuzz.absent/key"
     HmacV1Auth(Credentials(server.note["access_key_id"], server.note["secret_access_key"])).add_auth(request)

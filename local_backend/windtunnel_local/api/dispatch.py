@@ -26,7 +26,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from windtunnel_local.api import callers, s3_answer, s3_body, s3_routes
+from windtunnel_local.api import callers, s3_answer, s3_body, s3_routes, sigv2
 from windtunnel_local.api.body import BodyPipe
 from windtunnel_local.api.errors import ApiError, Protocol
 from windtunnel_local.api.invocations import MAX_PAYLOAD_BYTES, PREFIX, Runtime
@@ -133,7 +133,7 @@ class Api:
                 return JSONResponse(self._health)
             if signable.path.startswith(b"/ui") and self._is_page(signable, request):
                 return await anyio.to_thread.run_sync(self._page)
-            claim = parse(signable)
+            claim = sigv2.parse(signable) if sigv2.is_of(signable) else parse(signable)
             protocol = _protocol(signable, claim)
             callers.CURRENT.set(self._verifier.admit(claim))
             response = await self._route(claim, signable, request, request_id)
@@ -187,15 +187,18 @@ class Api:
         return await anyio.to_thread.run_sync(call)
 
     async def _s3(self, claim: Claim, signable: Signable, request: Request) -> Response:
-        headers = dict(request.headers)
+        if claim.expires_at is not None:
+            signable = sigv2.checked(signable, claim, self._verifier.secret_of(claim))
+        headers = dict(signable.first_values)
         query = {name: value.decode("latin-1") for name, value in query_pairs(signable.query)}
         mode = s3_body.payload_mode(headers, claim, query.get(b"X-Amz-Content-Sha256"))
-        self._verifier.check(claim, signable, mode)
+        if claim.expires_at is None:
+            self._verifier.check(claim, signable, mode)
         has_body = _has_body(request)
         pipe = BodyPipe(request.stream())
 
         def run() -> Response:
-            call = s3_routes.understood(signable)
+            call = s3_routes.understood(signable, claim.region)
             body = s3_body.verified(
                 pipe,
                 headers,
@@ -213,7 +216,8 @@ class Api:
 
     def _is_health(self, signable: Signable, request: Request) -> bool:
         """Whether it asks how the server is, and not for an object or a bucket of that name."""
-        is_signed = signable.header("authorization") is not None or b"X-Amz-Signature" in signable.query
+        in_url = b"X-Amz-Signature" in signable.query or sigv2.is_of(signable)
+        is_signed = signable.header("authorization") is not None or in_url
         is_ours = not _at_a_port(request) or (signable.header("host") or "").lower() in self._hosts
         return request.method in ("GET", "HEAD") and is_ours and not is_signed
 

@@ -25,6 +25,7 @@ from windtunnel_local.objects.uploads import MultipartUploads
 Handler = Callable[[Call, VerifiedReader], Answer]
 _WITH_BODY = (
     "CreateBucket", "PutObject", "UploadPart", "DeleteObjects", "CompleteMultipartUpload", "PutObjectTagging",
+    "PutBucketEncryption", "PutBucketOwnershipControls", "PutPublicAccessBlock",
 )  # fmt: skip
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.body import VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import NAMESPACE, Answer
 from windtunnel_local.api.s3_body import read_document
+from windtunnel_local.api.s3_headers import no_acls
 from windtunnel_local.api.s3_routes import Call
 from windtunnel_local.objects.files import FileObjects
 
 _DEFAULT_REGION = "us-east-1"
+_OLD_NAMES = {"EU": "eu-west-1"}
 _MOST_BUCKETS = 10_000
 
 # What AWS answers about a bucket where nothing of the kind was set: nothing can be set here.
@@ -63,6 +64,12 @@ _NEW: Mapping[str, Mapping[str, object]] = {
         }
     },
 }
+# What may be said of a bucket, for it is so already: whose answer that is, and what AWS takes for left out.
+_SAYABLE: Mapping[str, tuple[str, Mapping[str, object]]] = {
+    "PutBucketEncryption": ("GetBucketEncryption", {"BucketKeyEnabled": False}),
+    "PutBucketOwnershipControls": ("GetBucketOwnershipControls", {}),
+    "PutPublicAccessBlock": ("GetPublicAccessBlock", {}),
+}
 _EMPTY = (
     "GetBucketAccelerateConfiguration",
     "GetBucketLogging",
@@ -91,6 +98,9 @@ class BucketOperations:
             **dict.fromkeys(_ABSENT, self._absent),
             **dict.fromkeys(_EMPTY, self._empty),
             **dict.fromkeys(_NEW, self._as_made),
+            **dict.fromkeys(_SAYABLE, self._said),
+            "PutBucketAcl": self._no_acl,
+            "PutObjectAcl": self._no_acl,
         }
 
     def _list(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -110,10 +120,12 @@ class BucketOperations:
         )
 
     def _create(self, call: Call, body: VerifiedReader) -> Answer:
-        document = read_document(body)
-        if document:
-            _check_place(call.model.input_shape.members["CreateBucketConfiguration"], document)
-        self._objects.create_bucket(call.params["Bucket"])
+        _check_place(call, read_document(body))
+        name = call.params["Bucket"]
+        if _is_elsewhere(call) and self._objects.has_bucket(name):
+            message = "Your previous request to create the named bucket succeeded and you already own it."
+            raise ApiError("BucketAlreadyOwnedByYou", message, 409, {"BucketName": name})
+        self._objects.create_bucket(name)
         return Answer({"Location": f"/{call.params['Bucket']}"})
 
     def _delete(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -159,20 +171,63 @@ class BucketOperations:
         self._objects.folder(call.params["Bucket"])
         return Answer(_NEW[call.operation])
 
+    def _said(self, call: Call, body: VerifiedReader) -> Answer:
+        """Accepted where it changes nothing: nothing of a bucket can be set here."""
+        document = read_document(body)
+        self._objects.folder(call.params["Bucket"])
+        answer, left_out = _SAYABLE[call.operation]
+        ((name, state),) = _NEW[answer].items()
+        said = xmlcodec.parsed(call.model.input_shape.members[name], document)
+        if "Rules" in said:
+            said = {"Rules": [{**left_out, **rule} for rule in said["Rules"]]}
+        if said != state:
+            raise ApiError(
+                "NotImplemented",
+                f"Windtunnel's S3 serves {call.operation} only where it says what each bucket here is: {state}.",
+                501,
+            )
+        return Answer()
+
+    def _no_acl(self, call: Call, _body: VerifiedReader) -> Answer:
+        self._objects.folder(call.params["Bucket"])
+        raise no_acls()
+
     def _empty(self, call: Call, _body: VerifiedReader) -> Answer:
         self._objects.folder(call.params["Bucket"])
         return Answer()
 
 
-def _check_place(shape: Any, document: bytes) -> None:
-    """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none."""
-    region = xmlcodec.parsed(shape, document).get("LocationConstraint")
-    if region is not None and region not in shape.members["LocationConstraint"].enum:
+def _check_place(call: Call, document: bytes) -> None:
+    """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none.
+
+    That is what us-east-1's endpoint does; another region's makes buckets of its own only, and wants to be told.
+    """
+    shape = call.model.input_shape.members["CreateBucketConfiguration"]
+    region = xmlcodec.parsed(shape, document).get("LocationConstraint") if document else None
+    if region is not None and region not in _regions(call):
         raise ApiError(
             "InvalidLocationConstraint",
             "The specified location-constraint is not valid",
             details={"LocationConstraint": str(region)},
         )
+    if _is_elsewhere(call) and _OLD_NAMES.get(region or "", region) != call.region:
+        raise ApiError(
+            "IllegalLocationConstraintException",
+            f"The {region or 'unspecified'} location constraint is incompatible for the region specific endpoint this "
+            "request was sent to.",
+        )
+
+
+def _is_elsewhere(call: Call) -> bool:
+    """Whether it is signed for a region other than us-east-1."""
+    return call.region in _regions(call)
+
+
+def _regions(call: Call) -> Collection[str]:
+    names: Collection[str] = (
+        call.model.input_shape.members["CreateBucketConfiguration"].members["LocationConstraint"].enum
+    )
+    return names
 
 
 def _most_buckets(given: int | None) -> int:

@@ -115,6 +115,12 @@ def of_object(metadata: Mapping[str, str]) -> dict[str, str]:
     return {TYPE_HEADER: "FULL_OBJECT", **found} if found else {}
 
 
+def algorithm_of(headers: Mapping[str, str]) -> str | None:
+    """Of kept headers: whose checksum they have."""
+    names = (name.removeprefix(CHECKSUM_HEADER) for name in headers if name != TYPE_HEADER)
+    return next(names, None)
+
+
 def members(headers: Mapping[str, str], shape: Any) -> dict[str, str]:
     """Checksum headers as an output's members: ``x-amz-checksum-crc32`` becomes ``ChecksumCRC32``."""
     named = {}

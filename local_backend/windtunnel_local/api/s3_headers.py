@@ -35,6 +35,7 @@ _REFUSED = (
     "x-amz-write-offset-bytes",
     "x-amz-copy-source-server-side-encryption-customer-",
 )
+_UNASKED = {"x-amz-server-side-encryption": "AES256"}
 _ENCRYPTIONS = ("AES256", "aws:kms", "aws:kms:dsse")
 # What asks for nothing that the owner of the one account does not have.
 _ACLS = ("private", "bucket-owner-full-control", "bucket-owner-read")
@@ -58,9 +59,9 @@ def refuse_unserved(headers: Mapping[str, str]) -> None:
         if name.startswith(_REFUSED):
             raise ApiError("NotImplemented", f"Windtunnel's S3 does not serve the header {name}.", 501)
         if name.startswith("x-amz-grant-"):
-            raise _no_acls(name)
+            raise no_acls(f": leave out {name}")
     if headers.get("x-amz-acl", "private") not in _ACLS:
-        raise _no_acls(f"x-amz-acl: {headers['x-amz-acl'][:50]}")
+        raise no_acls(f": leave out x-amz-acl: {headers['x-amz-acl'][:50]}")
     storage = headers.get("x-amz-storage-class", "STANDARD")
     if storage not in _CLASSES:
         raise ApiError(
@@ -76,8 +77,9 @@ def refuse_unserved(headers: Mapping[str, str]) -> None:
         )
 
 
-def _no_acls(what: str) -> ApiError:
-    return ApiError("AccessControlListNotSupported", f"The bucket does not allow ACLs: leave out {what}.")
+def no_acls(what: str = "") -> ApiError:
+    """What S3 says of an ACL in a bucket that is its owner's alone, as new ones are."""
+    return ApiError("AccessControlListNotSupported", f"The bucket does not allow ACLs{what}.")
 
 
 def kept(headers: Mapping[str, str]) -> dict[str, str]:
@@ -100,7 +102,11 @@ def kept(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def encryption(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The encryption headers, which a write's answer repeats."""
+    """The encryption headers, which a write's answer repeats; what asked for nothing has S3's own keys."""
+    return {**_UNASKED, **_asked(metadata)}
+
+
+def _asked(metadata: Mapping[str, str]) -> dict[str, str]:
     return {n: v for n, v in metadata.items() if n.startswith("x-amz-server-side-encryption")}
 
 
@@ -113,12 +119,12 @@ def recrypted(metadata: Mapping[str, str], headers: Mapping[str, str]) -> dict[s
     }
     fresh = kept(headers)
     new = {name: value for name, value in fresh.items() if name == "x-amz-storage-class"}
-    return {**stays, **encryption(fresh), **new}
+    return {**stays, **_asked(fresh), **new}
 
 
 def described(info: ObjectInfo, params: Mapping[str, object], *, whole: bool) -> dict[str, str]:
     """The headers of a read. Checksums only of the whole object, and when the client asks."""
-    headers = {"content-type": _DEFAULT_TYPE}
+    headers = {"content-type": _DEFAULT_TYPE, **_UNASKED}
     headers.update((n, v) for n, v in info.metadata.items() if not n.startswith(CHECKSUM_HEADER))
     if whole and params.get("ChecksumMode") == "ENABLED":
         headers.update(s3_checksums.of_object(info.metadata))

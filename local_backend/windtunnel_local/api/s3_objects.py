@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, cast
@@ -15,7 +16,7 @@ from windtunnel_local.api.s3_reading import LOOKS, get_attributes, get_object, h
 from windtunnel_local.api.s3_routes import Call, copy_source
 from windtunnel_local.objects.errors import ConditionFailed, InvalidKey
 from windtunnel_local.objects.files import FileObjects
-from windtunnel_local.objects.records import Guard
+from windtunnel_local.objects.records import Guard, Record
 from windtunnel_local.service.ground.errors import NoSuchKey
 
 _MAX_DELETES = 1000
@@ -117,9 +118,7 @@ class ObjectOperations:
                 "This copy request is illegal because it is trying to copy an object to itself without changing its "
                 "metadata, storage class or encryption: set MetadataDirective='REPLACE'.",
             )
-        kept = s3_checksums.of_object(found.metadata)
-        if asked := call.headers.get("x-amz-checksum-algorithm"):
-            kept = self._checksum(source, s3_checksums.served(asked), kept)
+        kept, etag = self._digests(source, found, call.headers.get("x-amz-checksum-algorithm"))
         metadata = (
             s3_headers.kept(call.headers) if replace else s3_headers.recrypted(found.metadata, call.headers)
         )
@@ -129,6 +128,7 @@ class ObjectOperations:
             {**metadata, **kept},
             tags=s3_tags.from_header(call.headers) if _directive(call, "TaggingDirective") else None,
             guard=s3_conditions.guard(call.headers),
+            etag=etag,
         )
         shape = call.model.output_shape.members["CopyObjectResult"]
         result = {
@@ -138,17 +138,30 @@ class ObjectOperations:
         }
         return Answer({"CopyObjectResult": result}, s3_headers.encryption(info.metadata))
 
-    def _checksum(self, source: tuple[str, str], algorithm: str, kept: Mapping[str, str]) -> dict[str, str]:
-        """The checksum that a copy asks for: the one that is known, or computed by reading the source."""
-        known = kept.get(CHECKSUM_HEADER + algorithm)
-        if known and kept[s3_checksums.TYPE_HEADER] == "FULL_OBJECT":
-            return dict(kept)
-        digest = CHECKSUMS[algorithm]()
+    def _digests(
+        self, source: tuple[str, str], found: Record, asked: str | None
+    ) -> tuple[dict[str, str], str | None]:
+        """Checksum headers of a copy, and its ETag where that is another: what was in parts is in one.
+
+        They are those that are known, or computed by reading the source.
+        """
+        kept = s3_checksums.of_object(found.metadata)
+        algorithm = s3_checksums.served(asked) if asked else s3_checksums.algorithm_of(kept)
+        is_whole = kept.get(s3_checksums.TYPE_HEADER) == "FULL_OBJECT"
+        has_checksum = algorithm is None or (is_whole and CHECKSUM_HEADER + algorithm in kept)
+        in_parts = "-" in found.etag
+        if has_checksum and not in_parts:
+            return kept, None
+        digest, md5 = CHECKSUMS[algorithm]() if algorithm else None, hashlib.md5(usedforsecurity=False)
         _, file = self._objects.open(*source)
         with file:
             while chunk := file.read(1 << 20):
-                digest.update(chunk)
-        return s3_checksums.whole({algorithm: s3_checksums.as_base64(digest.digest())})
+                md5.update(chunk)
+                if digest:
+                    digest.update(chunk)
+        if algorithm and digest:
+            kept = s3_checksums.whole({algorithm: s3_checksums.as_base64(digest.digest())})
+        return kept, md5.hexdigest() if in_parts else None
 
     # --- tags ---
 

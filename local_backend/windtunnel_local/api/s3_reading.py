@@ -98,7 +98,7 @@ def _span(objects: FileObjects, call: Call, record: Record) -> _Span:
         return _Span(*span, True, {}) if span else _Span(0, record.size, False, {})
     if wanted is not None:
         raise ApiError("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.")
-    parts = objects.parts_of(call.params["Bucket"], record)
+    parts = _parts(objects, call, record)
     if not parts and number == 1:
         return _Span(0, record.size, record.size > 0, {})
     if not 1 <= number <= len(parts):
@@ -134,12 +134,17 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
     available: dict[str, Any] = {
         "ETag": record.etag,
         "Checksum": checksum or None,
-        "ObjectParts": _object_parts(call, objects.parts_of(call.params["Bucket"], record), composite),
+        "ObjectParts": _object_parts(call, _parts(objects, call, record), composite),
         "StorageClass": record.metadata.get("x-amz-storage-class", "STANDARD"),
         "ObjectSize": record.size,
     }
     output = {name: available[name] for name in wanted}
     return Answer({**output, "LastModified": record.info.modified})
+
+
+def _parts(objects: FileObjects, call: Call, record: Record) -> Sequence[StoredPart]:
+    """As S3 tells of them: a copy of what was uploaded in parts is in one, wherever its bytes are."""
+    return objects.parts_of(call.params["Bucket"], record) if "-" in record.etag else ()
 
 
 def _object_parts(call: Call, parts: Sequence[StoredPart], composite: bool) -> dict[str, Any] | None:

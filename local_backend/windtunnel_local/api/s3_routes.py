@@ -19,11 +19,15 @@ _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
 
 @dataclass(frozen=True)
 class Call:
-    """An S3 request understood: the operation's model, its parameters, and all headers."""
+    """An S3 request understood: the operation's model, its parameters, and all headers.
+
+    ``region``: whose endpoint it was signed for; empty if it does not say.
+    """
 
     model: Any
     params: Mapping[str, Any]
     headers: Mapping[str, str]
+    region: str = ""
 
     @property
     def operation(self) -> str:
@@ -56,8 +60,8 @@ def virtual_bucket(host: str) -> str:
     return name if is_name(name) else ""
 
 
-def understood(request: Signable) -> Call:
-    """The request as a call.
+def understood(request: Signable, region: str = "") -> Call:
+    """The request as a call, signed for a region.
 
     Raises:
         ApiError: no such operation, a path that is not UTF-8, a number that is none.
@@ -78,7 +82,7 @@ def understood(request: Signable) -> Call:
         raise ApiError("MethodNotAllowed", "The specified method is not allowed against this resource.", 405)
     model = codec.operation("s3", max(candidates, key=lambda r: r.weight).name)
     assert model is not None  # noqa: S101  routes come from the same model
-    return Call(model, _params(model, bucket, key, query, headers), headers)
+    return Call(model, _params(model, bucket, key, query, headers), headers, region)
 
 
 def _headers(request: Signable) -> dict[str, str]:

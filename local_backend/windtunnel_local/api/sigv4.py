@@ -51,7 +51,11 @@ class Signable:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who the request says it is from. ``expires_s``: only of presigned requests; ``token``: a session's."""
+    """Who the request says it is from. ``expires_s``: only of presigned requests; ``token``: a session's.
+
+    ``expires_at``: only of a URL signed with version 2, which has neither date, region nor signed headers;
+    its ``timestamp`` is that moment's text.
+    """
 
     access_key_id: str
     date: str
@@ -62,6 +66,7 @@ class Claim:
     timestamp: str
     expires_s: int | None = None
     token: str | None = field(default=None, repr=False)
+    expires_at: datetime | None = None
 
     @property
     def scope(self) -> str:
@@ -71,7 +76,7 @@ class Claim:
     @property
     def presigned(self) -> bool:
         """Whether the signature travels in the query."""
-        return self.expires_s is not None
+        return self.expires_s is not None or self.expires_at is not None
 
 
 def parse(request: Signable) -> Claim:
@@ -88,12 +93,6 @@ def parse(request: Signable) -> Claim:
     query = {key.decode("latin-1"): value.decode("latin-1") for key, value in query_pairs(request.query)}
     if "X-Amz-Signature" in query or "X-Amz-Credential" in query:
         return _from_query(query)
-    if "AWSAccessKeyId" in query:
-        raise AuthFailure(
-            "incomplete",
-            "The authorization mechanism you have provided (Signature Version 2) is not supported. "
-            "Please use AWS4-HMAC-SHA256: in boto3, Config(signature_version='s3v4').",
-        )
     raise AuthFailure(
         "missing",
         "Missing Authentication Token: the request is not signed (SigV4 is needed). What AWS takes unsigned (POST"
@@ -176,6 +175,12 @@ class Verifier:
     def admit(self, claim: Claim) -> Caller:
         """Check key, session, scope and clock: all that needs no body. Raises ``AuthFailure``."""
         caller = self._caller(claim)
+        if claim.expires_at is not None:
+            if self._now() > claim.expires_at:
+                raise AuthFailure(
+                    "expired", f"Request has expired: signed until {claim.expires_at:%Y-%m-%dT%H:%M:%SZ}."
+                )
+            return caller
         try:
             signed_at = _moment(claim.timestamp)
         except ValueError as error:
@@ -219,7 +224,7 @@ class Verifier:
             )
         return grant.caller
 
-    def _secret_of(self, claim: Claim) -> str:
+    def secret_of(self, claim: Claim) -> str:
         """The secret that belongs to an admitted claim."""
         grant = self._tokens.read(claim.token) if claim.token is not None else None
         return grant.secret_access_key if grant else self._secret
@@ -253,16 +258,21 @@ class Verifier:
         canonical = canonical_request(claim, request, payload_hash)
         to_sign = "\n".join((ALGORITHM, claim.timestamp, claim.scope, hashlib.sha256(canonical).hexdigest()))
         if not hmac.compare_digest(self.sign(claim, to_sign), claim.signature):
-            raise AuthFailure(
-                "mismatch",
-                "The request signature we calculated does not match the signature you provided. "
-                "Check your secret access key and signing method.",
-            )
+            raise mismatch()
 
     def sign(self, claim: Claim, text: str) -> str:
         """The signature of a string under the claim's scope, in hexadecimal."""
-        key = _signing_key(self._secret_of(claim), claim.date, claim.region, claim.service)
+        key = _signing_key(self.secret_of(claim), claim.date, claim.region, claim.service)
         return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def mismatch() -> AuthFailure:
+    """What is said of a signature that is not ours."""
+    return AuthFailure(
+        "mismatch",
+        "The request signature we calculated does not match the signature you provided. "
+        "Check your secret access key and signing method.",
+    )
 
 
 def canonical_request(claim: Claim, request: Signable, payload_hash: str) -> bytes:

@@ -59,9 +59,8 @@ def _element(shape: Any, name: str, value: Any) -> str:
 
 
 def iso(moment: datetime) -> str:
-    """ISO 8601 with milliseconds, UTC."""
-    moment = moment.astimezone(timezone.utc)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    """ISO 8601, UTC; to the second, with zeros for milliseconds, as S3 writes it: an object's head has no more."""
+    return f"{moment.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%S}.000Z"
 
 
 def parsed(shape: Any, body: bytes) -> dict[str, Any]:

@@ -237,8 +237,12 @@ class FileObjects:
         *,
         tags: Mapping[str, str] | None = None,
         guard: Guard = ANY,
+        etag: str | None = None,
     ) -> ObjectInfo:
-        """As `copy`, of the object as it was read. Raises ``FileNotFoundError`` if it has been replaced since."""
+        """As `copy`, of the object as it was read. Raises ``FileNotFoundError`` if it has been replaced since.
+
+        ``etag``: the copy's own, where it is another.
+        """
         bucket, key = target
         guard.check(key, self.record(bucket, key))
         self.folder(bucket)
@@ -246,6 +250,7 @@ class FileObjects:
         record = replace(
             original,
             key=key,
+            etag=etag or original.etag,
             modified=time.time(),
             metadata=original.metadata if metadata is None else dict(metadata),
             tags=original.tags if tags is None else dict(tags),

@@ -12,7 +12,6 @@ from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 _ECHOED = (
     "AlgorithmSpecification",
     "RoleArn",
-    "InputDataConfig",
     "ResourceConfig",
     "VpcConfig",
     "HyperParameters",
@@ -33,8 +32,11 @@ _FLAGS = (
     "EnableInterContainerTrafficEncryption",
     "EnableManagedSpotTraining",
 )
-OF_THE_REQUEST = (*_ECHOED, "OutputDataConfig", "StoppingCondition", *_FLAGS)
+OF_THE_REQUEST = (*_ECHOED, "InputDataConfig", "OutputDataConfig", "StoppingCondition", *_FLAGS)
 """What a description tells of the request that made the job."""
+CHANNEL_DEFAULTS = {"CompressionType": "None", "RecordWrapperType": "None"}
+OUTPUT_DEFAULTS = {"KmsKeyId": "", "CompressionType": "GZIP"}
+"""AWS names these also where the request left them out; SDK v2's attach() reads the key."""
 _DESCRIBED_ONLY = frozenset(
     {"ProfilerRuleConfigurations", "InfraCheckConfig", "RemoteDebugConfig", "ProfilingStatus"}
 )
@@ -57,8 +59,10 @@ def described(job: Job) -> dict[str, Any]:
         "SecondaryStatusTransitions": [_transition(transition) for transition in life.transitions],
         "ProfilingStatus": "Disabled",  # nothing here is profiled, whatever ProfilerConfig asks
         **{member: request[member] for member in _ECHOED if member in request},
-        # AWS names the key also where there is none, and SDK v2's attach() reads it.
-        "OutputDataConfig": {"KmsKeyId": "", **request["OutputDataConfig"]},
+        "InputDataConfig": [
+            {**CHANNEL_DEFAULTS, **channel} for channel in request.get("InputDataConfig", ())
+        ],
+        "OutputDataConfig": {**OUTPUT_DEFAULTS, **request["OutputDataConfig"]},
         **{flag: bool(request.get(flag, False)) for flag in _FLAGS},
     }
     optional = {

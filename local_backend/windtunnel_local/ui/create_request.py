@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from windtunnel_local.service.answers import OF_THE_REQUEST
+from windtunnel_local.service.answers import CHANNEL_DEFAULTS, OF_THE_REQUEST, OUTPUT_DEFAULTS
 
 _NAME_VALUE = "sagemaker_job_name"  # the hyperparameter in which an SDK tells a job its name
 _LONGEST_NAME = 63
@@ -22,13 +22,19 @@ def create_request(
     request = {
         member: described[member] for member in OF_THE_REQUEST if described.get(member) not in (None, False)
     }
-    output = request["OutputDataConfig"]
-    if not output.get("KmsKeyId"):  # an answer names the key also where there is none
-        request["OutputDataConfig"] = {key: value for key, value in output.items() if key != "KmsKeyId"}
+    request["OutputDataConfig"] = _without(OUTPUT_DEFAULTS, request["OutputDataConfig"])
+    channels = [_without(CHANNEL_DEFAULTS, channel) for channel in request.pop("InputDataConfig", ())]
+    if channels:
+        request["InputDataConfig"] = channels
     values = request.get("HyperParameters", {})
     if _NAME_VALUE in values:
         request["HyperParameters"] = {**values, _NAME_VALUE: json.dumps(name)}
     return {"TrainingJobName": name, **request, **({"Tags": list(tags)} if tags else {})}
+
+
+def _without(defaults: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told, less what an answer tells also where the request did not."""
+    return {key: value for key, value in told.items() if key not in defaults or value != defaults[key]}
 
 
 def next_name(name: str, now: datetime) -> str:

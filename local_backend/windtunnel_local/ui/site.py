@@ -34,7 +34,8 @@ _TYPES = {
 _HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 24
 """Pages that follow at once."""
-_RETRY_AFTER = {"retry-after": "10"}
+_AGAIN_MS = 10_000
+"""When one page too many tries again."""
 _LOOKING_AT_ONCE = 2
 _ANSWERED_AT_ONCE = 4
 """Threads of those that follow, and of all other pages: they must not keep the API's calls from theirs."""
@@ -119,13 +120,19 @@ class Site:
         return self.events(changes())
 
     def events(self, messages: AsyncIterator[Any]) -> Response:
-        """Messages as server-sent events, each as JSON, until they end or the server leaves; or 503: too many follow.
+        """Messages as server-sent events, each as JSON, until they end or the server leaves.
 
         ``messages`` yields None at least once a second while there is nothing to say: that is when an end is seen. The
-        connection is open meanwhile, so the server does not take itself for idle.
+        connection is open meanwhile, so the server does not take itself for idle. Where too many follow, the event
+        ``full`` says so: of a refusal's status and words a browser would tell the page nothing.
         """
         if self._followers >= MOST_FOLLOWERS:
-            return PlainTextResponse(f"{MOST_FOLLOWERS} pages follow already.", 503, headers=_RETRY_AFTER)
+            full = (
+                f"This page does not follow: {MOST_FOLLOWERS} pages follow what happens already, and no more can. "
+                "Close one; this one then goes on by itself."
+            )
+            event = f"retry: {_AGAIN_MS}\nevent: full\ndata: {json.dumps(full)}\n\n"
+            return PlainTextResponse(event, media_type="text/event-stream")
 
         async def stream() -> AsyncIterator[bytes]:
             self._followers += 1

@@ -101,6 +101,15 @@ _OF_LOAD = ("file", "content_type", "clients", "duration", "aws")
 
 def run_inference(arguments: argparse.Namespace) -> int:
     """Print what was asked for. Returns the exit code."""
+    from windtunnel.priceperf import PricePerfError
+
+    try:
+        return _run(arguments)
+    except PricePerfError as error:  # an argument is wrong, as in compare and plan
+        raise ConfigurationError(str(error)) from error
+
+
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.endpoint is not None:
         report = _measured(arguments)
         arguments.json = False  # it was the question

@@ -8,6 +8,7 @@ never a traceback.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import re
@@ -96,17 +97,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _backend_command(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log may hold what the terminal cannot show
-    own, words = split_words(given)
-    parser = build_parser()
-    arguments = parser.parse_args(own)
-    arguments.parser, arguments.words = parser, words
-    if words and arguments.command not in _TAKE_WORDS:
-        complain(f"{arguments.command} takes nothing behind --, and did nothing; given: {' '.join(words)}")
-        return EXIT_USAGE
-    command: Callable[[argparse.Namespace], int | None] = arguments.func
     try:
-        code = command(arguments) or 0
-        # Here, not as Python ends: that would end with 120 and words of its own where nothing can be written.
+        # Flushed here, not as Python ends: that would end with 120 and words of its own where nothing can be written.
+        try:
+            code = _command(given)
+        except SystemExit:  # --help
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return code
     except Detached as detached:
@@ -129,6 +126,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             complain(error)
         _drop_what_cannot_be_written()
         return EXIT_FAILED
+
+
+def _command(given: Sequence[str]) -> int:
+    own, words = split_words(given)
+    parser = build_parser()
+    arguments = parser.parse_args(own)
+    arguments.parser, arguments.words = parser, words
+    if words and arguments.command not in _TAKE_WORDS:
+        complain(f"{arguments.command} takes nothing behind --, and did nothing; given: {' '.join(words)}")
+        return EXIT_USAGE
+    command: Callable[[argparse.Namespace], int | None] = arguments.func
+    return command(arguments) or 0
 
 
 def _drop_what_cannot_be_written() -> None:
@@ -179,6 +188,14 @@ class _Parser(argparse.ArgumentParser):
                 )
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return known, unknown
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse's, but help that cannot be written is an error: some Pythons pass over it."""
+        if file is sys.stdout:
+            file.write(message)
+            return
+        with contextlib.suppress(OSError):  # nor could it be said
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         """As argparse's; of a word that is none of its choices, also the likely ones."""

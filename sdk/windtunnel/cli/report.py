@@ -83,7 +83,11 @@ def run_report(args: argparse.Namespace) -> int:
         _refuse(args, "inference", ("published", *_OF_A_JOB))
         from windtunnel.reports.inference import costs as inference_report
 
-        return output.show(inference_report.published(args.prices_on), args)
+        try:
+            report_of_costs = inference_report.published(args.prices_on)
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
+        return output.show(report_of_costs, args)
     if args.published:
         _refuse(args, "published", ("prices_on", *_OF_A_JOB))
         return output.show(published(), args)

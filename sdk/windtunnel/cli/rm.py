@@ -20,8 +20,8 @@ def add_parser(commands: Any) -> None:
         "rm",
         help="delete jobs that have ended (record, tags, metrics, log), or endpoints",
         description="Delete jobs that have ended: record, tags, metrics and (but on AWS) log. What they stored in S3 "
-        "stays. A job that runs is left alone. With --endpoint: endpoints, whatever they do, with their configurations "
-        "and models.",
+        "stays. A job that runs is left alone. With --endpoint: endpoints that are not Creating or Updating, with "
+        "their configurations and models.",
     )
     remove.add_argument("names", metavar="NAME", nargs="+", help="the jobs' names")
     remove.add_argument("--endpoint", action="store_true", help="the names are those of endpoints")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import whole
@@ -64,13 +65,20 @@ def pairs(given: list[str], option: str, form: str = "KEY=VALUE", *, once: bool 
 
 
 def typed(text: str) -> Any:
-    """A number, true/false, null or JSON structure as such; everything else as text. 1e6 is a whole number."""
+    """A number, true/false, null or JSON structure as such; everything else as text. 1e6 is a whole number.
+
+    A number that would reach the script written otherwise is text, too: 1.10 may be a version, and stays 1.10. One
+    with an exponent is no more than a number.
+    """
     try:
         value = json.loads(text)
     except ValueError:
         return text
-    whole_number = isinstance(value, float) and value.is_integer() and "." not in text
-    return int(value) if whole_number else value
+    if type(value) not in (int, float):
+        return value
+    if "e" in text.lower() and math.isfinite(value):
+        return int(value) if "." not in text and value.is_integer() else value
+    return value if str(value) == text else text
 
 
 def script_arguments(words: list[str]) -> dict[str, str]:

@@ -67,7 +67,8 @@ class Endpoint:
             place = self.session.place
             raise KeyboardInterrupt(
                 f"interrupted; endpoint {self.name} goes on, and is billed on AWS once it is InService. "
-                f"`windtunnel endpoints{place}` shows it, `windtunnel rm --endpoint {self.name}{place}` deletes it."
+                f"`windtunnel endpoints{place}` shows it; once it is not Creating any more, "
+                f"`windtunnel rm --endpoint {self.name}{place}` deletes it."
             ) from None
         if description["EndpointStatus"] != SERVES:
             raise self._failure(description)
@@ -92,8 +93,8 @@ class Endpoint:
             if timeout is not None and now - begun > timeout:
                 out.write("\n")
                 raise WaitTimeout(
-                    f"Endpoint {self.name} is still {status} after {timeout:g} s and goes on: wait() again, or "
-                    f"delete it: windtunnel rm --endpoint {self.name}{self.session.place}"
+                    f"Endpoint {self.name} is still {status} after {timeout:g} s and goes on: wait() again; or "
+                    f"delete it once it is not: windtunnel rm --endpoint {self.name}{self.session.place}"
                 )
             time.sleep(self.session.describe_poll_s)
 
@@ -147,7 +148,7 @@ class Endpoint:
 
         Raises:
             EndpointNotFound: there is none of that name.
-            ServiceCallFailed: refused; nothing else is deleted then.
+            ServiceCallFailed: refused, as while it is Creating or Updating; nothing else is deleted then.
         """
         service = self.session.endpoints
         described = self.config()  # afterwards nothing tells it

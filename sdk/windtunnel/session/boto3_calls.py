@@ -44,7 +44,10 @@ class BotoCalls:
                 session, keywords = self._connection
                 if service == _RUNTIME:
                     keywords = _for_invocations(keywords)
-                self._clients[service] = session.client(service, **keywords)
+                client = session.client(service, **keywords)
+                if service == _RUNTIME:
+                    client.meta.events.register_first(f"needs-retry.{_RUNTIME}", _not_if_it_may_have_arrived)
+                self._clients[service] = client
             return self._clients[service]
 
     def _connected(self) -> tuple[Any, Mapping[str, Any]]:
@@ -158,6 +161,14 @@ def _for_invocations(keywords: Mapping[str, Any]) -> Mapping[str, Any]:
     own = Config(read_timeout=_RUNTIME_READ_TIMEOUT_S, max_pool_connections=RUNTIME_CONNECTIONS)
     given = keywords.get("config")
     return {**keywords, "config": own if given is None else given.merge(own)}
+
+
+def _not_if_it_may_have_arrived(caught_exception: Exception | None = None, **_: Any) -> None:
+    """Keep botocore from asking a model again whose answer did not come: that may cost minutes and have effects."""
+    from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+
+    if isinstance(caught_exception, (ConnectionClosedError, ReadTimeoutError)):
+        raise caught_exception
 
 
 def _rewind(members: Mapping[str, Any]) -> None:

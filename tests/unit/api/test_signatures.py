@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from urllib.parse import quote, urlsplit
 
 import pytest
-from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth, SigV4QueryAuth
+from botocore.auth import HmacV1QueryAuth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windtunnel_local.api import sigv2
 from windtunnel_local.api.errors import AuthFailure
 from windtunnel_local.api.sigv4 import UNSIGNED, Claim, Signable, Verifier, parse
 
@@ -87,6 +89,43 @@ def test_botocores_presigned_forms_are_accepted_until_they_expire() -> None:
     sts = AWSRequest("GET", ENDPOINT + "/?Action=GetCallerIdentity")
     SigV4QueryAuth(Credentials(KEY, SECRET), "sts", "us-east-1", expires=60).add_auth(sts)
     verify(signable(sts), hashlib.sha256().hexdigest())
+
+
+@given(st.text("ab /%+~é*'()", max_size=10), st.sampled_from(["", "?versionId=a%2Fb&tagging", "?uploads"]))
+def test_botocores_urls_of_version_2_are_accepted(key: str, query: str) -> None:
+    """Any key, a session's too: what is signed is what botocore signs."""
+    path = f"/bucket/{quote(key, safe='/-_.~')}"
+    request = AWSRequest("PUT", ENDPOINT + path + query, headers={"x-amz-meta-a": "b c"}, auth_path=path)
+    HmacV1QueryAuth(Credentials(KEY, SECRET, "a/token"), expires=60).add_auth(request)
+    at_server = Signable(
+        "PUT", path.encode(), urlsplit(request.url).query.encode(), [(b"host", b"localhost")]
+    )
+    claim = sigv2.parse(at_server)
+    plain = sigv2.checked(at_server, claim, SECRET)
+    assert (claim.token, plain.header("x-amz-meta-a"), plain.query) == ("a/token", "b c", query[1:].encode())
+    sigv2.checked(
+        replace(
+            at_server, path=path.removeprefix("/bucket").encode(), headers=[(b"host", b"bucket.localhost:1")]
+        ),
+        claim,
+        SECRET,
+    )
+    with pytest.raises(AuthFailure):
+        sigv2.checked(replace(at_server, method="GET"), claim, SECRET)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "AWSAccessKeyId=a",
+        "AWSAccessKeyId=a&Signature=b&Expires=soon",
+        f"AWSAccessKeyId=a&Signature=b&Expires=9{'9' * 40}",
+    ],
+)
+def test_a_url_of_version_2_that_lacks_something_is_refused(query: str) -> None:
+    """With AWS's words."""
+    with pytest.raises(AuthFailure, match=r"Query-string authentication requires|Invalid date"):
+        sigv2.parse(Signable("GET", b"/b/k", query.encode(), []))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from windtunnel_local.service.hosting.record_thread import RecordThreads
 from windtunnel_local.service.hosting.records import Records, all_of, decoded_transform, encoded
 
 _KIND: Literal["transform-job"] = "transform-job"
+_UNPROCESSED = {"InputFilter": "$", "OutputFilter": "$", "JoinSource": "None"}
 
 
 class TransformJobService:
@@ -70,7 +71,7 @@ class TransformJobService:
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTransformJob's answer; raises ``ResourceNotFound``."""
         job = self._records.get(_KIND, name)
-        return {**job.request, **_common(job), **_times(job)}
+        return {**_asked(job.request), **_common(job), **_times(job)}
 
     def list(self, query: ResourceQuery) -> dict[str, Any]:
         """One page; raises ``ValidationFailed`` for a token of another list."""
@@ -95,6 +96,16 @@ class TransformJobService:
 
         self._records.amend(_KIND, name, stopping)
         self._runs.look(name)
+
+
+def _asked(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The request, with what AWS shows of it also where it was left out."""
+    return {
+        **request,
+        "TransformInput": {"CompressionType": "None", "SplitType": "None", **request["TransformInput"]},
+        "TransformOutput": {"AssembleWith": "None", "KmsKeyId": "", **request["TransformOutput"]},
+        "DataProcessing": {**_UNPROCESSED, **request.get("DataProcessing", {})},
+    }
 
 
 def _common(job: Resource) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def check_config(request: Mapping[str, Any], objects: ObjectStore) -> None:
     names = [variant["VariantName"] for variant in variants]
     if len(set(names)) < len(names):
         raise ValidationFailed(f"Variant names must differ; given: {', '.join(names)}.")
-    if not any(_weight(variant) > 0 for variant in variants):
+    if not any(weight(variant) > 0 for variant in variants):
         raise ValidationFailed("The weights of all variants are 0: one at least must be more.")
 
 
@@ -163,10 +163,11 @@ def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:
         container_of(model.request),
         described["InstanceType"],
         int(described.get("InitialInstanceCount", 1)),
-        _weight(described),
+        weight(described),
         int(described.get("ContainerStartupHealthCheckTimeoutInSeconds", STARTUP_S)),
     )
 
 
-def _weight(variant: Mapping[str, Any]) -> float:
+def weight(variant: Mapping[str, Any]) -> float:
+    """Of a production variant as a request gives it."""
     return float(variant.get("InitialVariantWeight", 1.0))

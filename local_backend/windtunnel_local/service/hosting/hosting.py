@@ -84,7 +84,14 @@ class HostingService:
     def describe(self, kind: Kind, name: str) -> dict[str, Any]:
         """DescribeModel's or DescribeEndpointConfig's answer; raises ``ResourceNotFound``."""
         found = self._records.get(kind, name)
-        return {**found.request, f"{_PREFIX[kind]}Arn": found.arn, "CreationTime": found.created}
+        told = {**found.request, f"{_PREFIX[kind]}Arn": found.arn, "CreationTime": found.created}
+        if kind == "model":
+            return {"EnableNetworkIsolation": False, **told}
+        variants = [
+            {**variant, "InitialVariantWeight": accepted.weight(variant)}
+            for variant in found.request["ProductionVariants"]
+        ]
+        return {**told, "ProductionVariants": variants}
 
     def delete(self, kind: Kind, name: str) -> None:
         """Of a model or a configuration; endpoints made of it go on. Raises ``ResourceNotFound``."""
@@ -181,10 +188,15 @@ class HostingService:
         return self._amend(request["EndpointName"], changed)
 
     def delete_endpoint(self, name: str) -> None:
-        """Its containers go soon; raises ``ResourceNotFound``."""
+        """Its containers go soon. Raises ``ResourceNotFound``, ``ValidationFailed``: it is Creating or Updating."""
         if self._records.get("endpoint", name).status == "Deleting":
             return  # a second thread beside the one that deletes it could outlive it, and delete who has its name next
-        self._amend(name, lambda endpoint: replace(endpoint, status="Deleting"))
+
+        def deleting(endpoint: Resource) -> Resource:
+            _require_settled(endpoint, "InService", "Failed", "Deleting")
+            return replace(endpoint, status="Deleting")
+
+        self._amend(name, deleting)
 
     def router(self, name: str) -> Router:
         """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""

@@ -52,7 +52,7 @@ def validate(request: Request) -> None:
 
 
 def tags(given: Sequence[Mapping[str, str]]) -> None:
-    """At most 50 tags, each key once.
+    """At most 50 tags, each key once, and none of AWS's own.
 
     Raises:
         ValidationFailed: otherwise.
@@ -63,6 +63,12 @@ def tags(given: Sequence[Mapping[str, str]]) -> None:
     duplicates = sorted({key for key in keys if keys.count(key) > 1})
     if duplicates:
         raise ValidationFailed(f"Tag keys must be unique; given more than once: {', '.join(duplicates)}.")
+    reserved = sorted(key for key in keys if key.lower().startswith("aws:"))
+    if reserved:
+        raise ValidationFailed(
+            f"Tag keys must not begin with 'aws:', in any case of letters: AWS keeps it for itself. Given:"
+            f" {', '.join(reserved)}."
+        )
 
 
 def _name(name: str) -> None:

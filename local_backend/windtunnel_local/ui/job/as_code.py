@@ -201,8 +201,6 @@ def _limits(call: _Call, request: Mapping[str, Any]) -> None:
 
 def _places(call: _Call, request: Mapping[str, Any]) -> None:
     output, checkpoint = request["OutputDataConfig"], request.get("CheckpointConfig", {})
-    if output.get("CompressionType") == "GZIP":
-        call.lost.append("OutputDataConfig.CompressionType GZIP, which is the default")
     call.arguments.update(
         role=request["RoleArn"],
         output_path=output["S3OutputPath"],

@@ -17,8 +17,11 @@
     const query = new URLSearchParams({ after: place(reached), host: log.host });
     events = new EventSource(`${job.dataset.address}/-/live?${query}`);
     events.onmessage = (event) => take(JSON.parse(event.data));
+    let full = false;
+    events.addEventListener("full", (event) => { failures = 0; full = true; say(JSON.parse(event.data)); });
     // A new one, and not the browser's own next try: that would begin where the first one did.
     events.onerror = () => {
+      if (full) return full = false; // the browser's next try will do: nothing has been taken yet
       events.close();
       if (++failures > 5) return say("This page no longer follows: the backend does not answer. `windtunnel ui` opens it again.");
       setTimeout(connect, 1000 * failures);
@@ -27,6 +30,7 @@
 
   function take(message) {
     failures = 0;
+    say("");
     for (const [id, html] of Object.entries(message.parts || {})) replacePart(id, html);
     if (message.log) {
       for (const [stream, number] of readPlace(message.log.end)) reached.set(stream, number);

@@ -19,6 +19,8 @@ function follow() {
     say("");
     for (const [id, html] of Object.entries(JSON.parse(event.data))) replacePart(id, html);
   };
+  // Its end follows, and then the browser's own next try.
+  source.addEventListener("full", (event) => { failures = 0; say(JSON.parse(event.data)); });
   source.onerror = () => {
     if (++failures < 5 && source.readyState !== EventSource.CLOSED) return;
     source.close();

@@ -204,7 +204,12 @@ def test_words() -> None:
         "c": "true",
         "d": "-1",
     }
-    assert [typed(x) for x in ("3", "1e-3", "true", "null", "a b")] == [3, 0.001, True, None, "a b"]
+    assert [typed(x) for x in ("3", "0.5", "true", "null", "a b")] == [3, 0.5, True, None, "a b"]
+    assert [typed(x) for x in ("1e6", "1E2", "1e-4")] == [1_000_000, 100, 0.0001], (
+        "type=int reads whole numbers"
+    )
+    as_typed = ("1.10", "0.50", "-0", "3.00000000000000000001", "1e999", "NaN", "Infinity")
+    assert [typed(x) for x in as_typed] == list(as_typed), "as numbers they would reach the script changed"
     with pytest.raises(ConfigurationError, match="named arguments only"):
         script_arguments(["train"])
     with pytest.raises(ConfigurationError, match="KEY=VALUE"):
@@ -261,17 +266,34 @@ def test_what_no_command_takes_behind_two_dashes_is_refused(
     assert list(jobs.requests) == ["j"]
 
 
+@pytest.mark.parametrize("words", [["calibrate", "--show"], ["--help"], ["run", "--help"], ["--version"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("full", [True, False])
-def test_what_cannot_be_written_is_said_in_a_line(full: bool, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_said_in_a_line(
+    full: bool, unbuffered: str, words: list[str], tmp_path: Path
+) -> None:
     """Also where it is so little that it is written as Python ends: to a full disk, or to a reader that has gone."""
-    clean = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     reading, writing = os.pipe()
     os.close(reading)
     with Path("/dev/full").open("w") as disk, os.fdopen(writing, "w") as pipe:
         run = subprocess.run(
-            [sys.executable, "-m", "windtunnel", "calibrate", "--show"],
+            [sys.executable, "-m", "windtunnel", *words],
             stdout=disk if full else pipe, stderr=subprocess.PIPE, text=True, check=False,
-            env={**clean, "WINDTUNNEL_HOME": str(tmp_path / "home")},
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "WINDTUNNEL_HOME": str(tmp_path / "home")},
         )  # fmt: skip
     assert run.returncode == 1
     assert run.stderr == ("windtunnel: [Errno 28] No space left on device\n" if full else "")
+
+
+@pytest.mark.parametrize("words", [["cluster", "--help"], ["doctor", "--help"], ["image", "--help"]])
+def test_help_of_the_backends_commands_that_cannot_be_written_is_said_in_a_line(
+    words: list[str], tmp_path: Path
+) -> None:
+    """As of all others."""
+    with Path("/dev/full").open("w") as disk:
+        run = subprocess.run(
+            [sys.executable, "-m", "windtunnel", *words],
+            stdout=disk, stderr=subprocess.PIPE, text=True, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": "", "WINDTUNNEL_HOME": str(tmp_path / "home")},
+        )  # fmt: skip
+    assert (run.returncode, run.stderr) == (1, "windtunnel: [Errno 28] No space left on device\n")

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import tarfile
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import ANY, Stubber
 
 from windtunnel import EndpointNotFound, JSONDeserializer, JSONSerializer, PyTorchModel, ServiceCallFailed
+from windtunnel.session import boto3_calls
 from windtunnel.session.aws import AwsSession
 from windtunnel.session.boto3_calls import BotoCalls
 from windtunnel.session.boto3_endpoints import BotoEndpoints
@@ -138,6 +143,53 @@ def endpoints(boto: Stubbed) -> BotoEndpoints:
     return BotoEndpoints(BotoCalls(lambda: (boto, {}), local=False))
 
 
+@contextmanager
+def serving(*answers: int | None) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that answers with these statuses, or hangs up; its URL, and what it was asked."""
+    asked: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])))
+            status = answers[len(asked) - 1]
+            if status is None:
+                self.close_connection = True
+                return
+            if status == 200:
+                time.sleep(1)
+            self.send_response(status)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("mode", ["standard", "legacy"])
+@pytest.mark.parametrize(("answers", "asked"), [((None,) * 5, 1), ((200,) * 5, 1), ((503, 400), 2)])
+def test_botocore_does_not_ask_again_what_may_have_arrived(
+    monkeypatch: pytest.MonkeyPatch, mode: Any, answers: tuple[int | None, ...], asked: int
+) -> None:
+    """The connection closed, or the answer was late: the model may be at work. Refused, it is asked again."""
+    monkeypatch.setattr(boto3_calls, "_RUNTIME_READ_TIMEOUT_S", 0.3)
+    with serving(*answers) as (url, questions):
+        keywords = {"endpoint_url": url, "config": Config(retries={"mode": mode})}
+        session = boto3.Session(**KEYS)
+        service = BotoEndpoints(BotoCalls(lambda: (session, keywords), local=False))
+        with pytest.raises(ServiceCallFailed):
+            service.invoke({"EndpointName": "e", "Body": b"hello"})
+        assert questions == [b"hello"] * asked
+
+
 def test_a_missing_endpoint(boto: Stubbed) -> None:
     """By AWS's words, of whichever call; what is missing behind an endpoint is another matter."""
     stub, runtime = boto.on("sagemaker"), boto.on("sagemaker-runtime")
@@ -199,6 +251,7 @@ def test_a_question_is_asked_once() -> None:
     class Lost:
         def __init__(self, answer: Any) -> None:
             self.calls, self.answer = 0, answer
+            self.meta = boto3.client("sagemaker-runtime", **KEYS).meta
 
         def client(self, _: str, **__: Any) -> Any:
             return self
