@@ -16,6 +16,7 @@ _UNUSED = "device_unused"
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
 _FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
+_TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
 _DECIDING = re.compile(r"exit$|spawn|launch|device$|manual_seed|set_default")
 """Ends a name of a call that does more than ask a GPU how it is."""
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
@@ -26,7 +27,9 @@ def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
     yield from _questions(subject)
     yield from _devices(subject)
     yield from _moves(subject)
+    yield from _pinned(subject)
     yield from _functions(subject)
+    yield from _types(subject)
 
 
 def unused_device(subject: Subject) -> Iterator[Finding]:
@@ -208,11 +211,11 @@ def _is_handled(subject: Subject, node: ast.AST) -> bool:
 def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> str:
     """What stands for CUDA's device in this place; empty where it is not sure that it is only a device."""
     if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return):
-        return subject.names.device() if isinstance(node, ast.Call) else '"xla"'  # a string stays one
+        return subject.names.device() if _is_object(subject, node) else '"xla"'  # a string stays one
     if isinstance(parent, ast.IfExp):
         outer = subject.script.parents[parent]
         if isinstance(outer, ast.Assign | ast.Return) or is_call_of(subject.script, outer, "device"):
-            return subject.device_at(node) if isinstance(node, ast.Call) else '"xla"'
+            return subject.device_at(node) if _is_object(subject, node) else '"xla"'
         return ""
     if isinstance(parent, ast.keyword):
         call = subject.script.parents[parent]
@@ -221,6 +224,13 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
         )
         return subject.device_at(node) if is_device else ""
     return subject.device_at(node) if isinstance(parent, ast.Call) and is_method(parent, "to") else ""
+
+
+def _is_object(subject: Subject, node: ast.expr) -> bool:
+    """Whether it is a torch.device, whose ``.type`` may be asked for, and no string."""
+    if isinstance(node, ast.IfExp):
+        return _is_object(subject, node.body if subject.is_cuda_device(node.body) else node.orelse)
+    return isinstance(node, ast.Call) and not is_method(node, "format")
 
 
 def _moves(subject: Subject) -> Iterator[Finding]:
@@ -249,6 +259,36 @@ def _moves(subject: Subject) -> Iterator[Finding]:
                 f".to({subject.names.device()}).",
                 (Edit(script.start(number), script.end(number), device),),
             )
+
+
+def _pinned(subject: Subject) -> Iterator[Finding]:
+    """Memory that only a GPU's driver pins. DataLoader's pin_memory=True is ignored without one."""
+    script = subject.script
+    for call, name in script.calls:
+        asked = keyword(call, "pin_memory")
+        if _is_dead(subject, call) or not (subject.cuda or subject.xla):
+            continue
+        if is_method(call, "pin_memory") and isinstance(call.func, ast.Attribute) and not call.args:
+            place = script.behind(script.end(call.func.value), script.end(call.func))
+            edit = Edit(place, script.end(call), "")
+        elif asked and constant(asked.value) is True and name.startswith("torch.") and name.count(".") == 1:
+            edit = Edit(script.start(asked.value), script.end(asked.value), "False")
+        else:
+            continue
+        yield Finding(call.lineno, "", "without a GPU's driver pinned memory raises: leave it out.", (edit,))
+
+
+def _types(subject: Subject) -> Iterator[Finding]:
+    """``torch.cuda.FloatTensor``, by which older scripts make tensors, or convert them; not as an annotation."""
+    script = subject.script
+    for node in script.walk(ast.Attribute, ast.Constant):
+        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
+        name, parent = str(constant(node) or script.dotted(node)), script.parents[node]
+        used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
+        used = used or (isinstance(parent, ast.Call) and node in parent.args)
+        if used and _TYPES.fullmatch(name) and not _is_dead(subject, node):
+            text = f"{name} is CUDA's: without a GPU it raises. Make tensors with device={subject.names.device()}."
+            yield Finding(node.lineno, _UNUSED, text)
 
 
 def _functions(subject: Subject) -> Iterator[Finding]:

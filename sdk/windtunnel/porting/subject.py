@@ -71,6 +71,8 @@ class Subject:
         if isinstance(node, ast.IfExp):
             more = isinstance(node.test, ast.BoolOp)  # as `torch.cuda.is_available() and not args.cpu`
             return not more and (self.is_cuda_device(node.body) or self.is_cuda_device(node.orelse))
+        if isinstance(node, ast.Attribute):
+            return node.attr == "type" and self.is_cuda_device(node.value)
         if isinstance(node, ast.BinOp):
             return self.is_cuda_device(node.left)
         if isinstance(node, ast.Call):
@@ -78,7 +80,10 @@ class Subject:
                 return True
             if self.script.dotted(node.func) == "torch.device":
                 given = arguments(node)[:1]
-                return any(self.is_cuda_device(value) or self._numbers_accelerator(value) for value in given)
+                number = any(map(_numbers_gpu, given)) and not self.xla
+                return number or any(
+                    self.is_cuda_device(value) or self._numbers_accelerator(value) for value in given
+                )
             return (
                 isinstance(node.func, ast.Attribute)
                 and node.func.attr == "format"
@@ -89,15 +94,17 @@ class Subject:
     def _numbers_accelerator(self, node: ast.expr) -> bool:
         """``f"{acc}:{rank}"``, where acc is what torch.accelerator gave."""
         (first, *_) = [*(node.values if isinstance(node, ast.JoinedStr) else []), node]
-        return isinstance(first, ast.FormattedValue) and ast.unparse(first.value) in self._accelerators
+        return (
+            isinstance(first, ast.FormattedValue)
+            and ast.unparse(first.value).removesuffix(".type") in self._accelerators
+        )
 
     @cached_property
     def _accelerators(self) -> set[str]:
         return {
             ast.unparse(target)
             for node in self.script.walk(ast.Assign)
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-            if self.script.dotted(node.value.func) == _ACCELERATOR
+            if isinstance(node, ast.Assign) and _ACCELERATOR in map(self.script.dotted, ast.walk(node.value))
             for target in node.targets
         }
 
@@ -109,7 +116,10 @@ class Subject:
             if isinstance(assigned, ast.Assign) and self._is_device(assigned.value)
             for target in assigned.targets
         }
-        return any(self.is_cuda_device(part) for part in ast.walk(node)) or ast.unparse(node) in held
+        return ast.unparse(node) in held or any(
+            self.is_cuda_device(part) or (isinstance(part, ast.Call) and is_cuda_call(part))
+            for part in ast.walk(node)
+        )
 
     @cached_property
     def cuda(self) -> bool:
@@ -294,7 +304,8 @@ class Subject:
 
 
 def _numbers_gpu(node: ast.expr) -> bool:
-    return type(constant(node)) is int or bool(_GPU.search(ast.unparse(node)))
+    named = isinstance(node, ast.Name | ast.Attribute) and _GPU.search(ast.unparse(node))
+    return type(constant(node)) is int or bool(named)
 
 
 def names_rank(text: str) -> bool:

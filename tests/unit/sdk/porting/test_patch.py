@@ -113,6 +113,16 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
          "m = torch.nn.parallel.DistributedDataParallel(m, gradient_as_bucket_view=True)"),
         ("w = torch.load(f, map_location=lambda w, _: w.to('cuda'))", 'w = torch.load(f, map_location="cpu")'),
         ("é = 'é'; x = x.cuda()", "é = 'é'; x = x.to(torch_xla.device())"),
+        ("d = torch.device('cuda') if torch.cuda.is_available() else torch.device('cpu')",
+         "d = torch_xla.device()"),
+        ("d = 'cuda:{}'.format(rank) if torch.cuda.is_available() else 'cpu'", 'd = "xla"'),
+        ("d = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else 'cpu'",
+         'd = "xla"'),
+        ("d = torch.device(local_rank)", "d = torch_xla.device()"),
+        ("d = torch.device(args.device)",) * 2,
+        ("w = torch.load(f, map_location=lambda w, _: w.cuda(rank))", 'w = torch.load(f, map_location="cpu")'),
+        ("x = (a + b).pin_memory().cuda(); y = torch.empty(3, pin_memory=True)",
+         "x = (a + b).to(torch_xla.device()); y = torch.empty(3, pin_memory=False)"),
     ],
 )  # fmt: skip
 def test_single_edits(before: str, after: str) -> None:

@@ -193,18 +193,35 @@ def test_what_is_done_for_a_gpu_alone() -> None:
     assert len(said(_LOGGED.replace("    print(message)", "    raise SystemExit"))) == 2
 
 
-_ACCELERATED = """\
-acc = torch.accelerator.current_accelerator()
-device: torch.device = torch.device(f"{acc}:{rank}")
-"""
-
-
-def test_a_number_behind_torchs_accelerator() -> None:
+@pytest.mark.parametrize(
+    ("accelerator", "name", "there"),
+    [("", "acc", "torch_xla.device()"), ("", "acc.type", "torch_xla.device()"), (".type", "acc", '"xla"')],
+)
+def test_a_number_behind_torchs_accelerator(accelerator: str, name: str, there: str) -> None:
     """As PyTorch's examples have it since 2025: what `torch_xla.device()` is called has a number already."""
-    text = "import torch\n" + _ACCELERATED + LOOP
-    script = Script(Path("train.py"), text.encode())
+    text = f"""\
+import torch
+acc = torch.accelerator.current_accelerator(){accelerator}
+device: torch.device = torch.device(f"{{{name}}}:{{rank}}")
+"""
+    script = Script(Path("train.py"), (text + LOOP).encode())
     edits = [edit for one in read(script, several=True) if one.line in (2, 3) for edit in one.edits]
-    assert [edit.text for edit in edits if isinstance(edit, Edit)] == ["torch_xla.device()"] * 2
+    assert [edit.text for edit in edits if isinstance(edit, Edit)] == [there, "torch_xla.device()"]
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor",
+        "x = x.type(torch.cuda.LongTensor)",
+        "torch.set_default_tensor_type('torch.cuda.FloatTensor')",
+    ],
+)
+def test_types_of_cudas_tensors(used: str) -> None:
+    """As PyTorch-GAN's scripts make their tensors: they raise, and nothing was said. An annotation does not."""
+    (found,) = said(f"import torch\n{used}\n")
+    assert found.startswith("2: device_unused: torch.cuda.") and "without a GPU it raises" in found
+    assert said("import torch\ndef f(x: torch.cuda.FloatTensor) -> torch.cuda.FloatTensor: ...\n") == []
 
 
 def test_a_backend_that_torch_looks_up() -> None:
