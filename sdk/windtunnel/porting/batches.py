@@ -136,9 +136,9 @@ def same_data(subject: Subject) -> Iterator[Finding]:
             continue
         names = subject.names
         edits: tuple[Edit, ...] = ()
-        plain = call.args and not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
+        plain = not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
         # Written out a second time, a data set would be made twice, and perhaps not the same.
-        plain = plain and isinstance(call.args[0], ast.Name | ast.Attribute)
+        plain = plain and isinstance(_data_set(call), ast.Name | ast.Attribute)
         if plain and loop is not None and _is_map_style(subject):
             edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
         sampler = (
@@ -188,15 +188,22 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
                     yield made
 
 
+def _data_set(call: ast.Call) -> ast.expr | None:
+    named = keyword(call, "dataset")
+    return named.value if named else next(iter(call.args), None)
+
+
 def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, loader: str) -> Iterator[Edit]:
     """A sampler made before the loader, and given to it; it shuffles where the loader did."""
     script, names = subject.script, subject.names
     made = "sampler" if "sampler" not in script.bound_names() else f"{loader.replace('.', '_')}_sampler"
     shuffles = script.segment(shuffle.value) if shuffle else "False"
+    data = _data_set(call)
+    assert data is not None  # noqa: S101 - a name, as asked for before
     yield _before(
         script,
         script.parents[call],
-        f"{made} = {names.sampler()}({script.segment(call.args[0])}, num_replicas={names.world_size()}, "
+        f"{made} = {names.sampler()}({script.segment(data)}, num_replicas={names.world_size()}, "
         f"rank={names.rank()}, shuffle={shuffles})",
     )
     if shuffle is not None:

@@ -224,6 +224,15 @@ def test_types_of_cudas_tensors(used: str) -> None:
     assert said("import torch\ndef f(x: torch.cuda.FloatTensor) -> torch.cuda.FloatTensor: ...\n") == []
 
 
+def test_a_data_set_by_its_name() -> None:
+    """As yunjey's tutorials and many notebooks write it: such a loader got no sampler, though the rest was ported."""
+    by_name = LOOP.replace("data, sampler=DistributedSampler(data)", "dataset=data, shuffle=True")
+    script = Script(Path("train.py"), (HEAD.replace(", DistributedSampler", "") + by_name).encode())
+    after = ported(script, list(read(script))).text.decode()
+    assert "sampler = DistributedSampler(data, num_replicas=" in after
+    assert "DataLoader(dataset=data, sampler=sampler)" in after
+
+
 def test_a_backend_that_torch_looks_up() -> None:
     """`register_backend(devices="xla")` takes the name's letters for devices, there and here."""
     text = HEAD.replace(
