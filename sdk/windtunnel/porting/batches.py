@@ -139,6 +139,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         plain = not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
         # Written out a second time, a data set would be made twice, and perhaps not the same.
         plain = plain and isinstance(_data_set(call), ast.Name | ast.Attribute)
+        plain = plain and isinstance(subject.script.parents[call], ast.stmt)  # not as an argument
         if plain and loop is not None and _is_map_style(subject):
             edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
         sampler = (

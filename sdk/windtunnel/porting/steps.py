@@ -16,11 +16,12 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
     if not subject.several or subject.managed or subject.exchanges or not (subject.cuda or subject.xla):
         return
     for call, _ in script.calls:
-        if not _is_optimizer_step(subject, call):
+        optimizer = _stepped(subject, call)
+        if optimizer is None:
             continue
-        assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
-        stepped = f"{xm}.optimizer_step({script.segment(call.func.value)})"
-        sure = subject.whole and not call.args and not call.keywords and script.statement(call) is not None
+        stepped = f"{xm}.optimizer_step({script.segment(optimizer)})"
+        plain = not call.keywords and call.args in ([], [optimizer])
+        sure = subject.whole and plain and script.statement(call) is not None
         yield Finding(
             call.lineno,
             "no_exchange",
@@ -187,9 +188,13 @@ def _owner(call: ast.Call) -> str:
     return ast.unparse(call.func.value)
 
 
-def _is_optimizer_step(subject: Subject, call: ast.Call) -> bool:
-    """Whether it is the step of what a script calls an optimizer, or has made of one, perhaps in another file."""
+def _stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
+    """The optimizer whose step a call is: what a script calls one, or has made of one, perhaps in another file; of
+    ``scaler.step(optimizer)``, where the scaler may have come as an argument, what it is given.
+    """
     if not is_method(call, "step") or not isinstance(call.func, ast.Attribute):
-        return False
+        return None
     owner = ast.unparse(call.func.value)
-    return "optim" in owner.lower() or any(owner in one.optimizers for one in subject.program)
+    if "optim" in owner.lower() or any(owner in one.optimizers for one in subject.program):
+        return call.func.value
+    return call.args[0] if "scaler" in owner.lower() and call.args else None

@@ -163,6 +163,16 @@ def test_the_sampler_goes_to_the_loader_that_trains() -> None:
     assert "right.append(y[0].cpu().numpy())" in after and ".cpu().cpu()" not in after
 
 
+@pytest.mark.parametrize(
+    "call", ["train(model, DataLoader(a), optimizer)", "train(model, loader=DataLoader(a))"]
+)
+def test_a_loader_that_is_made_where_it_is_handed_on(call: str) -> None:
+    """No line before it is sure to be the place of a sampler: it is told, where it ended with a traceback."""
+    text = _TWO_PASSES.replace("train(model, first, optimizer)", call)
+    (found,) = [one for one in read(script(text)) if one.kind == "same_data"]
+    assert not found.edits and "DistributedSampler(" not in changed(text)
+
+
 def test_what_is_compared_on_the_host_stays_there() -> None:
     """From MpDeviceLoader `y` would come on the device, and the comparison raise."""
     host = _TWO_PASSES.replace("right.append(y[0].numpy())", "right += (model(x.cuda()).cpu() == y).sum()")
@@ -202,6 +212,22 @@ def test_a_scaler_that_is_handed_on_stays_and_does_nothing() -> None:
     assert 's = torch.amp.GradScaler("cpu", enabled=False)\n(a + b).backward()\nsave(s.state_dict())' in after
     assert changed(after) == after
     assert "GradScaler" not in changed(text.replace("save(s.state_dict())\n", ""))
+
+
+def test_the_step_of_a_scaler_by_another_name() -> None:
+    """As a function's argument, or made under a condition: switched off, it steps on each core's own gradients, and
+    `check` said nothing.
+    """
+    function = """\
+def train(model, loader, opt, grad_scaler):
+    for x in loader:
+        grad_scaler.scale(model(x.cuda()).sum()).backward()
+        grad_scaler.step(opt)
+scaler = torch.amp.GradScaler("cuda")
+train(model, DataLoader(data), torch.optim.SGD(model.parameters()), scaler)
+"""
+    after = changed(f"import torch\nfrom torch.utils.data import DataLoader\n{function}")
+    assert "        xm.optimizer_step(opt)\n" in after and changed(after) == after
 
 
 def test_the_process_group_stays_where_the_line_behind_it_goes() -> None:
