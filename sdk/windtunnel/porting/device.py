@@ -234,7 +234,7 @@ def _is_object(subject: Subject, node: ast.expr) -> bool:
 
 
 def _moves(subject: Subject) -> Iterator[Finding]:
-    """``x.cuda()``, and ``x.to(rank)`` where the rank is a GPU's number."""
+    """``x.cuda()``, and ``x.to(rank)`` or ``torch.zeros(2, device=rank)`` where the rank is a GPU's number."""
     script, numbers = subject.script, subject.gpu_numbers
     for call, _ in script.calls:
         if _is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
@@ -250,13 +250,14 @@ def _moves(subject: Subject) -> Iterator[Finding]:
                 f".cuda() does not exist on Trainium; use torch_xla's device: .to({subject.names.device()}).",
                 (edit,),
             )
-        elif is_method(call, "to") and call.args and ast.unparse(call.args[0]) in numbers:
-            number = call.args[0]
+            continue
+        number = subject.device_given(call)
+        if number is not None and ast.unparse(number) in numbers:
             yield Finding(
                 call.lineno,
                 _UNUSED,
-                f".to({script.segment(number)}) is a GPU's number; use torch_xla's device: "
-                f".to({subject.names.device()}).",
+                f"device {script.segment(number)} is a GPU's number; use torch_xla's device: "
+                f"{subject.names.device()}.",
                 (Edit(script.start(number), script.end(number), device),),
             )
 

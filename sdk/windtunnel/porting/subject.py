@@ -138,10 +138,18 @@ class Subject:
             )
         )
 
+    def device_given(self, call: ast.Call) -> ast.expr | None:
+        """What ``x.to(...)`` and functions of torch are told the device by."""
+        moves = is_method(call, "to")
+        named = (
+            keyword(call, "device") if moves or self.script.dotted(call.func).startswith("torch.") else None
+        )
+        return named.value if named else next(iter(call.args), None) if moves else None
+
     @cached_property
     def gpu_numbers(self) -> set[str]:
         """What holds the number of a GPU, unless it is the name of a device: what set_device and device_ids get, and
-        without torch_xla `.to(gpu_id)` and `.to(0)`.
+        without torch_xla `.to(gpu_id)`, `.to(0)` and `device=gpu_id`.
         """
         found: list[ast.AST] = []
         for call, name in self.script.calls:
@@ -149,8 +157,9 @@ class Subject:
                 found += call.args
             ids = keyword(call, "device_ids")
             found += ids.value.elts if ids and isinstance(ids.value, ast.List) else []
-            if is_method(call, "to") and not self.xla:
-                found += [one for one in call.args[:1] if _numbers_gpu(one)]
+            given = self.device_given(call)
+            if given is not None and _numbers_gpu(given) and not self.xla:
+                found.append(given)
         return {
             ast.unparse(node)
             for node in found

@@ -120,6 +120,8 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
          'd = "xla"'),
         ("d = torch.device(local_rank)", "d = torch_xla.device()"),
         ("d = torch.device(args.device)",) * 2,
+        ("x = x.to(device=local_rank); y = torch.zeros(2, device=local_rank)",
+         "x = x.to(device=torch_xla.device()); y = torch.zeros(2, device=torch_xla.device())"),
         ("w = torch.load(f, map_location=lambda w, _: w.cuda(rank))", 'w = torch.load(f, map_location="cpu")'),
         ("x = (a + b).pin_memory().cuda(); y = torch.empty(3, pin_memory=True)",
          "x = (a + b).to(torch_xla.device()); y = torch.empty(3, pin_memory=False)"),

@@ -35,14 +35,14 @@ def test_a_gpu_that_is_a_number_alone() -> None:
     """Nothing in it is called CUDA, as in PyTorch's own DDP series; its loader comes through a class's arguments."""
     remarks = "\n".join(said(_BY_NUMBER))
     for words in (
-        "6: device_unused: .to(gpu_id) is a GPU's number",
+        "6: device_unused: device gpu_id is a GPU's number",
         "9: step_without_end",
-        "10: device_unused: .to(self.gpu_id) is a GPU's number",
+        "10: device_unused: device self.gpu_id is a GPU's number",
         "12: no_exchange",
         "14: same_data",
     ):
         assert words in remarks
-    assert "device_unused: .to(0) is a GPU's number" in "\n".join(
+    assert "device_unused: device 0 is a GPU's number" in "\n".join(
         said(_BY_NUMBER.replace("to(gpu_id)", "to(0)"))
     )
     ported = HEAD + LOOP.replace(
