@@ -131,7 +131,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             yield Finding(call.lineno, "", f"{said}: this raises.", (Removal(outer),))
         elif isinstance(outer, ast.If) and not _decides(subject, outer):
             continue
-        elif isinstance(outer, ast.If | ast.Assign | ast.AnnAssign):
+        elif isinstance(outer, ast.If | ast.Assign):
             text = (
                 f"{said}: what depends on it is not done, or takes the CPU. "
                 f"There is a device: {subject.names.device()}."
@@ -210,7 +210,7 @@ def _is_handled(subject: Subject, node: ast.AST) -> bool:
 
 def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> str:
     """What stands for CUDA's device in this place; empty where it is not sure that it is only a device."""
-    if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return):
+    if isinstance(parent, ast.Assign | ast.Return):
         return subject.names.device() if _is_object(subject, node) else '"xla"'  # a string stays one
     if isinstance(parent, ast.IfExp):
         outer = subject.script.parents[parent]
@@ -287,6 +287,7 @@ def _types(subject: Subject) -> Iterator[Finding]:
         name, parent = str(constant(node) or script.dotted(node)), script.parents[node]
         used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
         used = used or (isinstance(parent, ast.Call) and node in parent.args)
+        used = used and node is not getattr(parent, "annotation", None)
         if used and _TYPES.fullmatch(name) and not _is_dead(subject, node):
             text = f"{name} is CUDA's: without a GPU it raises. Make tensors with device={subject.names.device()}."
             yield Finding(node.lineno, _UNUSED, text)

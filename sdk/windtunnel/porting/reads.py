@@ -129,7 +129,7 @@ class _Tensors:
 
 def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(step):
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 for one in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
                     if isinstance(one, ast.Name | ast.Attribute):

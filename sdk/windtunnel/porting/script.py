@@ -39,6 +39,7 @@ class Script:
             raise SourceError(f"{path}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
         except (ValueError, RecursionError) as error:  # null bytes, no UTF-8; nested too deeply
             raise SourceError(f"{path}: {error}. It cannot be imported.") from error
+        _without_annotations(self.tree)
         self.nodes = list(ast.walk(self.tree))
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
@@ -239,6 +240,23 @@ class Script:
     def calls_any(self, *endings: str) -> bool:
         """Whether it calls something whose dotted name ends so."""
         return any(name == end or name.endswith(f".{end}") for _, name in self.calls for end in endings)
+
+
+class Assign(ast.Assign):
+    """``x: T = value``: an assignment like any other, with the annotation as one child more."""
+
+    _fields = ("targets", "annotation", "value", "type_comment")
+
+
+def _without_annotations(tree: ast.Module) -> None:
+    """Make such assignments of `ast.AnnAssign` with a value, which nothing here tells from those without a type."""
+    for node in ast.walk(tree):
+        for _, block in ast.iter_fields(node):
+            for index, one in enumerate(block if isinstance(block, list) else ()):
+                if isinstance(one, ast.AnnAssign) and one.value is not None:
+                    made = Assign(targets=[one.target], value=one.value, type_comment=None)
+                    made.annotation = one.annotation  # type: ignore[attr-defined]
+                    block[index] = ast.copy_location(made, one)
 
 
 def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -411,3 +412,34 @@ def test_a_device_that_is_asked_for_before_a_move() -> None:
     assert 'is not None and device.type == "xla":' in text and 'elif device.type == "xla":' in text
     assert "fused = device.type == 'cuda'" in text  # which torch has for CUDA alone
     assert "    if device.type == 'cuda':\n        images = images.pin_memory()" in text
+
+
+_TYPED = """\
+import torch
+from torch.cuda.amp import GradScaler
+from torch.utils.data import DataLoader
+device: torch.device = torch.device("cuda")
+model: torch.nn.Module = torch.nn.Linear(8, 1)
+optimizer: torch.optim.Optimizer = torch.optim.SGD(model.parameters())
+model = model.to(device)
+scaler: GradScaler = GradScaler()
+loader: DataLoader = DataLoader(data, batch_size=8)
+for batch in loader:
+    loss: torch.Tensor = model(batch.to(device)).sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    print(loss.item())
+"""
+
+
+def test_annotations_change_nothing() -> None:
+    """Most of what an annotated assignment makes was not seen: loader, scaler, the optimizer before the move."""
+    plain = re.sub(r"(?m)^( *\w+): [\w.]+ =", r"\1 =", _TYPED)
+    assert plain != _TYPED and said(_TYPED) == said(plain)
+    typed, untyped = (Script(Path("train.py"), text.encode()) for text in (_TYPED, plain))
+    after = ported(typed, list(read(typed))).text.decode()
+    assert (
+        re.sub(r"(?m)^( *\w+): [\w.]+ =", r"\1 =", after)
+        == ported(untyped, list(read(untyped))).text.decode()
+    )
+    assert "loader: DataLoader = DataLoader(data, batch_size=8, sampler=sampler)" in after
