@@ -74,7 +74,7 @@ def source_tree(
     if not entry_point:
         raise SourceError("entry_point is missing. Give the script that trains, e.g. entry_point='train.py'.")
     given = os.fspath(entry_point)
-    check_entry_point_name(given)
+    check_entry_point_name(given, alone=source_dir is None)
     root = None if source_dir is None else absolute(source_dir, SourceError)
     with reading(root or Path(given), SourceError):
         return _source_tree(given, source_dir, root, dependencies)
@@ -107,13 +107,16 @@ def _source_tree(
     return SourceTree(name, root, path, packed)
 
 
-def check_entry_point_name(entry_point: str) -> None:
-    """Refuse names that the training toolkit's unquoted shell command would break."""
+def check_entry_point_name(entry_point: str, *, alone: bool = False) -> None:
+    """Refuse names that the training toolkit's unquoted shell command would break.
+
+    ``alone``: the script is packed without the folders before it.
+    """
     if entry_point.startswith("s3://"):
         raise SourceError(
             f"entry_point={entry_point!r}: it is a path; only source_dir may be an s3:// tarball."
         )
-    name = Path(entry_point).name if Path(entry_point).is_absolute() else entry_point
+    name = Path(entry_point).name if alone or Path(entry_point).is_absolute() else entry_point
     if not _SAFE_ENTRY_POINT.fullmatch(name):
         raise SourceError(
             f"entry_point={entry_point!r}: the training toolkit puts it into a shell command unquoted. "

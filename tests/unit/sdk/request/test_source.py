@@ -167,6 +167,19 @@ def test_bad_entry_points(
         source_tree(entry_point, source_dir)
 
 
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_script_in_a_folder_that_is_no_name_for_a_shell(
+    project: Path, absolute: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packed alone, it reaches the toolkit by its own name: the folders before it do not matter."""
+    monkeypatch.chdir(project)
+    folder = Path("my code (1)")
+    folder.mkdir()
+    (folder / "train.py").write_text("x")
+    given = folder / "train.py"
+    assert source_tree(given.absolute() if absolute else given).script == "train.py"
+
+
 def test_missing_dependency(project: Path) -> None:
     """A dependency that is not there is named."""
     with pytest.raises(SourceError, match="nowhere does not exist"):
