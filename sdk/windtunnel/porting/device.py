@@ -54,7 +54,8 @@ def _names_xla(subject: Subject) -> bool:
 
 def _is_dead(subject: Subject, node: ast.AST) -> bool:
     """Whether it stands in an `if torch.cuda.is_available():` or `if device.type == "cuda":` that stays as it is: of a
-    script that has torch_xla's device besides, or one that decides nothing.
+    script that has torch_xla's device besides, or one that decides nothing; or beside torch_xla's device in an ``a if b
+    else c``.
     """
     child = node
     for outer in subject.script.above(node):
@@ -64,6 +65,11 @@ def _is_dead(subject: Subject, node: ast.AST) -> bool:
                 return True
         if child is getattr(outer, "body", None) and _asks_cuda_more(subject, outer):
             return True
+        if isinstance(outer, ast.IfExp) and subject.xla and child is not outer.test:
+            there = outer.orelse if child is outer.body else outer.body
+            asks = any(_asks(subject, part) for part in ast.walk(outer.test))
+            if subject.is_xla_device(there) or (asks and child is outer.body):
+                return True
         child = outer
     return False
 

@@ -70,6 +70,7 @@ class Subject:
             return bool(node.values) and self.is_cuda_device(node.values[0])
         if isinstance(node, ast.IfExp):
             more = isinstance(node.test, ast.BoolOp)  # as `torch.cuda.is_available() and not args.cpu`
+            more |= any(map(self.is_xla_device, (node.body, node.orelse)))
             return not more and (self.is_cuda_device(node.body) or self.is_cuda_device(node.orelse))
         if isinstance(node, ast.Attribute):
             return node.attr == "type" and self.is_cuda_device(node.value)
@@ -171,12 +172,14 @@ class Subject:
         """Whether the program uses torch_xla's device already."""
         return any("torch_xla" in one.script.packages for one in self.program)
 
-    def _is_device(self, node: ast.AST | None) -> bool:
-        if isinstance(node, ast.Call) and self.script.dotted(node.func) in (
+    def is_xla_device(self, node: ast.AST | None) -> bool:
+        """Whether an expression is torch_xla's device."""
+        return isinstance(node, ast.Call) and self.script.dotted(node.func) in (
             "torch_xla.device", "torch_xla.core.xla_model.xla_device",
-        ):  # fmt: skip
-            return True
-        return self.is_cuda_device(node) or constant(node) == "xla"
+        )  # fmt: skip
+
+    def _is_device(self, node: ast.AST | None) -> bool:
+        return self.is_xla_device(node) or self.is_cuda_device(node) or constant(node) == "xla"
 
     @cached_property
     def _named_devices(self) -> list[tuple[str, ast.stmt]]:

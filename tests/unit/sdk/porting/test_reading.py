@@ -396,6 +396,10 @@ def test_one_process_needs_no_exchange_and_no_share() -> None:
         "import torch_xla, torch\nif device.type == 'cuda':\n    torch.backends.cudnn.benchmark = True\n",
         '"""Runs on cuda, too."""\nimport torch_xla\nname = "cudagraph"\n',
         "import torch, torch_xla\ntorch.cuda.is_bf16_supported = lambda: True\n",
+        HEAD
+        + "d = xm.xla_device() if args.xla else torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n",
+        HEAD + "d = torch.device('cuda:0') if args.gpu else torch_xla.device()\n",
+        HEAD + "x = x.pin_memory().cuda() if torch.cuda.is_available() else x\n",
     ],
 )
 def test_no_false_alarms(text: str) -> None:
