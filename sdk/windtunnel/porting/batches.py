@@ -243,6 +243,7 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
     for loop in subject.training_loops:
         for node in subject.loaders.gone_over(loop):
             name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+            name = f"{ast.unparse(node.value)}[]" if isinstance(node, ast.Subscript) else name
             call = subject.loaders.maker(name, loop)
             if call is not None and all(call is not other for other, _ in here.values()):
                 here[name] = (call, loop)

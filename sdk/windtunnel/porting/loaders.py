@@ -40,7 +40,9 @@ class Loaders:
         given: list[tuple[str, ast.expr]] = []
         for node in self._script.nodes:
             if isinstance(node, ast.Assign):
-                given += [(ast.unparse(target), node.value) for target in node.targets]
+                names = [*map(ast.unparse, node.targets)]
+                given += [(name, node.value) for name in names]
+                given += [(f"{name}[]", value) for name in names for value in _values(node.value)]
             elif isinstance(node, ast.Return) and node.value is not None:
                 given.append((f"{getattr(self._script.scopes(node)[0], 'name', '')}()", node.value))
             elif isinstance(node, ast.arg) and node.annotation is not None:
@@ -116,6 +118,13 @@ class Loaders:
         others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
         wrapped = any(is_call_of(self._script, node, *others) for node in parts)
         return found[0] if len(found) == 1 and not wrapped else None
+
+
+def _values(node: ast.expr) -> list[ast.expr]:
+    """What a dict that is written out holds; of the loaders of a ``loaders[phase]`` the first stands for all."""
+    if isinstance(node, ast.DictComp):
+        return [node.value]
+    return node.values[:1] if isinstance(node, ast.Dict) else []
 
 
 def _iterated_parts(node: ast.AST) -> Iterator[ast.AST]:

@@ -414,6 +414,18 @@ def test_a_device_that_is_asked_for_before_a_move() -> None:
     assert "    if device.type == 'cuda':\n        images = images.pin_memory()" in text
 
 
+@pytest.mark.parametrize(
+    "made", ["{x: DataLoader(data[x]) for x in names}", "{'train': DataLoader(a), 'val': DataLoader(b)}"]
+)
+def test_loaders_in_a_dict(made: str) -> None:
+    """As PyTorch's tutorial on transfer learning has them: that every core trains on all samples was not told."""
+    text = HEAD + LOOP.replace("DataLoader(data, sampler=DistributedSampler(data))", made)
+    text = text.replace("MpDeviceLoader(loader,", "MpDeviceLoader(loader[phase],")
+    script = Script(Path("train.py"), text.replace(", DistributedSampler", "").encode())
+    (found,) = read(script)
+    assert (found.line, found.kind, found.edits) == (8, "same_data", ())
+
+
 _TYPED = """\
 import torch
 from torch.cuda.amp import GradScaler
