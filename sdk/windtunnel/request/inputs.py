@@ -178,9 +178,15 @@ def _channel(name: str, given: object) -> Channel:
         return replace(given, s3_data=_location(name, given.s3_data))
     if isinstance(given, (str, os.PathLike)):
         return TrainingInput(_location(name, given))
+    kind = type(given)
+    named = (
+        f"{kind.__module__}.{kind.__name__}"
+        if kind.__module__ != "builtins"
+        else f"{kind.__name__} {given!r}"
+    )
     raise InputError(
-        f"channel {name!r}: cannot use {type(given).__name__} {given!r}. "
-        "Give a path, 'file://...', 's3://...', a TrainingInput or a FileSystemInput."
+        f"channel {name!r}: cannot use {named}. Give a path, 'file://...', 's3://...', or windtunnel's own "
+        "TrainingInput or FileSystemInput (from windtunnel import TrainingInput), which take SDK v2's arguments."
     )
 
 

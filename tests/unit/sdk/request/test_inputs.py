@@ -12,6 +12,10 @@ from windtunnel.errors import InputError
 from windtunnel.request.inputs import channels, local_path, split_s3
 
 
+class OfAnotherSdk:
+    """As ``sagemaker.inputs.TrainingInput``, which has the name of ours."""
+
+
 def uri(channel: Any) -> str:
     return str(channel.s3_data)
 
@@ -50,6 +54,7 @@ def test_paths_and_uris(project: Path) -> None:
         ({"train": "empty"}, "empty is an empty directory"),
         ({"train": 7}, "cannot use int 7"),
         (["data"], "cannot use list"),
+        ({"train": OfAnotherSdk()}, r"cannot use \S+test_inputs\.OfAnotherSdk\. .*from windtunnel import"),
     ],
 )
 def test_what_is_refused(project: Path, given: Any, message: str) -> None:
