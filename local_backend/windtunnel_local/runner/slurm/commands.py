@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from windtunnel_local.runner.without_container.interpreter import Interpreter
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
@@ -86,8 +86,9 @@ class Slurm:
         if done.returncode:
             raise RunnerUnavailable(f"squeue does not answer: {done.stderr.strip()}")
         lines = (line.split("|", 4) for line in done.stdout.splitlines())
-        # A job array has other numbers, and is none of ours.
-        return [SlurmJob(int(number), *rest) for number, *rest in lines if number.isdecimal()]
+        # A job array has other numbers, a comment of several lines is cut off: neither is ours.
+        ours = (line for line in lines if line[0].isdecimal() and len(line) == len(fields(SlurmJob)))
+        return [SlurmJob(int(number), *rest) for number, *rest in ours]
 
     def cancel(self, number: int, *options: str) -> None:
         """Cancel a job; one that has ended is no error."""
