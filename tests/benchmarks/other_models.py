@@ -154,6 +154,13 @@ def _transformers(model: str, config: str, **settings: Any) -> Callable[[], nn.M
     return build
 
 
+def _resnext() -> nn.Module:
+    """101 layers, 32 groups of 4 features."""
+    from torchvision.models import resnet
+
+    return Classified(resnet.ResNet(resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4))
+
+
 def _pictures(batch: int, pixels: int = 224) -> dict[str, torch.Tensor]:
     return {"inputs": torch.randn(batch, 3, pixels, pixels), "labels": torch.randint(0, 1000, (batch,))}
 
@@ -317,3 +324,6 @@ LATER = {
     "GRU": Other(lambda: Classified(Speech()), _frames, (16, 64)),
 }  # fmt: skip
 """Measured after the price model of these stood."""
+
+PUBLISHED = {"ResNeXt-101": Other(_resnext, _pictures, ())}
+"""Rehearsed, and held against what NVIDIA published of them (`published_others.csv`)."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from windtunnel.cli import main as cli
+from windtunnel.priceperf import FullScale, instance_type
 from windtunnel.priceperf.calibration import scripts
 from windtunnel.priceperf.calibration.accuracy import validate_built_in
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
@@ -204,3 +205,16 @@ def test_the_pages_have_the_errors_of_rehearsed_scripts() -> None:
     assert first in text("README.md")
     assert f"transformers off by {off[0]}, others by {off[1]}" in text("docs/reference/benchmarks.md")
     assert f"in {len(measured_others())} runs on two machines" in page
+    size = FullScale(train_samples=1_000_000)
+    published = [
+        run.step_s / job.modelled(run.run, size).step.total_s
+        for model, job in rehearsed_scripts.rehearsals().items()
+        for run in rehearsed_scripts.published(model)
+    ]
+    slower = 1 / scripts.speed_of_script(instance_type("ml.p4d.24xlarge"), 1, "others")
+    apart = [abs(each - 1) for each in published]
+    without = mean(abs(slower * each - 1) for each in published)
+    assert (
+        f"With the H100's {slower:.2f} they are off by {100 * mean(apart):.0f} % on average and "
+        f"{100 * max(apart):.0f} % at most, all inside their intervals; without it by {100 * without:.0f} %."
+    ) in page

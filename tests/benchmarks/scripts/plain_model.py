@@ -7,7 +7,7 @@ import torch.distributed as dist
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.parallel_loader as pl
 import torch_xla.distributed.xla_backend
-from other_models import LATER, OTHERS
+from other_models import LATER, OTHERS, PUBLISHED
 from torch.utils.data import DataLoader
 
 STEPS = 3
@@ -18,7 +18,7 @@ parser.add_argument("--batch", type=int)
 arguments = parser.parse_args()
 if not dist.is_initialized():  # importing transformers' Trainer does it
     dist.init_process_group("xla")
-other = {**OTHERS, **LATER}.get(arguments.model)
+other = {**OTHERS, **LATER, **PUBLISHED}.get(arguments.model)
 if other is None:  # it names an attention, as no script of these does
     from gpu_training import built, samples
 

@@ -14,7 +14,8 @@ its configuration files say what was trained. It was collected after the form of
 and sets none: it says how far software that nobody fitted lies from the model (`left_out`).
 
 `measured.csv` has what the project measured itself: plain scripts on an H100 (`scripts`); `measured_others.csv` the
-same of models that no description tells, which can only be rehearsed (`workload.rehearsed_scripts`).
+same of models that no description tells, which can only be rehearsed (`workload.rehearsed_scripts`), and
+`published_others.csv` what NVIDIA published of some on one A100: it sets nothing.
 
 `published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
 they were collected; they say how much less certain it is than that of trained weights (`widening`).
@@ -34,7 +35,7 @@ from .row_reader import PublishedRow, read_rows
 
 
 class OtherRun(NamedTuple):
-    """A line of `measured_others.csv`, as it stands there."""
+    """A line of `measured_others.csv` or `published_others.csv`, as it stands there."""
 
     config: str
     model: str
@@ -92,7 +93,17 @@ def measured() -> tuple[PublishedRow, ...]:
 @cache
 def measured_others() -> tuple[OtherRun, ...]:
     """Plain scripts of models that no description tells, as the project measured them."""
-    return tuple(OtherRun(**row) for row in csv.DictReader(csv_text("measured_others").splitlines()))
+    return _other_runs("measured_others")
+
+
+@cache
+def published_others() -> tuple[OtherRun, ...]:
+    """Scripts of such models, as NVIDIA published them, in TF32 and PyTorch's own memory format."""
+    return _other_runs("published_others")
+
+
+def _other_runs(name: str) -> tuple[OtherRun, ...]:
+    return tuple(OtherRun(**row) for row in csv.DictReader(csv_text(name).splitlines()))
 
 
 @cache

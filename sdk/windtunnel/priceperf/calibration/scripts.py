@@ -24,6 +24,9 @@ Known = Literal["scripts", "rehearsed", "others"]
 other models."""
 
 
+OTHERS_MEASURED_ON = "h100"
+
+
 class Script(NamedTuple):
     """One run. ``difference``: log of the measured throughput beside the modelled one. ``host``: log width that its
     interval has for the speed of its host alone.
@@ -55,9 +58,11 @@ def log_speed_of_scripts(kind: str, of: Known = "scripts") -> float | None:
 
 def speed_of_script(instance: InstanceType, count: int, of: Known = "scripts") -> float:
     """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
-    published scripts are such, and where nobody measured one, 1.
+    published scripts are such, and where nobody measured one, 1. Convolutions and the like are as much slower on each
+    kind of GPU as on the one that was measured.
     """
-    kind = kind_of_run(instance.calibration or "", count)
+    others = of == "others" and not instance.is_neuron
+    kind = OTHERS_MEASURED_ON if others else kind_of_run(instance.calibration or "", count)
     return math.exp(log_speed_of_scripts(kind, of) or 0.0)
 
 

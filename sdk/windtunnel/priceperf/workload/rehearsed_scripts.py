@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..calibration.left_out import kind_of_run
-from ..calibration.published_rows import measured, measured_others, text_of
+from ..calibration.published_rows import OtherRun, measured, measured_others, published_others, text_of
 from ..calibration.scripts import Script, speed_and_width
 from ..instances import InstanceType
 from ..model.engines import Constants
@@ -54,11 +54,18 @@ def runs(model: str) -> Iterator[Measured]:
             yield Measured(
                 row.config, row.instance, row.training.microbatch, row.training.matmul_dtype, row.step_s
             )
-    for other in measured_others():
-        if other.model == model:
-            batch = float(other.batch)
-            step_s = batch / float(other.samples_per_second)
-            yield Measured(other.config, other.instance, batch, other.matmul_dtype, step_s)
+    yield from (_measured(other) for other in measured_others() if other.model == model)
+
+
+def published(model: str) -> Iterator[Measured]:
+    """What others published of it. They set nothing."""
+    yield from (_measured(other) for other in published_others() if other.model == model)
+
+
+def _measured(run: OtherRun) -> Measured:
+    batch = float(run.batch)
+    step_s = batch / float(run.samples_per_second)
+    return Measured(run.config, run.instance, batch, run.matmul_dtype, step_s)
 
 
 def compared(constants: Mapping[str, Constants], *, transformers: bool = True) -> dict[str, list[Script]]:
