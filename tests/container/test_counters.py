@@ -319,10 +319,12 @@ from torch.optim import AdamW, SGD
 torch.distributed.init_process_group("xla")
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 1)).to("xla")
 optimizer = {optimizer}(model.parameters(), lr=0.1)
-for _ in range(6):
+def gradients():
     optimizer.zero_grad()
     loss = model(torch.ones(4, 2, 4, device="xla").transpose(1, 2).reshape(4, 8)).pow(2).mean()
     loss.backward()
+    return loss
+for _ in range(6):
     {step}
     torch_xla.sync()
 """
@@ -330,7 +332,12 @@ for _ in range(6):
 
 @pytest.mark.parametrize(
     ("optimizer", "step", "workers"),
-    [("SGD", "optimizer.step()", 1), ("AdamW", "xm.optimizer_step(optimizer)", 2)],
+    [
+        ("SGD", "gradients(); optimizer.step()", 1),
+        ("AdamW", "gradients(); xm.optimizer_step(optimizer)", 2),
+        ("AdamW", "optimizer.step(gradients)", 1),  # as Lightning does
+        ("SGD", "xm.optimizer_step(optimizer, optimizer_args={'closure': gradients})", 1),
+    ],
 )
 def test_operations_that_a_gpu_would_launch_are_counted(torchrun, tmp_path, optimizer, step, workers):
     """Of the model alone, forward and backward; no views, optimizer, exchange of gradients, reference work."""

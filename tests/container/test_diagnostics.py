@@ -63,7 +63,7 @@ def test_batches_of_any_kind_reach_the_script_as_they_are(torchrun):
     (said,) = torchrun("batches.py", workers=1).said
     assert said["zipped"] == [2, 2] and said["generated"] == [32, 32]
     assert said["objects"] == ["Values", "Values"]
-    assert said["sizes"] == [8, 7, 6, 1, 0, 0, 0, 0]
+    assert said["sizes"] == [8, 7, 6, 1, 0, 0, 0, 0, 4]
 
 
 def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tmp_path):

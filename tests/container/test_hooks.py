@@ -98,3 +98,25 @@ def test_what_a_script_s_own_classes_refuse_ends_no_job(torchrun, tmp_path, step
     rehearsal = {"WINDTUNNEL_REHEARSE_STEPS": steps} if steps else {}
     launch = torchrun("odd_objects.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path), **rehearsal)
     assert "the end" in launch.output
+
+
+SCRIPTED = """
+import torch, torch_xla
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(4, 8)
+    def forward(self, x):
+        return self.lstm(x)[0]
+torch_xla.device()
+model = Model()
+x = torch.ones(2, 3, 4)
+assert torch.equal(torch.jit.script(model)(x), model(x))
+"""
+
+
+def test_torchscript_takes_an_lstm(torchrun, tmp_path):
+    """It knows torch's functions by what they are, not by their names: an LSTM's could no longer be compiled."""
+    script = tmp_path / "scripted.py"
+    script.write_text(SCRIPTED)
+    torchrun(str(script), workers=1)

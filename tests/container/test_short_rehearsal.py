@@ -47,6 +47,13 @@ def test_a_plain_loader(torchrun, tmp_path):
     assert (train["batches"], train["passes"], seen["steps"]) == (63, 1, STEPS)
 
 
+def test_gradients_may_come_of_autograd_grad(torchrun, tmp_path):
+    """The loader was taken for one that evaluates: of what the script trains on, nothing was known."""
+    (train,), others, seen, _ = loaders_of(torchrun, tmp_path, "differentiated")
+    assert not others
+    assert (train["batches"], train["passes"], seen["steps"]) == (500, 3, STEPS + 2)
+
+
 def test_a_stream_has_no_length(torchrun, tmp_path):
     (train,), _, _, _ = loaders_of(torchrun, tmp_path, "stream")
     assert (train["batches"], train["taken"]) == (None, STEPS)

@@ -1,5 +1,6 @@
 """Loaders whose batches are no tensors: what the script gets of them, and how large they are taken to be."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -17,6 +18,12 @@ class Values:
     """Its `values` and `dim` are no methods."""
 
     values, dim = np.ones(3), 16
+
+
+@dataclasses.dataclass
+class Fields:
+    name: str
+    values: torch.Tensor
 
 
 def count(collate):
@@ -42,6 +49,7 @@ say(
             Values(),
             "text",
             iter([torch.ones(5)]),
+            Fields("text", torch.ones(4)),
         )
     ],
 )

@@ -99,6 +99,13 @@ elif SHAPE == "plain":
     for (batch,) in sampled(1001, 8):
         train(batch.to(device))
         xm.mark_step()
+elif SHAPE == "differentiated":
+    weights, loader = list(model.parameters()), sampled(8000, 8, drop_last=True)
+    for _epoch in range(3):
+        for (batch,) in pl.MpDeviceLoader(loader, device):
+            for weight, gradient in zip(weights, torch.autograd.grad(model(batch).square().mean(), weights)):
+                weight.grad = gradient
+            xm.optimizer_step(optimizer)
 elif SHAPE == "stream":
     epochs(DataLoader(Stream(), 8), 1)
 elif SHAPE == "break":

@@ -4,11 +4,12 @@ a script without a loader makes by itself.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,13 +29,20 @@ def samples_of(batch: Any, depth: int = _DEPTH) -> int:
         return batch.size(0) if batch.ndim else 1  # nested ones have no `shape`
     if isinstance(batch, np.ndarray):
         return len(batch) if batch.ndim else 1
-    if depth == 0 or not isinstance(batch, (tuple, list, Mapping)):
-        return 0
-    values = batch.values() if isinstance(batch, Mapping) else batch
-    for value in itertools.islice(values, _LOOKED_AT):
-        if found := samples_of(value, depth - 1):
-            return found
+    if depth:
+        for value in itertools.islice(parts_of(batch), _LOOKED_AT):
+            if found := samples_of(value, depth - 1):
+                return found
     return 0
+
+
+def parts_of(batch: Any) -> Iterable[Any]:
+    """What a batch is made of, if it is a collection or a dataclass, which can be looked at twice."""
+    if isinstance(batch, Mapping):
+        return batch.values()
+    if isinstance(batch, tuple | list):
+        return batch
+    return vars(batch).values() if dataclasses.is_dataclass(batch) and hasattr(batch, "__dict__") else ()
 
 
 def telling(

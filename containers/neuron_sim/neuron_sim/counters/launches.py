@@ -66,6 +66,31 @@ class Launches:
         """Of this step; 0 where nobody counts, or the script cleared torch_xla's counters."""
         return 0 if self._from is None else max(0, self._now() - self._from)
 
+    def before_optimizer(
+        self, _optimizer: object, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Of its step nothing counts until `go_on`, but for a closure in which the script computes the gradients."""
+        self.pause()
+        if len(arguments) > 1:  # the first is the optimizer
+            arguments = (arguments[0], self._counting(arguments[1]), *arguments[2:])
+        elif "closure" in keywords:
+            keywords = {**keywords, "closure": self._counting(keywords["closure"])}
+        return arguments, keywords
+
+    def _counting(self, closure: Any) -> Any:
+        if not callable(closure):
+            return closure
+
+        @functools.wraps(closure)
+        def counting() -> Any:
+            self.go_on()
+            try:
+                return closure()
+            finally:
+                self.pause()
+
+        return counting
+
     def around_lstm(self, lstm: Callable[..., tuple[torch.Tensor, ...]]) -> Callable[..., Any]:
         """Around torch's function: nothing in it counts, nor in its gradients."""
 
@@ -81,6 +106,8 @@ class Launches:
                 _before_gradients(data, self.go_on)
             return found
 
+        # TorchScript knows torch's function by its identity.
+        torch.jit._builtins._register_builtin(one_call, torch.jit._builtins._find_builtin(lstm))
         return one_call
 
     def _pause_in_backward(self) -> None:

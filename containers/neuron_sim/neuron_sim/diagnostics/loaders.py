@@ -184,8 +184,8 @@ class Loaders:
             if self.passes.steps and last and last < loader.usual and last not in loader.sizes:
                 yield loader, last
 
-    def trained(self) -> None:
-        """Gradients are computed, from the latest batch."""
+    def trained(self, *_: object) -> None:
+        """Gradients are computed from the latest batch, or an optimizer has stepped with some."""
         if self.latest is not None:
             self.passes.trained(self.latest.run)
 

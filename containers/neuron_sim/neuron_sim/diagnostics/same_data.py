@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from neuron_sim.counters.batches import parts_of
 
 FIRST = 3
 """So many batches of a loader are compared."""
@@ -24,8 +27,8 @@ def digest(batch: Any, value: int = 0, depth: int = _DEPTH) -> int:
         flat = batch.detach().resolve_conj().resolve_neg().reshape(-1)
         spread = flat[:: max(1, flat.numel() // _VALUES)].contiguous()
         return zlib.crc32(spread.view(torch.uint8).numpy().tobytes(), value)
-    if depth and isinstance(batch, (tuple, list, Mapping)):
-        for part in list(batch.values() if isinstance(batch, Mapping) else batch)[:_PARTS]:
+    if depth:
+        for part in itertools.islice(parts_of(batch), _PARTS):
             value = digest(part, value, depth - 1)
     return value
 

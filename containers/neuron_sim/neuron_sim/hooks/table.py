@@ -159,9 +159,15 @@ def _training(on: Parts) -> Iterator[Hook]:
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(
         f"{optimizer}_pre_hook",
-        told=(*before, stochastic_rounding.before_step, memory_by_use.know),
+        told=(launching.before_optimizer, stochastic_rounding.before_step, memory_by_use.know),
     )
-    stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized, on.passes.optimized)
+    stepped = (
+        on.recorder.optimized,
+        stochastic_rounding.after_step,
+        on.watch.optimized,
+        on.watch.loaders.trained,
+        on.passes.optimized,
+    )
     yield Hook(f"{optimizer}_post_hook", told=(*after, *stepped))
 
 

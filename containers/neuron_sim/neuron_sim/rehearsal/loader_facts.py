@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from neuron_sim import settings
+from neuron_sim.counters.batches import parts_of
 from neuron_sim.rehearsal.passes import LoaderFacts
 
 
@@ -61,16 +61,9 @@ def _is_split(loader: Any) -> bool:
 
 def sequence_length(batch: Any) -> int | None:
     """Of token numbers, one row a sample; None: there are none."""
-    parts = (
-        batch.values()
-        if isinstance(batch, Mapping)
-        else batch
-        if isinstance(batch, tuple | list)
-        else (batch,)
-    )
     lengths = [
         int(part.shape[1])
-        for part in parts
+        for part in ((batch,) if isinstance(batch, torch.Tensor) else parts_of(batch))
         if isinstance(part, torch.Tensor) and part.ndim == 2 and not part.dtype.is_floating_point
     ]
     return max(lengths, default=None)
