@@ -124,12 +124,12 @@ def of_kinds() -> dict[str, Any]:
     }
     of_scripts = scripts.scripts(constants)
     rehearsed = rehearsed_scripts.compared(constants)
+    others = rehearsed_scripts.compared(constants, transformers=False)
     widths = {
         level: {kind: round(left_out.measured_width(level, kind, None), 6) for kind in kinds}
         for level in (*left_out.LEVELS, "software")
     }
     widths["script"] = widths["source"] | _script_widths(of_scripts)
-    others = rehearsed_scripts.compared(constants, transformers=False)
     widths["rehearsed"] = _script_widths(rehearsed)
     return {
         "strangers": {kind: round(left_out.log_speed_of_stranger(kind), 4) for kind in kinds},

@@ -22,8 +22,6 @@ from .published_rows import measured
 Known = Literal["scripts", "rehearsed", "others"]
 """What a plain script is predicted from: its description (of transformers), or counts alone, of a transformer or of
 other models."""
-
-
 OTHERS_MEASURED_ON = "h100"
 
 

@@ -225,10 +225,10 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload) -> str:
     if (scripts := errors_of_scripts(calibration.key, workload.known_as)) is not None:
         text += f". From counts, {scripts_note(scripts, workload.known_as)}"
     if not workload.is_transformer:
-        longer = "" if calibration.is_neuron else ", and a step takes longer,"
+        longer = "" if calibration.is_neuron else ", and a step takes longer"
         text += (
-            f". Constants and published rows are of transformers, which this model is not: the interval is wider"
-            f"{longer or ','} by what such models that were rehearsed and measured on an H100 differ"
+            ". Constants and published rows are of transformers, which this model is not: the interval is wider"
+            f"{longer}, by what such models that were rehearsed and measured on an H100 differ"
         )
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.is_neuron:
