@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.faults.backend import Backend
 from tests.slurm.cluster import NODES, Cluster
 from tests.slurm.conftest import own_backend
@@ -181,6 +184,33 @@ def test_a_node_that_goes_down_is_the_platforms_fault(
             each["Status"] for each in backend.describe("again")["SecondaryStatusTransitions"]
         ]
     finally:
+        cluster.start_node(node)
+
+
+def test_a_script_that_a_lost_node_kills_before_its_supervisor(
+    cluster: Cluster, backend: Backend, train: Path
+) -> None:
+    """Slurm ends a lost node's processes one by one: what the supervisor then writes is a kill like any other."""
+    backend.create(request("job", train, lines=_ENDLESS, pause_s=0.1))
+    await_lines(backend, "job")
+    (node,) = cluster.call("squeue", "--noheader", "--format=%N").split()
+    (run,) = (backend.home / "slurm" / "job").glob("*/run.json")
+    supervisor = json.loads(run.read_text())["pid"]
+    (script,), step = processes.children(supervisor), processes.parent(supervisor)
+    backend.kill()
+    os.kill(step, signal.SIGSTOP)  # or it ends both itself, in either order
+    cluster.lose(node)
+    try:
+        wait_for(lambda: not numbers(cluster), "the end of the Slurm job")
+        os.kill(script, signal.SIGKILL)
+        wait_for(run.with_name("exit.json").exists, "what the supervisor writes")
+        assert json.loads(run.with_name("exit.json").read_text())["told"] is False
+        backend.start()
+        status, reason = ended(backend, "job")
+        assert (status, reason[:21], "NODE_FAIL" in reason) == ("Failed", "InternalServerError: ", True), reason
+    finally:
+        os.kill(step, signal.SIGCONT)
+        wait_for(lambda: not processes.runs(step), "the end of the step")  # else the node is busy for a minute
         cluster.start_node(node)
 
 

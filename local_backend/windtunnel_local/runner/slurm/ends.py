@@ -35,16 +35,24 @@ def ended_early(number: int, found: SlurmJob | None) -> str | None:
     return None
 
 
+def leaves_open(ended: Mapping[str, object] | None) -> bool:
+    """Whether a host's exit.json (None: it wrote none) does not say whose will its end was.
+
+    Slurm kills a step's processes one by one: the script may go before the supervisor, which writes that down.
+    """
+    return ended is None or bool(ended.get("told")) or ended["exit_code"] == _KILLED
+
+
 def verdict_of(
     host: str, number: int, found: SlurmJob | None, ended: Mapping[str, object] | None
 ) -> dict[str, object]:
-    """An exit.json for a host that wrote none, or that Slurm told to end.
+    """An exit.json for a host whose own leaves that open.
 
     Args:
         host: whose.
         number: of the Slurm job.
         found: what Slurm says of it, which has ended; None: it knows it no more.
-        ended: the exit.json that it wrote after Slurm had told it to end.
+        ended: the exit.json that it wrote.
     """
     killed: dict[str, object] = {"exit_code": _KILLED, "finished": time.time()}
     whose = f"host {host}, Slurm job {number}"
@@ -59,6 +67,6 @@ def verdict_of(
         return {**killed, "why": f"{whose}, was cancelled in Slurm (scancel)."}
     if found.state == "OUT_OF_MEMORY":
         return {**killed, "oom_killed": True}
-    if ended is not None:  # who told it was not Slurm
+    if ended is not None:  # Slurm had no part in it
         return dict(ended)
     return {**killed, "why": f"{whose}, ended as {found.state}: its processes on {found.nodes} were killed."}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from windtunnel_local.runner.slurm.commands import Slurm, SlurmJob
-from windtunnel_local.runner.slurm.ends import ended_early, taken_back, verdict_of
+from windtunnel_local.runner.slurm.ends import ended_early, leaves_open, taken_back, verdict_of
 from windtunnel_local.runner.slurm.job_folder import JobFolder
 from windtunnel_local.runner.slurm.queue_view import QueueView
 from windtunnel_local.runner.slurm.settings import SlurmSettings
@@ -101,8 +101,10 @@ class SlurmRunner(Runner):
         run, ended = folder.read(host, "run.json", "exit.json")
         if run is None and not (folder.host(host) / "orders.json").exists():
             return ContainerState("absent")
-        if ended is None or ended.get("told"):
-            ended = self._settle(folder, host, _USUAL_AGE_S if ended is None else _DECIDING_AGE_S)
+        if leaves_open(ended):
+            settled = self._settle(folder, host, _USUAL_AGE_S if ended is None else _DECIDING_AGE_S)
+            # A kill in a Slurm job that goes on is the host's own. One that was told to end waits for Slurm's word.
+            ended = settled or (None if ended is None or ended.get("told") else ended)
         if ended is not None:
             return exited(run, ended)
         return ContainerState("running", started_at=moment(run["started"]) if run else None)
@@ -303,7 +305,7 @@ class SlurmRunner(Runner):
         if found is not None and not found.ended:
             return None
         (ended,) = folder.read(host, "exit.json")  # again: it is written before Slurm learns of the end
-        if ended is None or ended.get("told"):
+        if leaves_open(ended):
             ended = verdict_of(host, number, found, ended)
             write(folder.host(host) / "verdict.json", ended)
         return ended
