@@ -207,10 +207,14 @@ def test_a_script_that_a_lost_node_kills_before_its_supervisor(
         assert json.loads(run.with_name("exit.json").read_text())["told"] is False
         backend.start()
         status, reason = ended(backend, "job")
-        assert (status, reason[:21], "NODE_FAIL" in reason) == ("Failed", "InternalServerError: ", True), reason
+        assert (status, reason[:21], "NODE_FAIL" in reason) == ("Failed", "InternalServerError: ", True), (
+            reason
+        )
     finally:
         os.kill(step, signal.SIGCONT)
-        wait_for(lambda: not processes.runs(step), "the end of the step")  # else the node is busy for a minute
+        wait_for(
+            lambda: not processes.runs(step), "the end of the step"
+        )  # else the node is busy for a minute
         cluster.start_node(node)
 
 
