@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting import checkpointing
 from windtunnel.porting.finding import Edit, Finding, unwrapped
-from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.script import Script, arguments, constant, keyword
 from windtunnel.porting.subject import Subject
 
 _COMPLEX = "complex numbers, which neuronx-cc refuses (NCC_EVRF004): compute with real and imaginary parts"
@@ -22,6 +22,7 @@ _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
 """Packages that recompute by torch_xla's function themselves."""
+_TRAINING_ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -29,6 +30,8 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
     """Each fails when it first runs."""
     script = subject.script
     for call, name in script.calls:
+        if name.rpartition(".")[2] in _TRAINING_ARGUMENTS:
+            yield from _fused_by_default(subject, call)
         fused = keyword(call, "fused")
         if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:
             yield Finding(
@@ -69,6 +72,30 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                     "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
+
+
+def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """transformers' Trainer, whose optimizer is the fused one since 4.54 where none is named; a note, as the version is
+    not known.
+    """
+    script, named = subject.script, keyword(call, "optim")
+    if named is None and any(one.arg is None for one in call.keywords):
+        return  # it may be among **these
+    if named is not None and constant(named.value) != "adamw_torch_fused":
+        return
+    if named is not None:
+        edit = Edit(script.start(named.value), script.end(named.value), '"adamw_torch"')
+    else:
+        place = script.end_of_arguments(call)
+        edit = Edit(place, place, f'{", " if arguments(call) else ""}optim="adamw_torch"')
+    yield Finding(
+        call.lineno,
+        "",
+        "the fused optimizer, which transformers' Trainer has by itself since 4.54, raises without CUDA: "
+        'optim="adamw_torch".',
+        (edit,),
+        sure=named is not None,
+    )
 
 
 def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:

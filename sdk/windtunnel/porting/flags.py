@@ -14,11 +14,14 @@ _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "c
 _TRUTH = 'type=lambda text: text.lower() == "true"'
 _INSTEAD = f'nargs="?", const=True, default=False, {_TRUTH}'
 """Takes what the toolkit gives, and the flag alone as before."""
+_USUAL = ("add_argument", "parse_args", "set_defaults", "error", "print_help", "exit")
+"""Methods of a parser that give it no options but those that are read here."""
 _NO = ("false", "no", "off", "0")
 
 
 def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
-    """Flags among ``hyperparameters``: AWS's toolkit calls ``script --flag True``, and argparse ends with 2.
+    """Those among ``hyperparameters`` over which argparse ends with 2: flags, as AWS's toolkit calls
+    ``script --flag True``, and options that the script does not have.
 
     Nothing is said where that may go well: the parser ignores what it does not know, gets other words than the command
     line's, or has positional arguments.
@@ -28,9 +31,18 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
         return
     if not all(_options(call) and all(name.startswith("-") for name in _options(call)) for call in calls):
         return
+    known = [option for call in calls for option in _options(call)]
     for name in sorted(hyperparameters):
         option = _option(name)
         named = [call for call in calls if option in _options(call)]
+        if known and _has_all_options(script) and not any(one.startswith(option) for one in known):
+            same = [one for one in known if _plain(one) == _plain(option)]
+            instead = f" It has {same[0]}: name the hyperparameter {same[0].lstrip('-')!r}." if same else ""
+            yield Finding(
+                calls[0].lineno,
+                "",
+                f"{option} is no option of the script, whose argparse ends with 'unrecognized arguments'.{instead}",
+            )
         if named and all(map(_takes_none, named)):
             yield Finding(
                 named[0].lineno,
@@ -73,6 +85,26 @@ def _gets_all_words(script: Script) -> bool:
             return False
     uses = (node for node in script.walk(ast.Attribute) if script.dotted(node) == "sys.argv")
     return all(isinstance(_around(script, node), ast.Call) for node in uses)
+
+
+def _has_all_options(script: Script) -> bool:
+    """Whether one parser is made here, and nobody else is given it, to add options of their own."""
+    made = [call for call, name in script.calls if name == "argparse.ArgumentParser"]
+    if len(made) != 1 or made[0].args or keyword(made[0], "parents"):
+        return False
+    if not isinstance(assigned := script.parents[made[0]], ast.Assign) or len(assigned.targets) != 1:
+        return False
+    parser = ast.unparse(assigned.targets[0])
+    for node in script.walk(ast.Name, ast.Attribute):
+        if isinstance(node, ast.expr) and ast.unparse(node) == parser and node is not assigned.targets[0]:
+            method = script.parents[node]
+            if not isinstance(method, ast.Attribute) or method.attr not in _USUAL:
+                return False
+    return True
+
+
+def _plain(option: str) -> str:
+    return option.lstrip("-").replace("_", "-").lower()
 
 
 def _around(script: Script, node: ast.AST) -> ast.AST:

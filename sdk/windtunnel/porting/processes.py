@@ -12,9 +12,11 @@ from windtunnel.porting.script import Script, arguments, brings_torch, constant,
 from windtunnel.porting.subject import Subject
 
 _MAKES_EQUAL = re.compile(
-    "seed|broadcast|pretrained|restore|resume|shard|FSDP|parallelize|^load$|^_?load_(state|model|w|check|snap)"
+    "seed|broadcast|pretrained|restore|resume|[Ss]hard|parallelize|^load$|^_?load_(state|model|w|check|snap)"
 )
 """In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
+_STARTS = (".spawn", ".launch")
+_ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
 """Models of transformers whose last layer is new, unless the file has been trained for the same."""
 
@@ -27,6 +29,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _no_group(subject)
     yield from _unequal_weights(subject)
     yield from _wrappers(subject)
+    yield from _own_address(subject)
     for call, name in subject.script.calls:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
             yield Finding(
@@ -186,6 +189,11 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
                 call.lineno, "", "DataParallel finds no GPU and hands each batch on. Leave it out: torchrun has a "
                 "process for each NeuronCore.",
             )  # fmt: skip
+        if name.startswith("torch.distributed.fsdp") and last in ("FullyShardedDataParallel", "fully_shard"):
+            yield Finding(
+                call.lineno, "", f"torch's {last} knows no device xla, and raises. torch_xla has its own: "
+                "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel(model).",
+            )  # fmt: skip
         if last != "DistributedDataParallel" or keyword(call, "gradient_as_bucket_view"):
             continue
         gpu = [one for one in call.keywords if one.arg in ("device_ids", "output_device")]
@@ -203,6 +211,37 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
             "",
             f"DistributedDataParallel takes no GPU's number on Trainium: DistributedDataParallel(model, {view}).",
             tuple(edits),
+        )
+
+
+def _own_address(subject: Subject) -> Iterator[Finding]:
+    """Where the processes meet, written over what torchrun says: no server listens there, and all wait for it."""
+    script = subject.script
+    own_start = any(name.startswith("torch_xla.") and name.endswith(_STARTS) for _, name in script.calls)
+    if not subject.several or not (subject.cuda or subject.xla) or own_start:
+        return
+    for node in script.walk(ast.Assign):
+        if not isinstance(node, ast.Assign) or not isinstance(target := node.targets[0], ast.Subscript):
+            continue
+        if any(
+            isinstance(one, ast.If) and "__name__" not in ast.unparse(one.test) for one in script.above(node)
+        ):
+            continue
+        place, name = script.dotted(target.value), constant(target.slice)
+        if place != "os.environ" or name not in _ADDRESS or constant(node.value) is None:
+            continue
+        yield Finding(
+            node.lineno,
+            "",
+            f"torchrun gives each process {name}, where its own server listens; with another one "
+            "init_process_group waits for a server that nobody starts.",
+            (
+                Edit(
+                    script.start(node),
+                    script.end(node),
+                    f'{script.segment(target.value)}.setdefault("{name}", {script.segment(node.value)})',
+                ),
+            ),
         )
 
 

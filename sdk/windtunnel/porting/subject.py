@@ -272,14 +272,19 @@ class Subject:
 
     @cached_property
     def optimizers(self) -> set[str]:
-        """Expressions that hold an optimizer of torch's."""
-        return {
+        """Expressions that hold an optimizer: made of torch's classes, or told to clear gradients."""
+        made = {
             ast.unparse(target)
             for node in self.script.walk(ast.Assign)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             if self.script.dotted(node.value.func).startswith("torch.optim.")
             and ".lr_scheduler" not in self.script.dotted(node.value.func)
             for target in node.targets
+        }
+        return made | {
+            ast.unparse(call.func.value)
+            for call, _ in self.script.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad"
         }
 
     @cached_property

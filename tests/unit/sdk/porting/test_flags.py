@@ -107,3 +107,26 @@ _FAST = 'import sys\nparser.add_argument("--fast", action="store_true")'
 def test_where_it_may_go_well_nothing_is_said(lines: str, parse: str) -> None:
     """Or a job that runs would be refused."""
     assert refused(lines, "fast", parse=parse) == []
+
+
+def test_an_option_that_the_script_does_not_have() -> None:
+    """With the one that was meant; a beginning of one is enough, as for argparse."""
+    lines = 'parser.add_argument("--batch-size", type=int)\nparser.add_argument("-e", "--epochs")'
+    (said,) = refused(lines, "batch_size", "epochs", "e", "batch")
+    assert said.startswith("3: --batch_size is no option of the script") and "'batch-size'" in said
+    (said,) = refused(lines, "nosuch")
+    assert said.endswith("'unrecognized arguments'.")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "add_more(parser)",
+        "parser.add_subparsers()",
+        "other = argparse.ArgumentParser(parents=[parser])",
+        "group = parser.add_argument_group()",
+    ],
+)
+def test_a_parser_that_may_have_other_options(more: str) -> None:
+    """Nothing is said where they are not all seen."""
+    assert refused(f'parser.add_argument("--epochs")\n{more}', "nosuch") == []

@@ -85,15 +85,16 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     """Named with what Trainium has. What is not certain, or bf16 already, is left alone."""
     text = (
         "from accelerate import Accelerator\nfrom transformers import TrainingArguments\nimport trl\n"
-        'Accelerator(mixed_precision="fp16")\nTrainingArguments("o", fp16=True, tf32=True)\n'
+        'Accelerator(mixed_precision="fp16")\nTrainingArguments("o", optim=o, fp16=True, tf32=True)\n'
         "trl.SFTConfig(fp16=True, bf16=False)\n"
-        'Accelerator(mixed_precision="bf16")\nTrainingArguments("o", fp16=half, bf16=True, tf32=False)\n'
+        'Accelerator(mixed_precision="bf16")\nTrainingArguments("o", optim=o, fp16=half, bf16=True, tf32=False)\n'
         "build(fp16=True)\n"
         "import torch\n"
-        't = TrainingArguments("o", fp16=torch.cuda.is_available())\n'
-        't = TrainingArguments("o", fp16=torch.cuda.is_available() and half, tf32=torch.cuda.is_available())\n'
+        't = TrainingArguments("o", optim=o, fp16=torch.cuda.is_available())\n'
+        't = TrainingArguments("o", optim=o, fp16=torch.cuda.is_available() and half, tf32=torch.cuda.is_available())\n'
         'a = Accelerator(mixed_precision="fp16" if torch.cuda.is_available() else "no")\n'
-        't = TrainingArguments("o", fp16=args.fp16)\nt = TrainingArguments("o", fp16=args.fp16, bf16=args.bf16)\n'
+        't = TrainingArguments("o", optim=o, fp16=args.fp16)\n'
+        't = TrainingArguments("o", optim=o, fp16=args.fp16, bf16=args.bf16)\n'
     )
     found = said(text)
     assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6", "11", "14"]
@@ -103,10 +104,11 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     script = Script(Path("train.py"), text.encode())
     patched = patch.diff(script, read(script))
     assert '+Accelerator(mixed_precision="bf16")' in patched
-    assert '+t = TrainingArguments("o", bf16=True)' in patched
+    assert '+t = TrainingArguments("o", optim=o, bf16=True)' in patched
     assert ' a = Accelerator(mixed_precision="fp16" if torch.cuda.is_available() else "no")' in patched
     assert (
-        '+TrainingArguments("o", bf16=True, tf32=None)' in patched and "SFTConfig(fp16=True, bf16" in patched
+        '+TrainingArguments("o", optim=o, bf16=True, tf32=None)' in patched
+        and "SFTConfig(fp16=True, bf16" in patched
     )
 
 
@@ -136,7 +138,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", "model = torch.compile(model, backend=mine)\noptimizer =", None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
         ("optimizer =", "model.gradient_checkpointing_enable()\noptimizer =", 7, "gradient checkpointing of a library"),
-        ("optimizer =", "args = TrainingArguments(gradient_checkpointing=True)\noptimizer =", 7, "checkpointing of a"),
+        ("optimizer =", "args = TrainingArguments(gradient_checkpointing=True, optim=o)\noptimizer =", 7,
+         "checkpointing of a"),
         ("optimizer =", "unet.enable_gradient_checkpointing(function)\noptimizer =", None, ""),
         ("import torch_xla.core", "import torch_xla.utils.checkpoint\nmodel.gradient_checkpointing_enable()\n"
          "import torch_xla.core", None, ""),
@@ -146,6 +149,15 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "make it for \"cpu\""),
         ("loader =", "g = torch.Generator(device)\nloader =", 8, "make it for \"cpu\""),
         ("loader =", "g = torch.Generator(device='cpu')\nloader =", None, ""),
+        ("optimizer =", "args = TrainingArguments('o')\noptimizer =", 7, "note: the fused optimizer"),
+        ("optimizer =", "args = Seq2SeqTrainingArguments('o', optim='adamw_torch_fused')\noptimizer =", 7,
+         "the fused optimizer"),
+        ("optimizer =", "args = TrainingArguments(**options)\noptimizer =", None, ""),
+        ("model(batch)", "torch.distributed.fsdp.FullyShardedDataParallel(model)(batch)", 10, "XlaFullySharded"),
+        ("device =", "import os\nos.environ['MASTER_PORT'] = '12355'\ndevice =", 7, "torchrun gives each process"),
+        ("device =", "import os\nos.environ.setdefault('MASTER_PORT', '12355')\ndevice =", None, ""),
+        ("device =", "import os\nif alone:\n    os.environ['MASTER_PORT'] = '12355'\ndevice =", None, ""),
+        ("device =", "import os\nos.environ['MASTER_PORT'] = find_free_port()\ndevice =", None, ""),
         ("device =", "import logging; logging.basicConfig(level=20)\ndevice =", 6, "Add force=True"),
     ],
 )  # fmt: skip
@@ -405,6 +417,37 @@ def test_one_process_needs_no_exchange_and_no_share() -> None:
 def test_no_false_alarms(text: str) -> None:
     """What only looks like CUDA, is never reached, or is a library's business."""
     assert said(text) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "bnb.optim.Adam8bit(model.parameters())",
+        "Adafactor(model.parameters())",
+        "build(model)",
+        "timm.optim.create_optimizer_v2(model)",
+    ],
+)
+def test_what_clears_gradients_and_steps_is_an_optimizer(made: str) -> None:
+    """Whoever made it, and whatever it is called; a schedule and a profiler step, too, and clear none."""
+    loop = LOOP.replace("torch.optim.SGD(model.parameters())", made).replace("optimizer =", "opt =")
+    loop = loop.replace("    loss =", "    opt.zero_grad()\n    loss =").replace(
+        "    xm.optimizer_step(optimizer)\n", "{}"
+    )
+    (remark,) = said(HEAD + loop.format("    opt.step()\n    schedule.step()\n    profile.step()\n"))
+    assert remark.startswith("13: no_exchange: each core") and "xm.optimizer_step(opt)" in remark
+    assert (
+        said(HEAD + loop.format("    xm.optimizer_step(opt)\n    schedule.step()\n    profile.step()\n"))
+        == []
+    )
+
+
+def test_shards_are_not_made_equal() -> None:
+    """XLA's FSDP: rank 0's shard in the place of the others' would be another model."""
+    model = "model = XlaFullyShardedDataParallel(Net())\n"
+    from_xla = "from torch_xla.distributed.fsdp import XlaFullyShardedDataParallel\n"
+    assert any("first weights" in one for one in said(HEAD + "model = Net()\n" + LOOP))
+    assert not any("first weights" in one for one in said(from_xla + HEAD + model + LOOP))
 
 
 def test_the_name_of_a_device_is_no_number_of_a_gpu() -> None:
