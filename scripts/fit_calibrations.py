@@ -95,7 +95,7 @@ def fit(key: str) -> dict[str, Any]:
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
         "elsewhere": {row.config: [round(error(row), 4) for error in error_of] for row in others},
-        "as_stranger": [],
+        "as_stranger": {},
         "by_software": {},
         "ranges": {
             "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others, *own))],
@@ -144,13 +144,14 @@ def _script_widths(known: dict[str, list[scripts.Script]]) -> dict[str, float]:
     return {kind: round(scripts.speed_and_width(its)[1], 6) for kind, its in known.items()}
 
 
-def as_stranger(key: str) -> list[float]:
-    """Errors of the rows in the file that set no constant, with the speed that is usual of such software."""
+def as_stranger(key: str) -> dict[str, list[float]]:
+    """Errors of the rows in the file that set no constant, with the speed that is usual of such software, by kind."""
     errors = left_out.fitted()["calibrations"][key]["elsewhere"]
-    return [
-        round(math.expm1(left_out.log_error_as_stranger(row, left_out.Errors(*errors[row.config]).source)), 4)
-        for row in published_rows.elsewhere(key)
-    ]
+    found: dict[str, list[float]] = {}
+    for row in published_rows.elsewhere(key):
+        error = left_out.log_error_as_stranger(row, left_out.Errors(*errors[row.config]).source)
+        found.setdefault(left_out.kind_of(row), []).append(round(math.expm1(error), 4))
+    return found
 
 
 def by_software(key: str) -> dict[str, float]:

@@ -18,6 +18,7 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
+    listed,
     prices_of,
     rehearsal_of,
     user_calibration_of,
@@ -141,7 +142,7 @@ def run_compare(args: argparse.Namespace) -> int:
     try:
         report = compare(
             _rehearsed(args) if args.job or not args.architecture else _described(args),
-            [_instance(text) for text in args.instances] if args.instances else None,
+            [_instance(text) for text in listed(args.instances)] if args.instances else None,
             full_scale_of(args),
             instance_count=args.nodes,
             batch=batch_of(args),

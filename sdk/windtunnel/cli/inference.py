@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import add_place, count, day, dollars, session_of
+from windtunnel.cli.options import add_place, count, day, dollars, listed, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _modelled(arguments: argparse.Namespace) -> InferenceEstimateReport:
 
     return modelled.modelled(
         arguments.architecture,
-        arguments.instances or modelled.INSTANCES,
+        listed(arguments.instances or modelled.INSTANCES),
         batch_sizes=arguments.batch_size or modelled.BATCH_SIZES,
         sequence_length=arguments.sequence_length,
         hidden_output=arguments.hidden_output,

@@ -280,6 +280,11 @@ def _number(text: str) -> float:
         return float("nan")
 
 
+def listed(texts: Iterable[str]) -> list[str]:
+    """What ``--instances`` names: ``trn1 p4d``, ``trn1,p4d``, or both."""
+    return [name for text in texts for name in text.split(",") if name]
+
+
 def count(text: str) -> int:
     """The same, from 1.
 

@@ -16,6 +16,7 @@ from windtunnel.cli.options import (
     count,
     day,
     dollars,
+    listed,
     prices_of,
 )
 from windtunnel.errors import ConfigurationError
@@ -87,7 +88,7 @@ def run_plan(args: argparse.Namespace) -> int:
     """Print the plans. Returns the exit code."""
     from windtunnel.reports.plan.report import INSTANCES, plan
 
-    names = [name for text in args.instances or INSTANCES for name in text.split(",") if name]
+    names = listed(args.instances or INSTANCES)
     given = (
         "tokens", "samples", "steps", "global_batch", "sequence_length", "parameters", "nodes", "on",
         "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",

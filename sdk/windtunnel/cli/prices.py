@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from windtunnel.cli.options import day
+from windtunnel.cli.options import day, listed
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -54,7 +54,9 @@ def run_prices(arguments: argparse.Namespace) -> int:
         )
     from windtunnel.reports.prices import prices
 
-    report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
+    report = prices(
+        on=arguments.on, instances=listed(arguments.instances or ()) or None, regions=arguments.region
+    )
     if arguments.json:
         print(report.to_json())
         return 0
@@ -73,11 +75,13 @@ def _refresh(arguments: argparse.Namespace) -> int:
     from windtunnel.prices import cache
     from windtunnel.reports.prices import refreshed_data, refreshed_lines
 
-    if arguments.hosting and not all(name.startswith("ml.") for name in arguments.instances or ("",)):
+    if arguments.hosting and not all(
+        name.startswith("ml.") for name in listed(arguments.instances or ()) or ("",)
+    ):
         raise ConfigurationError("--hosting needs --instances with types of endpoints, e.g. ml.c5.xlarge.")
     done = cache.refresh(
         arguments.region or cache.DEFAULT_REGIONS,
-        arguments.instances or cache.DEFAULT_INSTANCES,
+        listed(arguments.instances or ()) or cache.DEFAULT_INSTANCES,
         offering=HOSTING_ON_DEMAND if arguments.hosting else None,
     )
     if arguments.json:

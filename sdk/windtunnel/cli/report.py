@@ -19,6 +19,7 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
+    listed,
     prices_of,
     rehearsal_of,
     session_of,
@@ -101,7 +102,7 @@ def run_report(args: argparse.Namespace) -> int:
         report = report_for_job(
             job,
             full_scale,
-            instances=args.instances or None,
+            instances=listed(args.instances or ()) or None,
             batch=batch_of(args),
             prices=prices_of(args, args.prices_on or (_day_on_aws(job) if args.price else None)),
             prices_on=args.prices_on,

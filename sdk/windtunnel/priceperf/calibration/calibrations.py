@@ -26,7 +26,7 @@ from ..model.engines import Constants
 from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
 from ..model.precision import AUTO_CAST, TF32
 from .fitting import relative_error
-from .left_out import Errors, fitted, width
+from .left_out import Errors, fitted, kind_of_run, width
 from .published_rows import rows_of
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
@@ -51,9 +51,9 @@ class Calibration:
     """Leave-one-family-out: each row predicted by constants fitted to the other families of models."""
     source_errors: tuple[float, ...]
     """Leave-one-source-out: each row predicted by constants fitted to what other software trained."""
-    elsewhere_errors: tuple[float, ...]
+    elsewhere_errors: Mapping[str, tuple[float, ...]]
     """The same of the rows that set no constant (`published_rows.elsewhere`), with the speed that is usual of such
-    software."""
+    software, by `left_out.kind_of`."""
     by_software_errors: tuple[float, ...]
     """Of those of them whose software trained other models, with the speed that these tell (`software.log_speed`)."""
     outside_check: float
@@ -101,10 +101,9 @@ class Calibration:
         """Mean of the absolute errors of new models by software whose speed is known; None: no row tells."""
         return mean(map(abs, self.by_software_errors)) if self.by_software_errors else None
 
-    @property
-    def unseen_error(self) -> float:
-        """Mean of the absolute errors on rows of other software, which set no constant."""
-        return mean(map(abs, self.elsewhere_errors))
+    def unseen_error(self, nodes: int) -> float:
+        """Mean of the absolute errors on rows of other software, which set no constant: of one node, or of many."""
+        return mean(map(abs, self.elsewhere_errors[kind_of_run(self.key, nodes)]))
 
     @cached_property
     def counts_rows(self) -> tuple[PublishedRow, ...]:
@@ -214,7 +213,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config].alone for row in rows),
         tuple(errors[row.config].family for row in rows),
         tuple(errors[row.config].source for row in rows),
-        tuple(fitted["as_stranger"]),
+        {kind: tuple(each) for kind, each in fitted["as_stranger"].items()},
         tuple(fitted["by_software"].values()),
         fitted["outside_check"],
         fitted["traced_check"],

@@ -138,7 +138,9 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
 
 def _trust(comparison: Comparison, workload: Workload) -> Section:
     notes = [
-        modelled_part.calibration_note(calibration, workload)
+        modelled_part.calibration_note(
+            calibration, workload, modelled_part.unseen_error(comparison, calibration)
+        )
         for calibration in modelled_part.used_calibrations(comparison)
     ]
     if isinstance(workload, DescribedWorkload) and workload.lora is not None:

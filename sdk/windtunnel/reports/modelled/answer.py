@@ -307,11 +307,12 @@ def _verdict(
     full_scale: FullScale | None,
     book: PriceBook,
 ) -> str:
+    estimates = comparison.estimates
     if found is None:
-        return _MISSING_PRICE
+        fits = any(item.fits for item in estimates)
+        return _MISSING_PRICE if fits else f"No answer: the job {does_not_fit(estimates, workload)}"
     if found.obstacle == "size":
         return f"No answer, as the size of the whole job is not known: {workload.unknown_size}. {GIVE_SIZE}"
-    estimates = comparison.estimates
     if found.obstacle is not None:
         return _obstacle(found, comparison, workload, full_scale, book)
     best = found.winner
@@ -391,8 +392,7 @@ def _outside(
 
 
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
-    compiled = [item for item in estimates if _compile_s(item) > 0]
-    if not compiled:
+    if not (compiled := [item for item in estimates if _compile_s(item) > 0]):
         return ""
     longest = fmt.modelled_seconds(max(map(_compile_s, compiled)))
     names = ", ".join(dict.fromkeys(item.instance.name.removeprefix("ml.") for item in compiled))

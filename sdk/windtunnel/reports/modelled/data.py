@@ -83,7 +83,7 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
             "leave_one_out_mean": rounded(calibration.mean_error),
             "leave_one_out_median": rounded(calibration.median_error),
             "leave_one_out_max": rounded(calibration.max_error),
-            "unseen_software_mean": rounded(calibration.unseen_error),
+            "unseen_software_mean": rounded(calibration.unseen_error(item.instance_count)),
             "from_counts_rows": len(calibration.counts_rows),
             "from_counts_mean": rounded(mean(map(abs, calibration.counts_errors))),
             "from_counts_max": rounded(max(map(abs, calibration.counts_errors))),

@@ -139,7 +139,7 @@ def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
 def _trust(comparison: Comparison, workload: Workload) -> Section:
     notes: list[str] = []
     for calibration in used_calibrations(comparison):
-        notes.append(calibration_note(calibration, workload))
+        notes.append(calibration_note(calibration, workload, unseen_error(comparison, calibration)))
     notes += outside_notes(comparison.estimates)
     return Section("How far to trust it", "text", notes=tuple(notes))
 
@@ -147,6 +147,12 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
 def used_calibrations(comparison: Comparison) -> tuple[Calibration, ...]:
     """Those behind the estimates, each once."""
     return tuple({item.calibration.key: item.calibration for item in comparison.estimates}.values())
+
+
+def unseen_error(comparison: Comparison, calibration: Calibration) -> float:
+    """How far software that the model never saw is off on what is compared: the worst, where one node and many are."""
+    counts = {item.instance_count for item in comparison.estimates if item.calibration.key == calibration.key}
+    return max(map(calibration.unseen_error, counts))
 
 
 def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
@@ -168,10 +174,13 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
     return notes
 
 
-def calibration_note(calibration: Calibration, workload: Workload) -> str:
-    """How wrong the model was, in words: of descriptions, or of counts with and without the host's time."""
+def calibration_note(calibration: Calibration, workload: Workload, unseen: float) -> str:
+    """How wrong the model was, in words: of descriptions, or of counts with and without the host's time.
+
+    ``unseen``: `unseen_error` of what is compared.
+    """
     if isinstance(workload, CountedWorkload):
-        return _of_counts(calibration, workload)
+        return _of_counts(calibration, workload, unseen)
     return (
         f"{calibration.label}: constants fitted to {len(calibration.rows)} "
         f"published rows; each row predicted from the others is off by "
@@ -179,7 +188,7 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
         f"without its family of models, {fmt.percent(calibration.unseen_family_error)} and "
         f"{fmt.percent(max(map(abs, calibration.family_errors)))} "
         f"(windtunnel validate). What software that it never saw reached is off by "
-        f"{fmt.percent(calibration.unseen_error)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
+        f"{fmt.percent(unseen)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
         f"software. {_of_scripts(calibration)}"
     )
 
@@ -198,14 +207,14 @@ def _of_scripts(calibration: Calibration) -> str:
     )
 
 
-def _of_counts(calibration: Calibration, workload: CountedWorkload) -> str:
+def _of_counts(calibration: Calibration, workload: CountedWorkload, unseen: float) -> str:
     counted = [abs(error) for error in calibration.counts_errors]
     others = "" if calibration.counts_rows else "of A100s "
     text = (
         f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
         f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
         f"{fmt.percent(calibration.max_error)} at most, published throughputs of software that the model never saw by "
-        f"{fmt.percent(calibration.unseen_error)} on average (windtunnel validate). From what a rehearsal counts, "
+        f"{fmt.percent(unseen)} on average (windtunnel validate). From what a rehearsal counts, "
         f"the {len(counted)} rows {others}that are like a rehearsal are off by "
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"

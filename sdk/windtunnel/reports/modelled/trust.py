@@ -6,7 +6,7 @@ from windtunnel.priceperf import Comparison, Estimate, FullScale, Workload
 from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.priceperf.model.precision import is_fp32_on_neuron
 from windtunnel.rendering import format as fmt
-from windtunnel.reports.modelled.sections import used_calibrations
+from windtunnel.reports.modelled.sections import unseen_error, used_calibrations
 
 STATE_LOADER = "--loader-samples-per-second"
 """What says how long steps wait for their input."""
@@ -35,7 +35,7 @@ def trust(comparison: Comparison, workload: Workload) -> str:
             continue
         error = known.get(item.key)
         if error is None:
-            strange.append(f"{fmt.percent(item.unseen_error)} on {item.label}")
+            strange.append(f"{fmt.percent(unseen_error(comparison, item))} on {item.label}")
         else:
             familiar.append(f"{fmt.percent(error)} on {item.label}")
     parts = [f"of software that the model never saw are off by {', '.join(strange)}"] if strange else []
