@@ -86,6 +86,7 @@ def training_arguments(arguments):
         learning_rate=3e-3,
         lr_scheduler_type="linear",
         warmup_steps=4,
+        optim="adamw_torch",  # else, since transformers 4.54, the fused one, which raises without CUDA
         bf16=arguments.bf16 == "True",
         logging_steps=8,
         eval_strategy="epoch",
