@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import (
+    Listed,
     add_batch,
     add_lora,
     add_prices,
@@ -18,7 +19,6 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
-    listed,
     prices_of,
     rehearsal_of,
     user_calibration_of,
@@ -51,6 +51,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--instances",
         nargs="+",
+        action=Listed,
         metavar="TYPE[=N]",
         help="instance types, each with its number if it has its own (default: the job's, "
         "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2; "
@@ -142,7 +143,7 @@ def run_compare(args: argparse.Namespace) -> int:
     try:
         report = compare(
             _rehearsed(args) if args.job or not args.architecture else _described(args),
-            [_instance(text) for text in listed(args.instances)] if args.instances else None,
+            [_instance(text) for text in args.instances] if args.instances else None,
             full_scale_of(args),
             instance_count=args.nodes,
             batch=batch_of(args),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import add_place, count, day, dollars, listed, session_of
+from windtunnel.cli.options import Listed, add_place, count, day, dollars, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def _add_modelled(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--instances",
         nargs="+",
+        action=Listed,
         metavar="TYPE",
         help="default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at that of a SageMaker endpoint",
     )
@@ -189,7 +190,7 @@ def _modelled(arguments: argparse.Namespace) -> InferenceEstimateReport:
 
     return modelled.modelled(
         arguments.architecture,
-        listed(arguments.instances or modelled.INSTANCES),
+        arguments.instances or modelled.INSTANCES,
         batch_sizes=arguments.batch_size or modelled.BATCH_SIZES,
         sequence_length=arguments.sequence_length,
         hidden_output=arguments.hidden_output,

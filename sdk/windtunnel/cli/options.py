@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from windtunnel.user_calibration import CalibrationStore
 
 
+class Listed(argparse.Action):
+    """``--instances trn1 p4d``, ``trn1,p4d``, or both: a list of names."""
+
+    def __call__(
+        self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None
+    ) -> None:
+        """Take the texts apart."""
+        setattr(namespace, self.dest, [name for text in values for name in text.split(",") if name])
+
+
 def add_place(parser: argparse.ArgumentParser) -> None:
     """``--aws``: real SageMaker instead of the local backend."""
     parser.add_argument("--aws", action="store_true", help="on AWS, with your usual credentials")
@@ -278,11 +288,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
-
-
-def listed(texts: Iterable[str]) -> list[str]:
-    """What ``--instances`` names: ``trn1 p4d``, ``trn1,p4d``, or both."""
-    return [name for text in texts for name in text.split(",") if name]
 
 
 def count(text: str) -> int:

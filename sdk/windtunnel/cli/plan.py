@@ -9,6 +9,7 @@ from typing import Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import (
+    Listed,
     add_lora,
     add_prices,
     all_priced,
@@ -16,7 +17,6 @@ from windtunnel.cli.options import (
     count,
     day,
     dollars,
-    listed,
     prices_of,
 )
 from windtunnel.errors import ConfigurationError
@@ -44,6 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--instances",
         nargs="+",
+        action=Listed,
         metavar="TYPE",
         help="types or families, also with commas (default: trn1,p4d); trn1 is ml.trn1.32xlarge, priced as "
         "SageMaker training; trn1.32xlarge is priced as EC2",
@@ -88,7 +89,6 @@ def run_plan(args: argparse.Namespace) -> int:
     """Print the plans. Returns the exit code."""
     from windtunnel.reports.plan.report import INSTANCES, plan
 
-    names = listed(args.instances or INSTANCES)
     given = (
         "tokens", "samples", "steps", "global_batch", "sequence_length", "parameters", "nodes", "on",
         "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",
@@ -97,7 +97,7 @@ def run_plan(args: argparse.Namespace) -> int:
     try:
         report = plan(
             architecture_of(args.architecture),
-            names,
+            args.instances or INSTANCES,
             deadline_hours=args.deadline,
             budget_usd=args.budget,
             prices=prices_of(args, args.on),

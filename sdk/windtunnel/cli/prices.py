@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from windtunnel.cli.options import day, listed
+from windtunnel.cli.options import Listed, day
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -33,7 +33,9 @@ def add_parser(commands: Any) -> None:
         "action", nargs="?", choices=("list", "refresh"), default="list", help="default: list"
     )
     parser.add_argument("--on", type=day, metavar="DATE", help="only what is in force that day (2023-01-31)")
-    parser.add_argument("--instances", nargs="+", metavar="TYPE", help="default: all that are modelled")
+    parser.add_argument(
+        "--instances", nargs="+", action=Listed, metavar="TYPE", help="default: all that are modelled"
+    )
     parser.add_argument("--region", nargs="+", metavar="REGION", help="default: all; for refresh us-east-1")
     parser.add_argument(
         "--hosting", action="store_true", help="with refresh: prices of endpoints; needs --instances"
@@ -54,9 +56,7 @@ def run_prices(arguments: argparse.Namespace) -> int:
         )
     from windtunnel.reports.prices import prices
 
-    report = prices(
-        on=arguments.on, instances=listed(arguments.instances or ()) or None, regions=arguments.region
-    )
+    report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
     if arguments.json:
         print(report.to_json())
         return 0
@@ -75,13 +75,11 @@ def _refresh(arguments: argparse.Namespace) -> int:
     from windtunnel.prices import cache
     from windtunnel.reports.prices import refreshed_data, refreshed_lines
 
-    if arguments.hosting and not all(
-        name.startswith("ml.") for name in listed(arguments.instances or ()) or ("",)
-    ):
+    if arguments.hosting and not all(name.startswith("ml.") for name in arguments.instances or ("",)):
         raise ConfigurationError("--hosting needs --instances with types of endpoints, e.g. ml.c5.xlarge.")
     done = cache.refresh(
         arguments.region or cache.DEFAULT_REGIONS,
-        listed(arguments.instances or ()) or cache.DEFAULT_INSTANCES,
+        arguments.instances or cache.DEFAULT_INSTANCES,
         offering=HOSTING_ON_DEMAND if arguments.hosting else None,
     )
     if arguments.json:

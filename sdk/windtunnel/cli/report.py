@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import (
+    Listed,
     add_batch,
     add_place,
     add_prices,
@@ -19,7 +20,6 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
-    listed,
     prices_of,
     rehearsal_of,
     session_of,
@@ -59,6 +59,7 @@ def add_parser(commands: Any) -> None:
     report.add_argument(
         "--instances",
         nargs="+",
+        action=Listed,
         metavar="TYPE",
         help="instance types to model (default: the job's, ml.trn1.32xlarge, ml.p4d.24xlarge)",
     )
@@ -102,7 +103,7 @@ def run_report(args: argparse.Namespace) -> int:
         report = report_for_job(
             job,
             full_scale,
-            instances=listed(args.instances or ()) or None,
+            instances=args.instances or None,
             batch=batch_of(args),
             prices=prices_of(args, args.prices_on or (_day_on_aws(job) if args.price else None)),
             prices_on=args.prices_on,

@@ -31,11 +31,11 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
         return
     if not all(_options(call) and all(name.startswith("-") for name in _options(call)) for call in calls):
         return
-    known = [option for call in calls for option in _options(call)]
+    known = [option for call in calls for option in _options(call)] if _has_all_options(script) else []
     for name in sorted(hyperparameters):
         option = _option(name)
         named = [call for call in calls if option in _options(call)]
-        if known and _has_all_options(script) and not any(one.startswith(option) for one in known):
+        if known and not any(one.startswith(option) for one in known):
             same = [one for one in known if _plain(one) == _plain(option)]
             instead = f" It has {same[0]}: name the hyperparameter {same[0].lstrip('-')!r}." if same else ""
             yield Finding(

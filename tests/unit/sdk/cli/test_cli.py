@@ -297,3 +297,11 @@ def test_help_of_the_backends_commands_that_cannot_be_written_is_said_in_a_line(
             env={**os.environ, "PYTHONUNBUFFERED": "", "WINDTUNNEL_HOME": str(tmp_path / "home")},
         )  # fmt: skip
     assert (run.returncode, run.stderr) == (1, "windtunnel: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["plan --architecture X", "compare", "inference", "prices", "report"])
+def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
+    """The same in all commands."""
+    for words in (["trn1", "p4d"], ["trn1,p4d"], ["trn1,", "p4d"]):
+        parsed = cli.build_parser().parse_args([*command.split(), "--instances", *words])
+        assert parsed.instances == ["trn1", "p4d"]
