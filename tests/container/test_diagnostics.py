@@ -107,6 +107,8 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("by_hand", {("no_exchange", "backward"), ("same_data", "made")}),
         ("drawn", {("same_data", "made")}),
         ("streamed", {("no_exchange", "step"), ("same_data", "made")}),
+        ("unseeded", {("unequal_weights", "moved")}),
+        ("sent", set()),
         ("ported", set()),
     ],
 )
@@ -117,6 +119,9 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
     assert set(found.items()) == {(kind, line_of("unported.py", mark)) for kind, mark in expected}
     if how == "before":
         assert f"({line_of('unported.py', 'moved')})" in launch.output
+    assert (how == "unseeded") is (
+        "ranks 0 and 1 sum their gradients, and have other weights (weight)" in launch.output
+    )
     assert (how == "streamed") is ("takes no sampler" in launch.output)
     assert (how == "drawn") is ("let it follow from the sample's index" in launch.output)
     lines = launch.output.splitlines()

@@ -27,7 +27,10 @@ TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a wor
     ids=["evaluation each epoch", "max_steps", "accumulation"],
 )
 def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, evaluated):
-    """Samples, epochs and evaluation, as its arguments state them, also of a job that fails after its last pass."""
+    """Samples, epochs and evaluation, as its arguments state them, also of a job that fails after its last pass.
+
+    And what nothing in the script or in Trainer makes equal: the first weights, drawn without a seed.
+    """
     torchrun(
         "trainer.py",
         str(tmp_path / "out"),
@@ -45,6 +48,8 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
         found = found_scale(shown, WORKERS)
         assert not isinstance(found, str), found
         assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
+    findings = {record["finding"]: record["message"] for record in records if record["kind"] == "finding"}
+    assert "classifier.weight and 10 more" in findings["unequal_weights"], findings
     trained = [record for record in records if record["kind"] == "step" and record["optimizer"]]
     assert {step["samples"] for step in trained} == {8 * settings.get("gradient_accumulation_steps", 1)}
     assert all(step["updated"] for step in trained)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.models import NO_MODEL, made_by
+from windtunnel.porting.models import NO_MODEL, is_model, made_by
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
 from windtunnel.porting.subject import Subject
 
@@ -140,10 +140,12 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
 def _unequal_weights(subject: Subject) -> Iterator[Finding]:
     """Each process draws the first weights of a model that it makes; DistributedDataParallel sends rank 0's to all."""
     script = subject.script
-    if not subject.several or subject.managed or subject.parallel_model or not subject.training_loops:
+    if not subject.several or subject.parallel_model or "neuronx_distributed" in script.packages:
         return
-    if not (subject.cuda or subject.xla) or "neuronx_distributed" in script.packages:
-        return
+    if subject.managed:
+        trained = _handed_over(script) if subject.sends_no_weights else []
+    else:
+        trained = script.models if subject.training_loops and (subject.cuda or subject.xla) else []
     adapts = script.calls_any("get_peft_model")
     partly = False
     for call, name in script.calls:
@@ -166,18 +168,34 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
         for name in map(ast.unparse, node.targets)
         if all(ast.unparse(part) != name for part in ast.walk(node.value))  # torch.compile(model) makes none
     }
-    model = next((one for one in script.models if one in made), None)
+    model = next((one for one in trained if one in made), None)
     if model is None:
         return
-    sent = f"{subject.names.module('xm')}.broadcast_master_param({model})"
+    seed = "Call torch.manual_seed(...) before it"
+    sent = f", or {subject.names.module('xm')}.broadcast_master_param({model}) once it is on the device"
     which = " that no file has" if partly else ""
     yield Finding(
         made[model],
-        "",
+        "unequal_weights",
         f"each core draws the first weights of {model}{which} by itself, and sums of gradients keep them apart. "
-        f"Call torch.manual_seed(...) before it, or {sent} once it is on the device.",
+        + (
+            f"{seed}: on XLA the library does not send rank 0's to the others."
+            if subject.managed
+            else f"{seed}{sent}."
+        ),
         sure=not partly,
     )
+
+
+def _handed_over(script: Script) -> list[str]:
+    """The models that Trainer and accelerate's prepare() are given."""
+    return [
+        ast.unparse(value)
+        for call, name in script.calls
+        if name.endswith(("Trainer", ".prepare", ".prepare_model"))
+        for value in arguments(call)
+        if is_model(script, value)
+    ]
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ _MANAGED = {
     "neuronx_distributed_training",
 }
 """Packages that bring device, loaders and steps themselves."""
+_SENDS_WEIGHTS = _MANAGED - {"accelerate"}
 _ENDS_OF_A_STEP = (
     "mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "per_device_loader", "ParallelLoader",
 )  # fmt: skip
@@ -229,6 +230,16 @@ class Subject:
         return any(
             one.script.packages & _MANAGED
             or any("Trainer" in name.rpartition(".")[2] and "." in name for _, name in one.script.calls)
+            for one in self.program
+        )
+
+    @cached_property
+    def sends_no_weights(self) -> bool:
+        """Whether the library that runs the loop takes each process's model as it is: on XLA, accelerate (1.15) and
+        transformers' Trainer (4.48) do. Lightning sends rank 0's weights to all.
+        """
+        return any(
+            one.script.packages & {"accelerate", "transformers"} and not one.script.packages & _SENDS_WEIGHTS
             for one in self.program
         )
 

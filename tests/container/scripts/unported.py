@@ -36,7 +36,7 @@ class Streamed(IterableDataset):
         return iter(self.samples)
 
 
-torch.manual_seed(0)
+torch.manual_seed(int(os.environ["RANK"]) if how in ("unseeded", "sent") else 0)
 if how != "cpu":
     import torch_xla
     import torch_xla.core.xla_model as xm
@@ -48,6 +48,8 @@ model = torch.nn.Linear(8, 1)
 if how == "before":
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # line: optimizer
 model = model.to(device)  # line: moved
+if how == "sent":
+    xm.broadcast_master_param(model)
 if how not in ("before", "by_hand"):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
@@ -55,10 +57,10 @@ if how == "drawn":
     dataset = Drawn(*dataset.tensors)
 if how == "streamed":
     dataset = Streamed(dataset)
-shares = how in ("drawn", "ported")
+shares = how in ("drawn", "unseeded", "sent", "ported")
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "by_hand", "drawn", "streamed", "ported"):
+if how in ("apart", "by_hand", "drawn", "streamed", "unseeded", "sent", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
     if how in ("apart", "by_hand", "drawn", "streamed", "unended") and step == 4:

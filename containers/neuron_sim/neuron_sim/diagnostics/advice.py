@@ -201,47 +201,6 @@ def step_without_end(line: str, steps: int) -> Finding:
     )
 
 
-def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Finding:
-    """Each core trains a model of its own. ``by_hand``: without an optimizer; then the line computes gradients."""
-    return Finding(
-        "no_exchange",
-        "warning",
-        line,
-        f"{steps} training steps on {cores} cores and no exchange of gradients: each core trains a model of its own.",
-        "Before the script changes its weights: xm.all_reduce(xm.REDUCE_SUM, [p.grad for p in model.parameters()], "
-        "scale=1 / xr.world_size()). Or let an optimizer change them: xm.optimizer_step(optimizer)."
-        if by_hand
-        else "Call xm.optimizer_step(optimizer) instead of optimizer.step(), or wrap the model: "
-        "DistributedDataParallel(model, gradient_as_bucket_view=True).",
-        steps,
-    )
-
-
-def same_data(
-    line: str, rank: int, others: Sequence[int], batches: int, *, split: bool = False, streams: bool = False
-) -> Finding:
-    """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several.
-    ``streams``: its data set takes none.
-    """
-    ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
-    return Finding(
-        "same_data",
-        "warning",
-        line,
-        f"{ranks} got the same first {batches} batches as rank {rank}: more cores train no faster, "
-        "unless they share one model's layers (tensor parallelism).",
-        "Its sampler is one that shares the samples out: what the data set draws at random is the same on cores with "
-        "the same seed, so let it follow from the sample's index; or the sampler's num_replicas and rank are not "
-        "xr.world_size() and xr.global_ordinal()."
-        if split
-        else "Its data set is an IterableDataset, which takes no sampler: let its __iter__ give each core a part, as "
-        "itertools.islice(samples, xr.global_ordinal(), None, xr.world_size())."
-        if streams
-        else "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
-        "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
-    )
-
-
 def untied_weights(line: str, names: Sequence[str], more: int) -> Finding:
     """Places that shared their weights have some of their own. ``more``: weights that are trained in addition."""
     return Finding(

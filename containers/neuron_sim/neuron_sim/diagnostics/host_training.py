@@ -35,6 +35,8 @@ class HostTraining:
         """Optimizers, and the line of the script that made each."""
         self._moved: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Parameters in whose place a move has put others, and its line."""
+        self._arrived: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Those others, and the line."""
         self._lines: tuple[str, str] | None = None
         """Of an optimizer that holds such, and of the move."""
 
@@ -55,13 +57,24 @@ class HostTraining:
         def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
             before = [WeakIdRef(parameter) for parameter in parameters_of(module) if not parameter.is_xla]
             result = to(module, *arguments, **keywords)
-            after = {id(parameter) for parameter in parameters_of(module)}
-            for parameter in (reference() for reference in before):
-                if parameter is not None and id(parameter) not in after:
-                    self._moved[parameter] = script_lines.calling_line()
+            if before:
+                self._note_move(before, list(parameters_of(module)), script_lines.calling_line())
             return result
 
         return noted_to
+
+    def _note_move(self, before: list[WeakIdRef], after: list[torch.nn.Parameter], line: str) -> None:
+        stayed = {id(parameter) for parameter in after}
+        for parameter in (reference() for reference in before):
+            if parameter is not None and id(parameter) not in stayed:
+                self._moved[parameter] = line
+        for parameter in after:
+            if parameter.is_xla:
+                self._arrived[parameter] = line
+
+    def moved_at(self, parameter: torch.Tensor) -> str:
+        """The line that moved it to the device; ``?`` where it was made there."""
+        return str(self._arrived.get(parameter, "?"))
 
     def watch(self) -> None:
         """Be told of optimizers from now on. Idempotent."""

@@ -271,9 +271,10 @@ def _in_short(error: Exception) -> str:
 def _innermost(loader: Any) -> Any:
     from torch.utils.data import DataLoader
 
-    while not isinstance(loader, DataLoader):
-        inner = next((inner for name in _INNER if (inner := asked(loader, name)) is not None), None)
+    while True:
+        # accelerate's loader becomes a DataLoader by its class, and goes through another one that it keeps.
+        names = _INNER[-1:] if isinstance(loader, DataLoader) else _INNER
+        inner = next((inner for name in names if (inner := asked(loader, name)) is not None), None)
         if inner is None:
-            break
+            return loader
         loader = inner
-    return loader

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from neuron_sim.counters.batches import parts_of
+from neuron_sim.diagnostics.meeting import Meeting
 
 FIRST = 3
 """So many batches of a loader are compared."""
@@ -34,28 +33,23 @@ def digest(batch: Any, value: int = 0, depth: int = _DEPTH) -> int:
 
 
 class SameData:
-    """Where the cores of a host meet. ``folder``: one that they share; None: nothing is compared."""
+    """What each core has got first, and who got the same."""
 
-    def __init__(self, folder: Path | None, rank: int) -> None:
-        """Make nothing yet."""
-        self._folder = None if folder is None else folder / ".first-batches"
+    def __init__(self, meeting: Meeting, rank: int) -> None:
+        """Nothing has come."""
+        self._meeting = meeting
         self._rank = rank
-        self._has_left = False
 
     def leave(self, first: Sequence[int]) -> None:
-        """Let the other cores know, once. A full or missing folder is no reason to end a training."""
-        if self._folder is not None and len(first) == FIRST and not self._has_left:
-            self._has_left = True
-            with contextlib.suppress(OSError):
-                self._folder.mkdir(exist_ok=True, parents=True)
-                (self._folder / str(self._rank)).write_text(str(first))
+        """Let the other cores know, once there is enough to compare."""
+        if len(first) == FIRST:
+            self._meeting.leave(str(first))
 
-    def others(self) -> list[int]:
-        """Ranks of this host that have left the same as this one."""
-        if self._folder is None:
-            return []
-        with contextlib.suppress(OSError):
-            left = {int(file.name): file.read_text() for file in self._folder.iterdir()}
-            mine = left.pop(self._rank, None)
-            return sorted(rank for rank, theirs in left.items() if theirs and theirs == mine)
-        return []
+    def others(self) -> tuple[list[int], list[int]]:
+        """Ranks of this host that have got the same as this one, and those that have got something else."""
+        left = self._meeting.left()
+        mine = left.pop(self._rank, None)
+        if mine is None:
+            return [], []
+        same = {rank for rank, theirs in left.items() if theirs == mine}
+        return sorted(same), sorted(left.keys() - same)

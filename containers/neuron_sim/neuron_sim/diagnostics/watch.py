@@ -15,14 +15,16 @@ import torch_xla
 from neuron_sim import settings
 from neuron_sim.counters import model_parallel, recorder, script_lines
 from neuron_sim.counters.graphs import Graph
-from neuron_sim.diagnostics import advice, log, same_data
+from neuron_sim.diagnostics import advice, for_cores, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.loaders import Loaders
+from neuron_sim.diagnostics.meeting import Meeting
 from neuron_sim.diagnostics.recompiles import Recompilations
 from neuron_sim.diagnostics.same_data import SameData
+from neuron_sim.diagnostics.unequal_weights import Look, UnequalWeights
 from neuron_sim.diagnostics.untied import Untied
 from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 
@@ -57,11 +59,15 @@ class _Input:
 class Watch(recorder.Listener):
     """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
-    def __init__(self, counters_dir: Path | None, passes: Passes, remark: Callable[[str], None]) -> None:
+    def __init__(
+        self, counters_dir: Path | None, passes: Passes, remark: Callable[[str], None], look: Look
+    ) -> None:
         """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share.
 
-        ``remark`` leaves what the other cores should know if they miss this one.
+        ``remark`` leaves what the other cores should know if they miss this one; ``look`` gives the values of a
+        tensor that is computed.
         """
+        self._look = look
         self._shared = counters_dir
         self._remark = remark
         host_training.watch()
@@ -93,7 +99,14 @@ class Watch(recorder.Listener):
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
         self._has_exchanged = False
-        self._same_data = SameData(self._shared, settings.identity().rank)
+        rank = settings.identity().rank
+        self._same_data = SameData(Meeting(self._in_shared(".first-batches"), rank), rank)
+        self._weights = UnequalWeights(Meeting(self._in_shared(".first-weights"), rank), rank, self._look)
+
+    def _in_shared(self, name: str) -> Path | None:
+        return (
+            self._shared / name if self._shared is not None and settings.identity().world_size > 1 else None
+        )
 
     def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
         """Around `torch.autograd.backward`: the step trains; whether the script has changed a weight since the last."""
@@ -106,6 +119,10 @@ class Watch(recorder.Listener):
             backward(*arguments, **keywords)
 
         return looked
+
+    def before_optimizer(self, optimizer: Any, *_: Any) -> None:
+        """An optimizer begins a step, on whichever core."""
+        self._weights.before_step(optimizer)
 
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step, on whichever core."""
@@ -266,14 +283,14 @@ class Watch(recorder.Listener):
             return
         if not self._has_exchanged:
             self.findings.note(
-                advice.no_exchange(
+                for_cores.no_exchange(
                     self._optimizer_line, self._trained_steps, cores, self._by_hand is not None
                 )
             )
         # Files are read: not at each step of a long job, and not once only, for another core may be late.
         if self._trained_steps >= self._next_look:
             self._next_look *= 2
-            self._note_same_data()
+            self._compare_cores()
 
     def _note_held(self) -> None:
         """A second one that belongs to a later pass of a short rehearsal says nothing: what comes after it ends it."""
@@ -281,18 +298,23 @@ class Watch(recorder.Listener):
         if held and (not self._held or (len(self._held) == 1 and not self.loaders.passes.is_late)):
             self._held.append(held)
 
-    def _note_same_data(self) -> None:
+    def _compare_cores(self) -> None:
+        """Other data each, and the same weights. Cores with the same data may hold parts of one model."""
         loader = self.loaders.latest
         copies = model_parallel.other_copies()
-        alike = [rank for rank in self._same_data.others() if copies is None or rank in copies]
-        if loader is not None and alike:
+        same, other = (
+            [rank for rank in ranks if copies is None or rank in copies] for ranks in self._same_data.others()
+        )
+        rank = settings.identity().rank
+        if loader is not None and same:
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
-            rank = settings.identity().rank
             split = loader.facts is not None and loader.facts.split
             streams = loader.facts is not None and loader.facts.streams
             self.findings.note(
-                advice.same_data(line, rank, alike, same_data.FIRST, split=split, streams=streams)
+                for_cores.same_data(line, rank, same, same_data.FIRST, split=split, streams=streams)
             )
+        elif self._has_exchanged and (found := self._weights.other(other)) is not None:
+            self.findings.note(for_cores.unequal_weights(*found, rank))
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short

@@ -36,6 +36,7 @@ from neuron_sim.device import (
     memory_by_use,
     stochastic_rounding,
     strided_views,
+    transfer,
     upsampling,
     world,
 )
@@ -79,7 +80,7 @@ def become_core(current: Settings) -> None:
     memory_by_use.freeze()
     counting = recorder.start(current)
     passes = Passes(current.rehearsed_steps, log.say)
-    watch = Watch(current.counters_dir, passes, operation.remark)
+    watch = Watch(current.counters_dir, passes, operation.remark, transfer.look_at)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
@@ -159,7 +160,12 @@ def _training(on: Parts) -> Iterator[Hook]:
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(
         f"{optimizer}_pre_hook",
-        told=(launching.before_optimizer, stochastic_rounding.before_step, memory_by_use.know),
+        told=(
+            launching.before_optimizer,
+            stochastic_rounding.before_step,
+            memory_by_use.know,
+            on.watch.before_optimizer,
+        ),
     )
     stepped = (
         on.recorder.optimized,

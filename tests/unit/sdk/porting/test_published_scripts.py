@@ -60,7 +60,7 @@ def test_first_weights_that_each_core_draws(none: str) -> None:
     """What the six edits leave: one sum of gradients, on weights that were never equal."""
     drawn = _DRAWN.replace("1)", f"1{none})")
     (remark,) = said(HEAD + drawn + LOOP)
-    assert remark.startswith("7: each core draws the first weights of model")
+    assert remark.startswith("7: unequal_weights: each core draws the first weights of model")
     assert said(HEAD + drawn + LOOP, several=False) == []
 
 
@@ -91,7 +91,50 @@ def test_weights_that_are_equal(equal: str) -> None:
 def test_weights_that_no_file_has(made: str) -> None:
     """A new head, an adapter: a note, as the file may have been trained for the same. A tokenizer is no model."""
     (found,) = said(HEAD + "tokenizer = AutoTokenizer.from_pretrained(name)\n" + made + LOOP)
-    assert "note: each core draws the first weights of model that no file has by itself" in found
+    assert (
+        "note: unequal_weights: each core draws the first weights of model that no file has by itself"
+        in found
+    )
+
+
+_TRAINER = """
+from transformers import AutoModel, Trainer, set_seed
+{}trainer = Trainer(model={}, args=args)
+trainer.train()
+"""
+_ACCELERATE = """
+import torch
+from accelerate import Accelerator
+accelerator = Accelerator()
+{}optimizer = torch.optim.AdamW(model.parameters())
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for batch in loader:
+    optimizer.zero_grad()
+    accelerator.backward(model(batch).loss)
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (_TRAINER.format("model = AutoModelForCausalLM.from_config(config)\n", "model"), ["sure"]),
+        (
+            _TRAINER.format("model = AutoModelForTokenClassification.from_pretrained(name)\n", "model"),
+            ["note"],
+        ),
+        (_TRAINER.format("model = AutoModelForCausalLM.from_pretrained(name)\n", "model"), []),
+        (_TRAINER.format("set_seed(args.seed)\nmodel = Net(config)\n", "model"), []),
+        (_TRAINER.format("", "None, model_init=lambda: Net(config)"), []),
+        (_ACCELERATE.format("model = Net()\n"), ["sure"]),
+        (_ACCELERATE.format("set_seed(1)\nmodel = Net()\n"), []),
+        ("import lightning\n" + _ACCELERATE.format("model = Net()\n"), []),
+    ],
+)
+def test_first_weights_that_a_library_does_not_send(text: str, found: list[str]) -> None:
+    """As both train in the image: on XLA accelerate wraps no model, so that nothing sends rank 0's weights."""
+    drawn = [one for one in said(text) if "first weights of model" in one]
+    assert ["note" if "note: " in one else "sure" for one in drawn] == found
 
 
 def test_a_generator_on_the_device_of_accelerate() -> None:

@@ -471,8 +471,8 @@ def test_no_false_alarms_in_tutorials_and_examples() -> None:
 
 def test_the_same_terms_as_at_run_time() -> None:
     """Every kind is one of the simulator's diagnostics."""
-    advice = (ROOT / "containers/neuron_sim/neuron_sim/diagnostics/advice.py").read_text()
-    known = set(re.findall(r'Finding\(\s*"(\w+)"', advice))
+    words = (ROOT / "containers/neuron_sim/neuron_sim/diagnostics").glob("*.py")
+    known = {kind for path in words for kind in re.findall(r'Finding\(\s*"(\w+)"', path.read_text())}
     used = {
         node.value
         for path in (ROOT / "sdk/windtunnel/porting").glob("*.py")
@@ -485,6 +485,7 @@ def test_the_same_terms_as_at_run_time() -> None:
         "step_without_end",
         "no_exchange",
         "same_data",
+        "unequal_weights",
         "host_read",
         "torch_compile",
         "ragged_batch",

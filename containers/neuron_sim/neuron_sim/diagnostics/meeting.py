@@ -1,0 +1,33 @@
+"""Where the cores of a host leave what another one is to compare with its own: a file each, in a folder they share."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+
+class Meeting:
+    """One thing that they compare. A full or missing folder is no reason to end a training: then nothing is left."""
+
+    def __init__(self, folder: Path | None, rank: int) -> None:
+        """``folder``: made when it is needed; None: nothing is compared."""
+        self._folder = folder
+        self._rank = rank
+        self.has_left = folder is None
+
+    def leave(self, text: str) -> None:
+        """Let the other cores know, once."""
+        if self._folder is not None and not self.has_left:
+            self.has_left = True
+            with contextlib.suppress(OSError):
+                self._folder.mkdir(exist_ok=True, parents=True)
+                (self._folder / str(self._rank)).write_text(text)
+
+    def left(self) -> dict[int, str]:
+        """What each rank has left until now, this one too. One that is just writing is not among them."""
+        if self._folder is None:
+            return {}
+        with contextlib.suppress(OSError):
+            left = {int(file.name): file.read_text() for file in self._folder.iterdir()}
+            return {rank: text for rank, text in left.items() if text}
+        return {}

@@ -1,0 +1,105 @@
+"""Whether the cores of a host, which sum their gradients, have begun from the same weights.
+
+Whoever makes a model without a seed draws other first weights on each core, or those of a new head on a model from a
+file. Sums of gradients keep the difference: the loss falls, and what is saved is rank 0's part of an average that no
+core has trained. On GPUs DistributedDataParallel sends rank 0's weights to all; what wraps no model sends none.
+So each core leaves some values of its weights once the first update has been computed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.weak import WeakIdKeyDictionary
+
+from neuron_sim import live_objects
+from neuron_sim.counters import script_time
+from neuron_sim.diagnostics.host_training import training as host_training
+from neuron_sim.diagnostics.meeting import Meeting
+
+_VALUES = 16
+"""Of each weight, spread over it."""
+_STEPS = range(2, 6)
+"""Before which steps of an optimizer it is looked: the first one's update may be pending longer, or for ever."""
+_LEAST = 0.05
+"""Of the mean of the values, what their mean difference is at least. Other random numbers make more than 1, stochastic
+rounding of bf16 less than 0.01.
+"""
+
+
+Look = Callable[[torch.Tensor], torch.Tensor | None]
+"""Gives the values of a tensor that is computed, else None. Only to be read, at once."""
+
+
+class UnequalWeights:
+    """Some values of each weight matrix that one optimizer holds. Vectors begin as zeros or ones, with any seed."""
+
+    def __init__(self, meeting: Meeting, rank: int, look: Look) -> None:
+        """No optimizer has made a step."""
+        self._look = look
+        self._meeting = meeting
+        self._rank = rank
+        self._steps: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        self._line = "?"
+
+    @script_time.set_aside
+    def before_step(self, optimizer: Any) -> None:
+        """Leave what the optimizer's last step has made, if that is computed. Nothing is computed for it."""
+        if self._meeting.has_left:
+            return
+        self._steps[optimizer] = step = self._steps.get(optimizer, 0) + 1
+        if step not in _STEPS:
+            return
+        names = _names()
+        weights = {names[id(each)]: each for each in _weights(optimizer) if id(each) in names}
+        values = {name: _some(self._look(weight)) for name, weight in weights.items()}
+        if values and None not in values.values():
+            self._line = next(map(host_training.moved_at, weights.values()))
+            self._meeting.leave(json.dumps([step, values]))
+
+    def other(self, ranks: list[int]) -> tuple[str, int, list[str]] | None:
+        """The first of ``ranks`` with other weights, their names, and where this core's went to the device."""
+        left = self._meeting.left()
+        if self._rank not in left:
+            return None
+        step, mine = json.loads(left[self._rank])
+        for rank in ranks:
+            at, theirs = json.loads(left.get(rank, "[0, {}]"))
+            names = [name for name in mine if name in theirs and _differ(mine[name], theirs[name])]
+            if at == step and names:
+                return self._line, rank, names
+        return None
+
+
+def _weights(optimizer: Any) -> Iterator[torch.Tensor]:
+    """Those that each core should have alike: shards of FSDP and of tensor parallelism are another on each."""
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            is_shard = hasattr(weight, "_orig_size") or getattr(weight, "tensor_model_parallel", False)
+            if weight.requires_grad and weight.is_xla and weight.dim() > 1 and not is_shard:
+                yield weight
+
+
+def _names() -> dict[int, str]:
+    """Of all parameters that modules hold, the longest name: the outermost module's. ZeRO-1's shards have none."""
+    names: dict[int, str] = {}
+    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+        if "_modules" in vars(module):
+            for name, parameter in torch.nn.Module.named_parameters(module):
+                names[id(parameter)] = max(names.get(id(parameter), ""), name, key=len)
+    return names
+
+
+def _some(weight: torch.Tensor | None) -> list[float] | None:
+    if weight is None:
+        return None
+    flat = weight.reshape(-1)
+    return [float(value) for value in flat[:: max(1, flat.numel() // _VALUES)][:_VALUES]]
+
+
+def _differ(mine: list[float], theirs: list[float]) -> bool:
+    difference = sum(abs(one - other) for one, other in zip(mine, theirs, strict=False))
+    return difference > _LEAST * sum(map(abs, [*mine, *theirs])) / 2
