@@ -30,8 +30,9 @@ Every message says what was given, what is valid and what to do next.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+
+from windtunnel.priceperf.errors import did_you_mean as did_you_mean
 
 _LONGEST_LINE = 500
 
@@ -223,9 +224,3 @@ class Detached(KeyboardInterrupt):
     def __reduce__(self) -> tuple[object, ...]:
         """As `ServiceCallFailed`."""
         return _rebuild, (type(self), self.args, self.__dict__)
-
-
-def did_you_mean(given: str, valid: Iterable[str]) -> str:
-    """`` Did you mean 'x'?``, or an empty string when nothing valid is close to ``given``."""
-    close = difflib.get_close_matches(given, list(dict.fromkeys(valid)), n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(name) for name in close)}?" if close else ""

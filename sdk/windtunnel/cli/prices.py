@@ -34,7 +34,11 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--on", type=day, metavar="DATE", help="only what is in force that day (2023-01-31)")
     parser.add_argument(
-        "--instances", nargs="+", action=Listed, metavar="TYPE", help="default: all that are modelled"
+        "--instances",
+        nargs="+",
+        action=Listed,
+        metavar="TYPE",
+        help="default: all that are modelled; the list takes families, too (trn1)",
     )
     parser.add_argument("--region", nargs="+", metavar="REGION", help="default: all; for refresh us-east-1")
     parser.add_argument(

@@ -11,6 +11,9 @@ PricePerfError
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class PricePerfError(ValueError):
     """Root of all errors of `windtunnel.priceperf`."""
@@ -47,3 +50,10 @@ def quoted(value: object) -> str:
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 40 else f"{text[:40]}... ({len(text)} characters)"
+
+
+def did_you_mean(given: str, valid: Iterable[str]) -> str:
+    """`` Did you mean 'x'?``, or an empty string when nothing valid is close to ``given``, in capitals or not."""
+    names = {name.casefold(): name for name in valid}
+    close = difflib.get_close_matches(given.casefold(), names, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(names[name]) for name in close)}?" if close else ""

@@ -108,7 +108,7 @@ def prices(
 
     Args:
         on: only what is in force that day; None: every dated entry.
-        instances: with ``ml.`` SageMaker, without EC2; None: all in the book.
+        instances: with ``ml.`` SageMaker, without EC2; a family (``trn1``) is all its types; None: all in the book.
         regions: None: all in the book.
 
     Raises:
@@ -118,7 +118,8 @@ def prices(
     chosen = [
         price
         for price in loaded.book.prices
-        if (not instances or price.instance_type in instances) and (not regions or price.region in regions)
+        if not instances or any(_is_meant(price.instance_type, asked) for asked in instances)
+        if not regions or price.region in regions
     ]
     if on is not None:
         found = dict.fromkeys((price.instance_type, price.region, price.offering) for price in chosen)
@@ -133,9 +134,15 @@ def prices(
             f"regions: {places}. "
             "Others: windtunnel prices refresh --instances TYPE --region REGION."
         )
-    shown = {name for price in chosen for name in (price.instance_type, price.region)}
-    missing = [fmt.name(name) for name in (*(instances or ()), *(regions or ())) if name not in shown]
-    return PricesReport(tuple(chosen), loaded, on, tuple(dict.fromkeys(missing)))
+    missing = [
+        *(name for name in instances or () if not any(_is_meant(one.instance_type, name) for one in chosen)),
+        *(name for name in regions or () if all(one.region != name for one in chosen)),
+    ]
+    return PricesReport(tuple(chosen), loaded, on, tuple(dict.fromkeys(map(fmt.name, missing))))
+
+
+def _is_meant(name: str, asked: str) -> bool:
+    return name == asked or name.startswith((f"{asked}.", f"ml.{asked}."))
 
 
 def _in_force(loaded: LoadedPrices, name: str, on: date, region: str, offering: str) -> Price | None:

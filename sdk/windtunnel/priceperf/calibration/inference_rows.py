@@ -21,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, did_you_mean
 from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture
 from ..model.inference_call import MODELLED_FAMILIES, Inference
@@ -102,7 +102,8 @@ def architecture_of(name: str) -> Architecture:
     if found is None:
         modelled = [known for known, one in ARCHITECTURES.items() if one.family in MODELLED_FAMILIES]
         raise InvalidInput(
-            f"architecture {name!r} is not known. Known: {', '.join(modelled)}; and the models "
+            f"architecture {name!r} is not known.{did_you_mean(name, [*modelled, *short])} "
+            f"Known: {', '.join(modelled)}; and the models "
             f"{', '.join(sorted(short))}."
         )
     return found

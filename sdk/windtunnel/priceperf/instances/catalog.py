@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import UnknownInstance
+from ..errors import UnknownInstance, did_you_mean
 from .instance_type import Accelerator, Figure, InstanceType
 
 
@@ -87,7 +87,7 @@ def instance_type(name: str) -> InstanceType:
     full = name if name.startswith("ml.") else f"ml.{name}"
     if full not in CATALOG:
         raise UnknownInstance(
-            f"No figures for instance type {name!r}. Known: {', '.join(CATALOG)}. "
+            f"No figures for instance type {name!r}.{did_you_mean(full, CATALOG)} Known: {', '.join(CATALOG)}. "
             "Choose one of these; other types cannot be modelled."
         )
     return CATALOG[full]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import InvalidInput, quoted
+from ..errors import InvalidInput, did_you_mean, quoted
 from .architectures import ARCHITECTURES, Architecture, ModelFamily
 from .architectures import architecture as architecture_named
 
@@ -56,7 +56,8 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
     found = architecture_named(architecture)
     if found is None:
         raise InvalidInput(
-            f"architecture {architecture!r} is not known. Known: {', '.join(ARCHITECTURES)}; "
+            f"architecture {architecture!r} is not known.{did_you_mean(architecture, ARCHITECTURES)} "
+            f"Known: {', '.join(ARCHITECTURES)}; "
             "or give the config.json of a Hugging Face model, or an Architecture with its dimensions."
         )
     return found, found.parameters

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from ..calibration.calibrations import not_calibrated
 from ..calibration.software import attention_of, first_told, software_named
-from ..errors import InvalidInput, UnknownInstance
+from ..errors import InvalidInput, NotCalibrated
 from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
 from ..model.memory_need import memory_need
@@ -85,7 +85,7 @@ class Place:
     """
 
     name: str
-    instance: InstanceType | None
+    instance: InstanceType
     candidates: int = 0
     fitting: int = 0
     reason: str | None = None
@@ -174,7 +174,7 @@ def plans(
     Args:
         job: what is trained, and what of its split is fixed.
         instances: names as `instance_type` takes them, or a family (``trn1``: its largest type, as SageMaker
-            training). What cannot be modelled is named in `Plans.places`.
+            training). One that no calibration models is named in `Plans.places`.
         size: of the whole job.
         nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
         software: what trains it; on each instance the first counts that published rows of its chip are by, else on
@@ -185,7 +185,8 @@ def plans(
         on: the day whose prices count; None: the newest.
 
     Raises:
-        UnknownInstance, NotCalibrated: none of the instances can be modelled.
+        UnknownInstance: a name that is no instance's.
+        NotCalibrated: no calibration models any of them.
         InvalidInput: no instances, numbers out of range, software without rows.
     """
     software = [software_named(name) for name in software]
@@ -204,9 +205,8 @@ def plans(
         place, own = _placed(job, name, counts, size, software, book, on)
         places.append(place)
         found += own
-    known = [place.instance for place in places if place.instance is not None]
-    if not any(instance.calibration for instance in known):
-        raise UnknownInstance(" ".join(place.reason or "" for place in places))
+    if not any(place.instance.calibration for place in places):
+        raise NotCalibrated(" ".join(place.reason or "" for place in places))
     found.sort(key=lambda plan: (math.inf if plan.cost is None else plan.cost.usd, plan.hours))
     return Plans(job, size, tuple(found), tuple(places), deadline_hours, budget_usd)
 
@@ -220,10 +220,7 @@ def _placed(
     book: PriceBook,
     on: date | None,
 ) -> tuple[Place, list[Plan]]:
-    try:
-        instance = instance_type(name)
-    except UnknownInstance as error:
-        return Place(name, None, reason=str(error)), []
+    instance = instance_type(name)
     if not instance.calibration:
         return Place(name, instance, reason=not_calibrated(instance)), []
     if instance.trains_alone:

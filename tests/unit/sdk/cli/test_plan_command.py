@@ -80,7 +80,7 @@ def test_each_instance_has_the_first_software_that_its_rows_name(capsys: pytest.
     ("given", "said"),
     [
         (("--software", "mine"), "software 'mine' has no published row"),
-        (("--architecture", "GPT-9"), "architecture 'GPT-9' is not known. Known: BERT-Large"),
+        (("--architecture", "GPT-9"), "architecture 'GPT-9' is not known. Did you mean 'GPT-2'"),
         (("--instances", "x9"), "No figures for instance type 'x9'"),
         (("--tensor-parallel", "7"), "does not divide the 32 attention heads"),
         (("--budget", "-3"), "budget_usd must be above 0"),

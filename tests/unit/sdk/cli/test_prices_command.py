@@ -103,6 +103,16 @@ def test_without_network_the_command_fails_and_the_book_serves(
     assert main(["prices"]) == 0
 
 
+def test_a_family_is_all_its_types(capsys: Capture) -> None:
+    """As SageMaker training and as EC2, and not those whose names only begin so. What is not there is named."""
+    assert main(["prices", "--instances", "trn1", "ml.p4d", "p5.48x", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {one["instance_type"] for one in listed["prices"]} == {
+        "ml.trn1.2xlarge", "ml.trn1.32xlarge", "trn1.2xlarge", "trn1.32xlarge", "ml.p4d.24xlarge",
+    }  # fmt: skip
+    assert listed["missing"] == ["p5.48x"]
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
