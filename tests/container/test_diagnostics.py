@@ -109,6 +109,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("streamed", {("no_exchange", "step"), ("same_data", "made")}),
         ("unseeded", {("unequal_weights", "moved")}),
         ("sent", set()),
+        ("averaged", set()),
         ("ported", set()),
     ],
 )

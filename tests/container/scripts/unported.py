@@ -57,10 +57,10 @@ if how == "drawn":
     dataset = Drawn(*dataset.tensors)
 if how == "streamed":
     dataset = Streamed(dataset)
-shares = how in ("drawn", "unseeded", "sent", "ported")
+shares = how in ("drawn", "unseeded", "sent", "averaged", "ported")
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "by_hand", "drawn", "streamed", "unseeded", "sent", "ported"):
+if how in ("apart", "by_hand", "drawn", "streamed", "unseeded", "sent", "averaged", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
     if how in ("apart", "by_hand", "drawn", "streamed", "unended") and step == 4:
@@ -71,6 +71,10 @@ for step, (features, labels) in enumerate(loader):
     if how == "by_hand":
         for weight in model.parameters():
             weight.data.add_(-0.1 * weight.grad)
+    elif how == "averaged":
+        optimizer.step()
+        if step % 2:
+            xm.all_reduce("sum", [weight.data for weight in model.parameters()], 1 / xr.world_size())
     elif shares:
         xm.optimizer_step(optimizer)
     else:

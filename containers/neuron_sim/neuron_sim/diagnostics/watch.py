@@ -99,6 +99,8 @@ class Watch(recorder.Listener):
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
         self._has_exchanged = False
+        self._sums_gradients = False
+        """Something was exchanged before the first update. Who averages weights instead has other ones between."""
         rank = settings.identity().rank
         self._same_data = SameData(Meeting(self._in_shared(".first-batches"), rank), rank)
         self._weights = UnequalWeights(Meeting(self._in_shared(".first-weights"), rank), rank, self._look)
@@ -274,6 +276,8 @@ class Watch(recorder.Listener):
         self._has_exchanged = self._has_exchanged or bool(record["collectives"])
         if not self._optimized:
             return
+        if not self._trained_steps:
+            self._sums_gradients = self._has_exchanged
         self._note_held()
         # More than one where nothing ended them: what else is wrong is to be told all the same.
         self._trained_steps += max(self._optimized.values())
@@ -313,7 +317,7 @@ class Watch(recorder.Listener):
             self.findings.note(
                 for_cores.same_data(line, rank, same, same_data.FIRST, split=split, streams=streams)
             )
-        elif self._has_exchanged and (found := self._weights.other(other)) is not None:
+        elif self._sums_gradients and (found := self._weights.other(other)) is not None:
             self.findings.note(for_cores.unequal_weights(*found, rank))
 
     def _note_input(self, record: dict[str, Any]) -> None:
