@@ -72,7 +72,9 @@ elif sys.argv[1] == "compiled":
     on_device = torch.full((1000,), 1.001).to(device)
     say(values=[sorted(set(cast(on_device).cpu().tolist())) for _ in range(2)])
 elif sys.argv[1] == "floats":
-    say(computed=(torch.full((2,), 1.001).to(device) * 1.0).cpu().tolist())
+    computed = torch.full((2,), 1.001).to(device) * 1.0
+    cast = computed.to(torch.bfloat16)
+    say(computed=computed.cpu().tolist(), cast=(1.0 - cast).cpu().tolist())
 elif sys.argv[1] == "draw":
     drawn = torch.linspace(1, 2, 4096).to(device).to(torch.bfloat16).cpu()
     say(drawn=drawn.view(torch.int16).long().mul(torch.arange(4096)).sum().item())

@@ -52,7 +52,7 @@ def decide() -> None:
     asked = settings.stochastic_rounding()
     if asked.bf16_by_environment:
         _warn_of_bf16_by_environment(asked.enabled)
-    if asked.enabled:
+    if asked.enabled and not asked.bf16_by_environment:  # a cast of what is bf16 already rounds nothing
         _streams.start(asked.seed)
         _cast = torch.library.get_kernel("aten::_to_copy", "XLA").call_boxed
         _replace_kernels()

@@ -71,13 +71,13 @@ def to_read(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [look for look in looks if look is not None]
 
 
-def look_at(tensor: torch.Tensor) -> torch.Tensor | None:
+def look_at(tensor: torch.Tensor, *, as_held: bool = False) -> torch.Tensor | None:
     """The values of a tensor that is computed already, or that is a view of one that is; None where it is not.
 
-    Nothing runs. Only to be read, at once.
+    Nothing runs. Only to be read, at once. ``as_held``: also in another dtype, where the device has one (`lend`).
     """
     if _is_computed(tensor):
-        return _look(tensor.detach())
+        return _look(tensor.detach(), as_held=as_held)
     base = tensor._base if tensor._is_view() else None
     if base is None or not _is_computed(base) or (seen := _look(base.detach())) is None:
         return None
@@ -91,7 +91,7 @@ def _is_computed(tensor: torch.Tensor) -> bool:
     return not _XLAC._check_tensor_need_materialization([tensor])[0]
 
 
-def _look(tensor: torch.Tensor) -> torch.Tensor | None:
+def _look(tensor: torch.Tensor, *, as_held: bool = False) -> torch.Tensor | None:
     """A view of a computed tensor's memory, or None where it has none."""
     try:
         # Exporting a tensor without memory ends the process, this raises.
@@ -99,8 +99,8 @@ def _look(tensor: torch.Tensor) -> torch.Tensor | None:
     except RuntimeError:
         return None
     view: torch.Tensor = dlpack.from_dlpack(_XLAC._to_dlpack(tensor))
-    same = view.shape == tensor.shape and view.dtype == tensor.dtype and view.is_contiguous()
-    return view if same else None
+    same = view.shape == tensor.shape and view.is_contiguous()
+    return view if same and (as_held or view.dtype == tensor.dtype) else None
 
 
 def lend(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

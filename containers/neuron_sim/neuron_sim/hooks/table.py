@@ -8,6 +8,7 @@ sets right of Python itself (`launcher.worker`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -80,7 +81,8 @@ def become_core(current: Settings) -> None:
     memory_by_use.freeze()
     counting = recorder.start(current)
     passes = Passes(current.rehearsed_steps, log.say)
-    watch = Watch(current.counters_dir, passes, operation.remark, transfer.look_at)
+    look = functools.partial(transfer.look_at, as_held=True)
+    watch = Watch(current.counters_dir, passes, operation.remark, look)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
