@@ -21,13 +21,15 @@ class Meeting:
             self.has_left = True
             with contextlib.suppress(OSError):
                 self._folder.mkdir(exist_ok=True, parents=True)
-                (self._folder / str(self._rank)).write_text(text)
+                begun = self._folder / f".{self._rank}"
+                begun.write_text(text)
+                begun.replace(self._folder / str(self._rank))  # it is there whole or not at all
 
     def left(self) -> dict[int, str]:
-        """What each rank has left until now, this one too. One that is just writing is not among them."""
+        """What each rank has left until now, this one too."""
         if self._folder is None:
             return {}
         with contextlib.suppress(OSError):
-            left = {int(file.name): file.read_text() for file in self._folder.iterdir()}
-            return {rank: text for rank, text in left.items() if text}
+            there = [file for file in self._folder.iterdir() if file.name.isdigit()]
+            return {int(file.name): file.read_text() for file in there}
         return {}
