@@ -20,6 +20,12 @@ def made_by(node: ast.expr | None) -> ast.Call | None:
     return node if isinstance(node, ast.Call) else None
 
 
+def makes_a_model(name: str) -> bool:
+    """Whether what is called so makes one: a class, or a method of transformers' or peft's."""
+    is_class = name.rpartition(".")[2][:1].isupper() and not name.endswith(("Arguments", "Config"))
+    return (is_class or bool(_MAKES_A_MODEL.search(name))) and not NO_MODEL.search(name)
+
+
 def is_model(script: Script, owner: ast.expr) -> bool:
     """Whether a variable is one: something reads its parameters, or it is made as models are.
 

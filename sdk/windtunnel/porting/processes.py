@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.models import NO_MODEL, is_model, made_by
+from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
-from windtunnel.porting.subject import Subject
+from windtunnel.porting.subject import Subject, names_rank
 
 _MAKES_EQUAL = re.compile(
-    "seed|broadcast|pretrained|restore|resume|[Ss]hard|parallelize|^load$|^_?load_(state|model|w|check|snap)"
+    "seed|determinis|broadcast|pretrained|restore|resume|[Ss]hard|parallelize|^load$|^_?load_(state|model|w|check|snap)"
 )
 """In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
 _STARTS = (".spawn", ".launch")
@@ -148,7 +148,9 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
         trained = script.models if subject.training_loops and (subject.cuda or subject.xla) else []
     adapts = script.calls_any("get_peft_model")
     partly = False
-    for call, name in script.calls:
+    for call, name in (each for one in subject.program for each in one.script.calls):
+        if name.startswith(("random.", "numpy.")) or ("seed" in name and names_rank(ast.unparse(call))):
+            continue  # of other numbers than torch's, or of each core's own
         none = (None, False)  # as torchvision's weights=None
         given = {
             one.arg
@@ -183,19 +185,29 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
             if subject.managed
             else f"{seed}{sent}."
         ),
-        sure=not partly,
+        sure=not partly and subject.whole,
     )
 
 
 def _handed_over(script: Script) -> list[str]:
-    """The models that Trainer and accelerate's prepare() are given."""
-    return [
-        ast.unparse(value)
-        for call, name in script.calls
-        if name.endswith(("Trainer", ".prepare", ".prepare_model"))
-        for value in arguments(call)
-        if is_model(script, value)
-    ]
+    """The models that Trainer and accelerate's prepare() are given, where a class makes them."""
+    made = {
+        ast.unparse(target)
+        for node in script.walk(ast.Assign)
+        if isinstance(node, ast.Assign)
+        and (call := made_by(node.value))
+        and makes_a_model(script.dotted(call.func))
+        for target in node.targets
+    }
+    handed: list[ast.expr] = []
+    for call, name in script.calls:
+        if name.endswith("Trainer"):
+            named = keyword(call, "model")
+            handed += [named.value] if named else call.args[:1]
+        elif name.endswith((".prepare", ".prepare_model")):
+            handed += call.args
+    found = [ast.unparse(value) for value in handed if is_model(script, value)]
+    return [name for name in found if name in made or name in script.models]
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:

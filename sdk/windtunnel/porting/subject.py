@@ -238,10 +238,8 @@ class Subject:
         """Whether the library that runs the loop takes each process's model as it is: on XLA, accelerate (1.15) and
         transformers' Trainer (4.48) do. Lightning sends rank 0's weights to all.
         """
-        return any(
-            one.script.packages & {"accelerate", "transformers"} and not one.script.packages & _SENDS_WEIGHTS
-            for one in self.program
-        )
+        packages = {package for one in self.program for package in one.script.packages}
+        return not packages.isdisjoint({"accelerate", "transformers"}) and packages.isdisjoint(_SENDS_WEIGHTS)
 
     @cached_property
     def training_loops(self) -> list[Loop]:

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, cast
 
 from windtunnel.priceperf import Offering, Price, PriceUnknown
+from windtunnel.priceperf.errors import did_you_mean
 from windtunnel.priceperf.money.offerings import CLAIMS
 from windtunnel.prices.cache import LoadedPrices, Refreshed, load
 from windtunnel.rendering import format as fmt
@@ -125,13 +126,14 @@ def prices(
         found = dict.fromkeys((price.instance_type, price.region, price.offering) for price in chosen)
         chosen = [price for name, place, way in found if (price := _in_force(loaded, name, on, place, way))]
     if not chosen:
+        known = sorted({price.instance_type for price in loaded.book.prices})
         oldest = min(price.effective_from for price in loaded.book.prices)
-        names = ", ".join(sorted({price.instance_type for price in loaded.book.prices}))
         places = ", ".join(sorted({price.region for price in loaded.book.prices}))
+        nearest = "".join(did_you_mean(name, known) for name in instances or ())
         asked = [*(instances or ()), *(regions or ()), *([str(on)] if on else [])]
         raise PriceUnknown(
-            f"Nothing in the book for {' '.join(asked)}. It has, each since its date ({oldest} the first): {names}; "
-            f"regions: {places}. "
+            f"Nothing in the book for {' '.join(asked)}.{nearest} It has, each since its date ({oldest} the first): "
+            f"{', '.join(known)}; regions: {places}. "
             "Others: windtunnel prices refresh --instances TYPE --region REGION."
         )
     missing = [

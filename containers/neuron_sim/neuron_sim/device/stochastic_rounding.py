@@ -75,8 +75,8 @@ def _warn_of_bf16_by_environment(enabled: bool) -> None:
         )
     if enabled or version <= _LAST_WITH_ROUNDING_IMPLIED:
         warnings.warn(
-            f"Windtunnel: with {name} the device rounds stochastically; here the tensors that it made bf16 "
-            f"are rounded to nearest. {instead}",
+            f"Windtunnel: with {name} the device rounds stochastically; here all is rounded to nearest. "
+            f"Unset it. {instead}",
             stacklevel=4,
         )
 

@@ -19,6 +19,8 @@ from neuron_sim.rehearsal.passes import Pass, Passes
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 """Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
+_DEEPEST = 8
+"""So many wrappers around each other; a script's own may be one of itself."""
 
 
 class Loaders:
@@ -271,10 +273,11 @@ def _in_short(error: Exception) -> str:
 def _innermost(loader: Any) -> Any:
     from torch.utils.data import DataLoader
 
-    while True:
+    for _ in range(_DEEPEST):
         # accelerate's loader becomes a DataLoader by its class, and goes through another one that it keeps.
         names = _INNER[-1:] if isinstance(loader, DataLoader) else _INNER
         inner = next((inner for name in names if (inner := asked(loader, name)) is not None), None)
         if inner is None:
-            return loader
+            break
         loader = inner
+    return loader

@@ -44,6 +44,8 @@ class UnequalWeights:
         self._rank = rank
         self._steps: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._line = "?"
+        self.count = 0
+        """Of the values of those weights."""
 
     @script_time.set_aside
     def before_step(self, optimizer: Any) -> None:
@@ -51,26 +53,32 @@ class UnequalWeights:
         if self._meeting.has_left:
             return
         self._steps[optimizer] = step = self._steps.get(optimizer, 0) + 1
-        if step not in _STEPS:
-            return
-        names = _names()
-        weights = {names[id(each)]: each for each in _weights(optimizer) if id(each) in names}
-        values = {name: _some(self._look(weight)) for name, weight in weights.items()}
-        if values and None not in values.values():
-            self._line = next(map(host_training.moved_at, weights.values()))
+        if step in _STEPS:
+            try:
+                self._leave(optimizer, step)
+            except Exception:  # noqa: BLE001 - a script's own module may refuse to be asked: no reason to end a training
+                self._meeting.has_left = True
+
+    def _leave(self, optimizer: Any, step: int) -> None:
+        weights = list(_weights(optimizer))
+        names = _names() if weights else {}
+        weights = [each for each in weights if id(each) in names]
+        values = [(names[id(each)], _some(self._look(each))) for each in weights]
+        if values and all(some is not None for _, some in values):
+            self._line = host_training.moved_at(weights[0])
+            self.count = sum(each.numel() for each in weights)
             self._meeting.leave(json.dumps([step, values]))
 
     def other(self, ranks: list[int]) -> tuple[str, int, list[str]] | None:
         """The first of ``ranks`` with other weights, their names, and where this core's went to the device."""
-        left = self._meeting.left()
-        if self._rank not in left:
-            return None
-        step, mine = json.loads(left[self._rank])
+        left = {rank: json.loads(text) for rank, text in self._meeting.left().items()}
+        step, mine = left.get(self._rank, (0, []))
         for rank in ranks:
-            at, theirs = json.loads(left.get(rank, "[0, {}]"))
-            names = [name for name in mine if name in theirs and _differ(mine[name], theirs[name])]
-            if at == step and names:
-                return self._line, rank, names
+            at, theirs = left.get(rank, (0, []))
+            if at == step and len(mine) == len(theirs):
+                pairs = zip(mine, theirs, strict=True)
+                if names := [name for (name, some), (_, others) in pairs if _differ(some, others)]:
+                    return self._line, rank, names
         return None
 
 
@@ -79,7 +87,8 @@ def _weights(optimizer: Any) -> Iterator[torch.Tensor]:
     for group in optimizer.param_groups:
         for weight in group["params"]:
             is_shard = hasattr(weight, "_orig_size") or getattr(weight, "tensor_model_parallel", False)
-            if weight.requires_grad and weight.is_xla and weight.dim() > 1 and not is_shard:
+            is_matrix = weight.dim() > 1 and weight.numel() > 0
+            if weight.requires_grad and weight.is_xla and is_matrix and not is_shard:
                 yield weight
 
 

@@ -99,8 +99,8 @@ class Watch(recorder.Listener):
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
         self._has_exchanged = False
-        self._sums_gradients = False
-        """Something was exchanged before the first update. Who averages weights instead has other ones between."""
+        self._exchanged_at_first = 0
+        """Bytes, in the first step with an update. Who averages weights instead of gradients has other ones between."""
         rank = settings.identity().rank
         self._same_data = SameData(Meeting(self._in_shared(".first-batches"), rank), rank)
         self._weights = UnequalWeights(Meeting(self._in_shared(".first-weights"), rank), rank, self._look)
@@ -277,7 +277,7 @@ class Watch(recorder.Listener):
         if not self._optimized:
             return
         if not self._trained_steps:
-            self._sums_gradients = self._has_exchanged
+            self._exchanged_at_first = sum(each["bytes"] for each in record["collectives"].values())
         self._note_held()
         # More than one where nothing ended them: what else is wrong is to be told all the same.
         self._trained_steps += max(self._optimized.values())
@@ -305,11 +305,11 @@ class Watch(recorder.Listener):
     def _compare_cores(self) -> None:
         """Other data each, and the same weights. Cores with the same data may hold parts of one model."""
         loader = self.loaders.latest
-        copies = model_parallel.other_copies()
-        same, other = (
-            [rank for rank in ranks if copies is None or rank in copies] for ranks in self._same_data.others()
-        )
-        rank = settings.identity().rank
+        me = settings.identity()
+        # An earlier launch of this job may have had more.
+        copies = (model_parallel.other_copies() or frozenset(me.local_ranks)) & frozenset(me.local_ranks)
+        same, other = ([rank for rank in ranks if rank in copies] for ranks in self._same_data.others())
+        rank = me.rank
         if loader is not None and same:
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             split = loader.facts is not None and loader.facts.split
@@ -317,7 +317,7 @@ class Watch(recorder.Listener):
             self.findings.note(
                 for_cores.same_data(line, rank, same, same_data.FIRST, split=split, streams=streams)
             )
-        elif self._sums_gradients and (found := self._weights.other(other)) is not None:
+        elif (found := self._weights.other(other)) and self._exchanged_at_first >= self._weights.count:
             self.findings.note(for_cores.unequal_weights(*found, rank))
 
     def _note_input(self, record: dict[str, Any]) -> None:

@@ -201,8 +201,9 @@ def plans(
         raise InvalidInput("name at least one number of instances")
     found: list[Plan] = []
     places = []
-    for name in dict.fromkeys(map(named_instance, instances)):
-        place, own = _placed(job, name, counts, size, software, book, on)
+    asked = {name: instance_type(name) for name in map(named_instance, instances)}
+    for name, instance in asked.items():
+        place, own = _placed(job, name, instance, counts, size, software, book, on)
         places.append(place)
         found += own
     if not any(place.instance.calibration for place in places):
@@ -214,13 +215,13 @@ def plans(
 def _placed(
     job: OpenSplit,
     name: str,
+    instance: InstanceType,
     counts: Sequence[int],
     size: FullScale,
     software: Sequence[str],
     book: PriceBook,
     on: date | None,
 ) -> tuple[Place, list[Plan]]:
-    instance = instance_type(name)
     if not instance.calibration:
         return Place(name, instance, reason=not_calibrated(instance)), []
     if instance.trains_alone:

@@ -141,7 +141,8 @@ def plan(
         on: prices in force on that day. None: the newest.
 
     Raises:
-        UnknownInstance, NotCalibrated: none of the instances can be modelled.
+        UnknownInstance: a name that is no instance's.
+        NotCalibrated: no calibration models any of them.
         InvalidInput: an argument out of its range, or more than one size.
     """
     model, weights = known_architecture(architecture)

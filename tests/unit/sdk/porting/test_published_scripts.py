@@ -126,6 +126,12 @@ for batch in loader:
         (_TRAINER.format("model = AutoModelForCausalLM.from_pretrained(name)\n", "model"), []),
         (_TRAINER.format("set_seed(args.seed)\nmodel = Net(config)\n", "model"), []),
         (_TRAINER.format("", "None, model_init=lambda: Net(config)"), []),
+        (_TRAINER.format("model = get_model()\n", "model"), []),
+        (_TRAINER.format("model_name = os.environ.get('MODEL')\n", "model_name"), []),
+        (_TRAINER.format("model_init = partial(Net, config)\n", "None, model_init=model_init"), []),
+        (_TRAINER.format("enable_full_determinism(1)\nmodel = Net(config)\n", "model"), []),
+        (_TRAINER.format("random.seed(1)\nmodel = Net(config)\n", "model"), ["sure"]),
+        (_TRAINER.format("set_seed(1 + rank)\nmodel = Net(config)\n", "model"), ["sure"]),
         (_ACCELERATE.format("model = Net()\n"), ["sure"]),
         (_ACCELERATE.format("set_seed(1)\nmodel = Net()\n"), []),
         ("import lightning\n" + _ACCELERATE.format("model = Net()\n"), []),
@@ -135,6 +141,16 @@ def test_first_weights_that_a_library_does_not_send(text: str, found: list[str])
     """As both train in the image: on XLA accelerate wraps no model, so that nothing sends rank 0's weights."""
     drawn = [one for one in said(text) if "first weights of model" in one]
     assert ["note" if "note: " in one else "sure" for one in drawn] == found
+
+
+def test_a_seed_in_another_file(tmp_path: Path) -> None:
+    """Of the program: its first weights are equal."""
+    (tmp_path / "common.py").write_text("import torch\ndef start(seed):\n    torch.manual_seed(seed)\n")
+    text = "from common import start\n" + _ACCELERATE.format("start(1)\nmodel = Net()\n")
+    script = Script(tmp_path / "train.py", text.encode())
+    found = read_program([script, *modules_of(script)[0]])
+    assert "unequal_weights" not in {one.kind for one in found[script]}
+    assert "unequal_weights" in {one.kind for one in read(script)}
 
 
 def test_a_generator_on_the_device_of_accelerate() -> None:
