@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,7 +88,8 @@ def test_what_goes_wrong_in_a_script_is_said_and_the_next_job_runs(session: Loca
 
     reason = failure(jobs["memory"])
     assert "signal SIGKILL (9); a process was ended because memory was full: all of this host's may" in reason
-    assert reason.count("4 GiB") == 2 and "WINDTUNNEL_MEMORY_GIB" in reason
+    # The largest process may have had 2.04 GiB.
+    assert len(re.findall(r"(?<![\d.])4 GiB", reason)) == 2 and "WINDTUNNEL_MEMORY_GIB" in reason
 
     assert failure(jobs["killed"]).startswith("AlgorithmError: Exit Code: 137")
 
