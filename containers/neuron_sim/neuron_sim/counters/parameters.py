@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from neuron_sim import live_objects
 from neuron_sim.counters import attention, model_parallel
+from neuron_sim.counters.modules import live as live_modules
 from neuron_sim.counters.modules import parameters as parameters_of
 
 _NAMES = {
@@ -65,12 +65,7 @@ class Held:
         """
         found = list(self._found.values())
         trained = [parameter for optimizer in self._found for parameter in _parameters(optimizer)]
-        # One whose own `__init__` never called torch's, as NxD Training's for DPO, has no members, and can't be asked.
-        modules = [
-            module
-            for module in live_objects.live(torch.nn.Module.__subclasscheck__)
-            if "_modules" in vars(module)
-        ]
+        modules = live_modules()
         whole = _whole(trained, modules)
         zero1 = any(getattr(optimizer, "base_optimizer", None) is not None for optimizer in self._found)
         dtypes = {

@@ -56,7 +56,7 @@ def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> F
         "warning",
         line,
         f"ranks {rank} and {other} sum their gradients, and have other weights ({names[-1]}{more}): each core drew its "
-        "first ones by itself, and no core has those that the sum is of.",
+        "first ones by itself, and trains them with the gradients of others.",
         "Call torch.manual_seed(...) (transformers: set_seed) before the model is made, or "
         "xm.broadcast_master_param(model) once it is on the device. Right as it is where each core holds a part of "
         "one model.",

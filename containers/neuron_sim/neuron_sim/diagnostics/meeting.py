@@ -12,7 +12,7 @@ class Meeting:
     def __init__(self, folder: Path | None, rank: int) -> None:
         """``folder``: made when it is needed; None: nothing is compared."""
         self._folder = folder
-        self._rank = rank
+        self.rank = rank
         self.has_left = folder is None
 
     def leave(self, text: str) -> None:
@@ -21,9 +21,9 @@ class Meeting:
             self.has_left = True
             with contextlib.suppress(OSError):
                 self._folder.mkdir(exist_ok=True, parents=True)
-                begun = self._folder / f".{self._rank}"
+                begun = self._folder / f".{self.rank}"
                 begun.write_text(text)
-                begun.replace(self._folder / str(self._rank))  # it is there whole or not at all
+                begun.replace(self._folder / str(self.rank))  # it is there whole or not at all
 
     def left(self) -> dict[int, str]:
         """What each rank has left until now, this one too."""

@@ -35,10 +35,9 @@ def digest(batch: Any, value: int = 0, depth: int = _DEPTH) -> int:
 class SameData:
     """What each core has got first, and who got the same."""
 
-    def __init__(self, meeting: Meeting, rank: int) -> None:
+    def __init__(self, meeting: Meeting) -> None:
         """Nothing has come."""
         self._meeting = meeting
-        self._rank = rank
 
     def leave(self, first: Sequence[int]) -> None:
         """Let the other cores know, once there is enough to compare."""
@@ -48,7 +47,7 @@ class SameData:
     def others(self) -> tuple[list[int], list[int]]:
         """Ranks of this host that have got the same as this one, and those that have got something else."""
         left = self._meeting.left()
-        mine = left.pop(self._rank, None)
+        mine = left.pop(self._meeting.rank, None)
         if mine is None:
             return [], []
         same = {rank for rank, theirs in left.items() if theirs == mine}

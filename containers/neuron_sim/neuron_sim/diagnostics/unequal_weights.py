@@ -1,8 +1,8 @@
 """Whether the cores of a host, which sum their gradients, have begun from the same weights.
 
 Whoever makes a model without a seed draws other first weights on each core, or those of a new head on a model from a
-file. Sums of gradients keep the difference: the loss falls, and what is saved is rank 0's part of an average that no
-core has trained. On GPUs DistributedDataParallel sends rank 0's weights to all; what wraps no model sends none.
+file. Sums of gradients keep the difference: the loss falls, but each core trains its weights with the gradients of
+others. On GPUs DistributedDataParallel sends rank 0's weights to all; what wraps no model sends none.
 So each core leaves some values of its weights once the first update has been computed.
 """
 
@@ -15,8 +15,7 @@ from typing import Any
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from neuron_sim import live_objects
-from neuron_sim.counters import script_time
+from neuron_sim.counters import modules, script_time
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.meeting import Meeting
 
@@ -37,11 +36,10 @@ Look = Callable[[torch.Tensor], torch.Tensor | None]
 class UnequalWeights:
     """Some values of each weight matrix that one optimizer holds. Vectors begin as zeros or ones, with any seed."""
 
-    def __init__(self, meeting: Meeting, rank: int, look: Look) -> None:
+    def __init__(self, meeting: Meeting, look: Look) -> None:
         """No optimizer has made a step."""
         self._look = look
         self._meeting = meeting
-        self._rank = rank
         self._steps: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._line = "?"
         self.count = 0
@@ -72,7 +70,7 @@ class UnequalWeights:
     def other(self, ranks: list[int]) -> tuple[str, int, list[str]] | None:
         """The first of ``ranks`` with other weights, their names, and where this core's went to the device."""
         left = {rank: json.loads(text) for rank, text in self._meeting.left().items()}
-        step, mine = left.get(self._rank, (0, []))
+        step, mine = left.get(self._meeting.rank, (0, []))
         for rank in ranks:
             at, theirs = left.get(rank, (0, []))
             if at == step and len(mine) == len(theirs):
@@ -95,10 +93,9 @@ def _weights(optimizer: Any) -> Iterator[torch.Tensor]:
 def _names() -> dict[int, str]:
     """Of all parameters that modules hold, the longest name: the outermost module's. ZeRO-1's shards have none."""
     names: dict[int, str] = {}
-    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
-        if "_modules" in vars(module):
-            for name, parameter in torch.nn.Module.named_parameters(module):
-                names[id(parameter)] = max(names.get(id(parameter), ""), name, key=len)
+    for module in modules.live():
+        for name, parameter in torch.nn.Module.named_parameters(module):
+            names[id(parameter)] = max(names.get(id(parameter), ""), name, key=len)
     return names
 
 

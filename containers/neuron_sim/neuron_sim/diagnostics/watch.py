@@ -101,14 +101,13 @@ class Watch(recorder.Listener):
         self._has_exchanged = False
         self._exchanged_at_first = 0
         """Bytes, in the first step with an update. Who averages weights instead of gradients has other ones between."""
-        rank = settings.identity().rank
-        self._same_data = SameData(Meeting(self._in_shared(".first-batches"), rank), rank)
-        self._weights = UnequalWeights(Meeting(self._in_shared(".first-weights"), rank), rank, self._look)
+        self._same_data = SameData(self._meeting(".first-batches"))
+        self._weights = UnequalWeights(self._meeting(".first-weights"), self._look)
 
-    def _in_shared(self, name: str) -> Path | None:
-        return (
-            self._shared / name if self._shared is not None and settings.identity().world_size > 1 else None
-        )
+    def _meeting(self, name: str) -> Meeting:
+        me = settings.identity()
+        folder = self._shared / name if self._shared is not None and me.world_size > 1 else None
+        return Meeting(folder, me.rank)
 
     def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
         """Around `torch.autograd.backward`: the step trains; whether the script has changed a weight since the last."""
@@ -306,19 +305,21 @@ class Watch(recorder.Listener):
         """Other data each, and the same weights. Cores with the same data may hold parts of one model."""
         loader = self.loaders.latest
         me = settings.identity()
-        # An earlier launch of this job may have had more.
-        copies = (model_parallel.other_copies() or frozenset(me.local_ranks)) & frozenset(me.local_ranks)
-        same, other = ([rank for rank in ranks if rank in copies] for ranks in self._same_data.others())
-        rank = me.rank
+        copies = model_parallel.other_copies() or me.local_ranks
+        same, other = (
+            # An earlier launch of this job may have had more ranks.
+            [rank for rank in ranks if rank in copies and rank in me.local_ranks]
+            for ranks in self._same_data.others()
+        )
         if loader is not None and same:
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             split = loader.facts is not None and loader.facts.split
             streams = loader.facts is not None and loader.facts.streams
             self.findings.note(
-                for_cores.same_data(line, rank, same, same_data.FIRST, split=split, streams=streams)
+                for_cores.same_data(line, me.rank, same, same_data.FIRST, split=split, streams=streams)
             )
         elif (found := self._weights.other(other)) and self._exchanged_at_first >= self._weights.count:
-            self.findings.note(for_cores.unequal_weights(*found, rank))
+            self.findings.note(for_cores.unequal_weights(*found, me.rank))
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short
