@@ -96,6 +96,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more: its request is answered, or refused if its body broke off.
 
+        Who leaves sends the same. Of an answer that tells no length, as of events, the end may never come by itself:
+        it ends here, or a page that was closed would count as one that follows.
+
         Returns, as asyncio asks: whether to stay open for the answer.
         """
         if not self._busy:
@@ -106,7 +109,7 @@ class BoundedProtocol(HttpToolsProtocol):
             )
             return False
         self.cycle.keep_alive = False
-        return True
+        return not self.cycle.chunked_encoding
 
     def pause_writing(self) -> None:
         """The client does not take the answer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -188,12 +189,14 @@ def test_events_of_a_job_that_is_stopped_end(visit: Visitor) -> None:
     assert "The job has ended: Stopped" in text
 
 
-def following(visit: Visitor, open_connections: ExitStack) -> tuple[http.client.HTTPResponse, bytes]:
-    """A connection to a job's events, and their first line."""
+def following(
+    visit: Visitor, open_connections: ExitStack, path: str = "/ui/jobs/job"
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """A connection to a page's events, a job's unless told otherwise, and their first line."""
     connection = http.client.HTTPConnection("127.0.0.1", visit.port, timeout=60)
     open_connections.callback(connection.close)
     host = {"Host": f"127.0.0.1:{visit.port}", "Cookie": visit.cookie}
-    connection.request("GET", "/ui/jobs/job/-/live", headers=host)
+    connection.request("GET", f"{path}/-/live", headers=host)
     response = connection.getresponse()
     assert response.status == 200
     return response, response.readline()
@@ -221,6 +224,19 @@ def test_only_so_many_follow_at_once(visit: Visitor, monkeypatch: pytest.MonkeyP
                 return following(visit, third)[1].startswith(b"data: ")
 
         wait_for(room)
+
+
+def test_a_page_that_is_closed_makes_room_at_once(visit: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at the next heartbeat: where nothing happens, nothing else is sent from which its end would be known."""
+    monkeypatch.setattr(site, "MOST_FOLLOWERS", 1)
+    monkeypatch.setattr(site, "_HEARTBEAT_S", math.inf)
+
+    def follows() -> bool:
+        with ExitStack() as closed_again:
+            return following(visit, closed_again, "/ui/endpoints")[1].startswith(b"data: ")
+
+    for _ in range(2):
+        wait_for(follows)
 
 
 def test_pages_leave_the_api_its_threads(visit: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
