@@ -79,6 +79,19 @@ def test_a_pin_that_cannot_be_had_is_stood_in_for_and_the_rest_is_installed(inst
     assert "WINDTUNNEL_STRICT_REQUIREMENTS=1" in log
 
 
+def test_what_is_installed_is_compiled_when_it_is_imported(install):
+    """pip would compile all of a library, of which a job imports a part."""
+    assert install(OWN)[0] == 0
+    found = subprocess.run(
+        [sys.executable, "-c", f"import {OWN.replace('-', '_')} as own; print(own.__cached__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not [file for file in metadata.files(OWN) or () if file.suffix == ".pyc"]
+    assert Path(found.stdout.strip()).exists()
+
+
 @pytest.mark.parametrize("line", ["huggingface_hub==1.31.0", "torch==2.8.0"])
 def test_a_pin_that_would_break_what_is_installed_is_stood_in_for(install, line):
     """pip could have it: transformers, or the simulator, could not run with it."""

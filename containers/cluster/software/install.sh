@@ -2,7 +2,7 @@
 set -eu
 software=/opt/windtunnel/cluster/software
 umask 0
-pip install --no-index --no-deps --no-build-isolation "$software"
+pip install --compile --no-index --no-deps --no-build-isolation "$software"
 mkdir -p /opt/aws/neuron/bin
 for tool in neuron-ls neuron-monitor neuron-top; do
     ln -s "/opt/venv/bin/$tool" "/opt/aws/neuron/bin/$tool"
