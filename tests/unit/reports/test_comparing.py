@@ -311,6 +311,48 @@ def test_what_each_instance_compiles_is_said(counters: Any) -> None:
         )
 
 
+def test_a_cluster_that_aws_does_not_have_wins_nothing(counters: Any) -> None:
+    """Two that train alone are named with the reason, and not modelled: nothing is cheapest among them."""
+    described = windtunnel.Workload.transformer("BERT-Base", global_batch=1024)
+    hosts = counters(instance_type=SMALL, instance_cores=2, instance_count=2)
+    for report in (
+        windtunnel.compare(described, [(SMALL, 2), (TRN1, 8)], FULL),
+        report_for_counters(hosts, FULL, instances=[SMALL, P4D]),
+    ):
+        text = text_of(report)
+        assert "NOT MODELLED, trn1.2xlarge x 2: ml.trn1.2xlarge has no EFA" in " ".join(text.split())
+        assert {item.instance.name for item in report.comparison.estimates}.isdisjoint({SMALL})
+        assert not any(f"trn1.2xlarge{many} costs least" in text for many in ("", " x 2"))
+    with pytest.raises(InvalidInput, match="no EFA"):
+        windtunnel.compare(described, [(SMALL, 2)], FULL)
+
+
+def test_what_does_not_fit_has_no_dollars_for_a_machine_either() -> None:
+    """A limit on ``usd`` must not pass a job that no instance of this kind can run."""
+    job = windtunnel.Workload.transformer("GPT3-175B", global_batch=64)
+    report = windtunnel.compare(job, [SMALL, ("ml.p4d.24xlarge", 16)], windtunnel.FullScale(1000))
+    small, large = report.to_dict()["answer"]["instances"]
+    assert (small["fits"], small["usd"], small["interval_usd"], small["decided_usd"]) == (False, *[None] * 3)
+    assert large["fits"] is True and large["usd"] > 0
+
+
+def test_a_batch_that_was_not_rehearsed_is_not_said_to_fit(counters: Any) -> None:
+    """Unless what the fullest core held leaves room for it, however it grows. Of fewer samples nothing is said."""
+    said = "Not known: whether a batch that was not rehearsed fits"
+    rehearsed_bytes = counters()["device_memory_peak_bytes"]
+    for rule, peak, unknown in (
+        (PerDevice(4_000_000), rehearsed_bytes, True),
+        (PerDevice(16), rehearsed_bytes, False),
+        (PerDevice(16), 10 * rehearsed_bytes, True),
+        (PerDevice(16), None, True),
+        ("rehearsed", rehearsed_bytes, False),
+    ):
+        told = counters(device_memory_peak_bytes=peak)
+        report = windtunnel.compare(told, [TRN1], FULL, batch=rule)
+        assert (said in text_of(report)) == unknown, (rule, peak)
+        assert report.to_dict()["answer"]["instances"][0]["fits"] is None
+
+
 def test_what_aws_trains_on_one_alone_is_said_wherever_there_are_more(counters: Any) -> None:
     """In the tables of other numbers, and in what would make a job shorter or fit."""
     report = windtunnel.compare(

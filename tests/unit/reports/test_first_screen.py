@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import windtunnel
@@ -29,6 +29,7 @@ from tests.unit.priceperf.test_answer import (
 from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.cli import main as cli
 from windtunnel.priceperf import BreakEven, FullScale, PriceBook, Workload, answers, by_offering, compare
+from windtunnel.priceperf.instances import instance_type
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.format import shortened
@@ -36,7 +37,8 @@ from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import report_for_counters
-from windtunnel.reports.modelled.answer import LINES, _verdict, answer_data, answer_section, screen
+from windtunnel.reports.modelled.answer import LINES, _verdict, answer_section, screen
+from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.sections import size_words
 
@@ -79,6 +81,7 @@ def test_the_first_screen_has_25_lines_of_100_columns(
     """Whatever is compared, found in the script, or stands above it."""
     entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
     found = diagnostics_of({**counters(), "diagnostics": entries})
+    assume(count == 1 or not all(instance_type(name).trains_alone for name in names))
     comparison = compare(workload, names, size, instance_count=count)
     section = first(comparison, workload, size, found, 2 * len(notes))
     document = Document("x" * 60, "ml.trn1.32xlarge x 1", tuple(notes), (section,), "The rest: --full")

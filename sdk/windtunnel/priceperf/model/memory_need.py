@@ -39,6 +39,11 @@ class MemoryNeed(NamedTuple):
         return self.needed_bytes <= self.usable_bytes
 
 
+def usable_bytes(instance: InstanceType) -> float:
+    """What tensors can use of one worker's memory."""
+    return instance.core_memory_gib * GIB * USABLE
+
+
 def activation_bytes(training: Training, *, scores: bool = True) -> float:
     """Of one worker's microbatches in flight, nothing recomputed. ``scores``: with those of eager attention."""
     model, tp = training.architecture, training.tensor_parallel
@@ -74,8 +79,8 @@ def crowding(training: Training, instance: InstanceType) -> float:
 
 def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
     """``none`` when all activations fit beside the state, else ``full``."""
-    usable = instance.core_memory_gib * GIB * USABLE
-    return "none" if activation_bytes(training) + state_bytes(training) <= usable else "full"
+    needed = activation_bytes(training) + state_bytes(training)
+    return "none" if needed <= usable_bytes(instance) else "full"
 
 
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
@@ -87,8 +92,8 @@ def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
     if training.microbatch < 1:
         batch = training.data_parallel * training.microbatches
         training = replace(training, microbatch=1.0, global_batch=batch)
-    usable = instance.core_memory_gib * GIB * USABLE
-    return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
+    needed = _split_state_bytes(training, instance) + _kept_bytes(training)
+    return MemoryNeed(needed, usable_bytes(instance))
 
 
 def usual_recompute(tensor_parallel: int, attention: Attention, instance: InstanceType) -> Recompute:

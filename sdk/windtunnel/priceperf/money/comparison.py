@@ -15,7 +15,7 @@ from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type, named_instance
 from ..model.precision import Precision, preferring
-from ..workload.cluster import BatchRule, Cluster, Run, checked_rule
+from ..workload.cluster import BatchRule, Cluster, Run, checked_rule, no_cluster
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
 from .estimate import Cost, Estimate, cost_on, estimate
@@ -92,6 +92,8 @@ def compare(
     shown, others, impossible = [], [], []
     for name, cluster in chosen:
         try:
+            if cluster.count > 1 and cluster.instance.trains_alone:
+                raise InvalidInput(no_cluster(cluster.instance))
             size = workload.batch(cluster, rule, count)
             first, *rest = [
                 estimate(workload, Run(cluster, size, precision), full_scale, name, corrections)

@@ -56,7 +56,7 @@ class Counted:
     ``step``: with gradient accumulation one pass, without what only the last one of an optimizer step does.
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
     ``parameters``: of the model; None when neither an optimizer nor a reduction of gradients told them.
-    ``parameter_bytes``: of one of them in memory.
+    ``parameter_bytes``: of one of them in memory. ``peak_bytes``: what the fullest core held; inf: not known.
     ``compiled``: each graph; None when the counters do not list them.
     """
 
@@ -85,6 +85,7 @@ class Counted:
     """No sampler shares out what it trains on, so that ``found`` has it once for each worker."""
     on_neuron: Precision = AUTO_CAST
     """How the compiler had its products of fp32."""
+    peak_bytes: float = math.inf
 
     @property
     def passes(self) -> int:
@@ -358,6 +359,7 @@ class Counted:
             as_one_process=told.as_one_process,
             unshared=told.input is not None and world_size > 1 and not told.input.is_shared,
             on_neuron=_on_neuron(told.graphs),
+            peak_bytes=told.device_memory_peak_bytes or math.inf,
         )
 
 

@@ -40,7 +40,8 @@ from windtunnel.reports.comparison.data import comparison_data, scaling_data
 from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
-from windtunnel.reports.modelled.answer import Screen, answer_data, answer_section, screen
+from windtunnel.reports.modelled.answer import Screen, answer_section, screen
+from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
 from windtunnel.reports.modelled.cost_chart import cost_chart
 from windtunnel.reports.modelled.instances import default_instances

@@ -37,7 +37,8 @@ from windtunnel.reports.diagnostics import Diagnostics, for_report
 from windtunnel.reports.failure import memory_advice
 from windtunnel.reports.job import measured as measured_part
 from windtunnel.reports.modelled import sections as modelled_part
-from windtunnel.reports.modelled.answer import Screen, answer_data, answer_section, screen
+from windtunnel.reports.modelled.answer import Screen, answer_section, screen
+from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
 from windtunnel.reports.modelled.cost_chart import cost_chart
 from windtunnel.reports.modelled.data import modelled

@@ -6,10 +6,9 @@ At most `LINES` lines in a terminal of 100 columns, title and frame included; al
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import product
-from typing import Any
 
 from windtunnel.priceperf import (
     Answer,
@@ -30,7 +29,6 @@ from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
 from windtunnel.reports.modelled.batch_and_prices import batch_words, each, idle_words, price_words
 from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
-from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.other_batch import other_batch
@@ -167,58 +165,6 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     while spare and sum(most.values()) > room:
         del most[spare.pop()]
     return tuple(fmt.shortened(text, limit) for text, limit in most.items())
-
-
-def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
-    """The same for machines. ``samples_each``: on each worker, or each copy of a model that workers share;
-    ``decided_usd``: what winner and probabilities go by, which leaves compile time out where it would decide.
-    """
-    found, estimates = shown.answer, comparison.estimates
-    winner = None if found is None else found.winner
-    chances = (None,) * len(estimates) if found is None else found.decided.probabilities
-    return {
-        **{
-            name: value
-            for name, value in asdict(shown).items()
-            if name
-            in ("job", "verdict", "compiling", "batch", "prices", "change", "largest", "trust", "left_out")
-        },
-        "prices_on": None if shown.on is None else shown.on.isoformat(),
-        "winner": None if winner is None else estimates[winner].name,
-        "winner_instance_count": None if winner is None else estimates[winner].instance_count,
-        "probability": None if found is None else found.probability,
-        "clear": found is not None and found.clear,
-        "obstacle": "no price" if found is None else found.obstacle,
-        "leaning": None
-        if found is None or found.leaning is None
-        else {
-            "priced_as": estimates[found.leaning].name,
-            "instance_count": estimates[found.leaning].instance_count,
-            "probability": found.decided.probability,
-        },
-        "without_compile": found is not None and found.without_compile,
-        "instances": [
-            {
-                "priced_as": estimates[index].name,
-                "instance_count": estimates[index].instance_count,
-                "global_batch": estimates[index].global_batch,
-                "samples_each": each(estimates[index]),
-                "samples_per_worker": estimates[index].samples_per_core,
-                "billable_s": estimates[index].billable_s,
-                "billable_interval_s": list(estimates[index].billable_interval_s),
-                "usd": None if cost is None else rounded(cost.usd),
-                "interval_usd": None if cost is None else [rounded(cost.low_usd), rounded(cost.high_usd)],
-                "decided_usd": None if decided is None else rounded(decided.usd),
-                "precision": estimates[index].precision.name,
-                "fits": estimates[index].fits,
-                "probability_cheapest": None if found is None or found.obstacle else chances[index],
-            }
-            for index in shown.order
-            for cost, decided in (
-                (shown.costs[index], None if found is None else found.decided.costs[index]),
-            )
-        ],
-    }
 
 
 def longest_s(items: Iterable[Estimate]) -> float:

@@ -18,7 +18,6 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
-from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import degrees, label, place, rule_words, sharing
@@ -40,16 +39,10 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
             f"Part of a step that waits for samples: {', '.join(waiting)}; intervals assume {HOST_SPEED.low:g} to "
             f"{HOST_SPEED.high:g} times your loader's seconds on these hosts."
         )
-    alone = {
-        item.instance
-        for item in comparison.estimates
-        if item.instance_count > 1 and item.instance.trains_alone
-    }
-    yield from (f"NOT ON AWS: {no_cluster(instance)}" for instance in alone)
     for instance in comparison.not_calibrated:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
     for name, why in comparison.not_possible:
-        yield f"NOT MODELLED, {name.removeprefix('ml.')}: {why.partition(';')[0]}."
+        yield f"NOT MODELLED, {name.removeprefix('ml.')}: {why.partition(';')[0].removesuffix('.')}."
     if not isinstance(workload, DescribedWorkload):
         return
     yield from _chosen_words(comparison.estimates, workload)

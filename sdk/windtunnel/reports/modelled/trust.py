@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from windtunnel.priceperf import Comparison, Estimate, FullScale, Workload
+from collections.abc import Sequence
+
+from windtunnel.priceperf import Comparison, CountedWorkload, Estimate, FullScale, Workload
 from windtunnel.priceperf.calibration.scripts import errors_of_scripts
+from windtunnel.priceperf.model.memory_need import usable_bytes
 from windtunnel.priceperf.model.precision import is_fp32_on_neuron
 from windtunnel.rendering import format as fmt
+from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.sections import unseen_error, used_calibrations
 
 STATE_LOADER = "--loader-samples-per-second"
@@ -70,7 +74,25 @@ def left_out(
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
-    return f"Not in it, as not stated: {', '.join(lacks)}." if lacks else ""
+    stated = f"Not in it, as not stated: {', '.join(lacks)}." if lacks else ""
+    return f"{stated} {_memory_not_known(comparison.estimates, workload)}".strip()
+
+
+def _memory_not_known(estimates: Sequence[Estimate], workload: Workload) -> str:
+    """Of a job known by its counts: what the fullest core held grows no faster than the batch."""
+    if not isinstance(workload, CountedWorkload):
+        return ""
+    tried = workload.step.samples * workload.passes
+    unknown = [
+        label(item)
+        for item in estimates
+        if item.samples_per_core > tried
+        and not (workload.accumulation and item.instance.is_neuron)  # more passes of the rehearsed samples
+        and workload.peak_bytes * item.samples_per_core / tried > usable_bytes(item.instance)
+    ]
+    if not unknown:
+        return ""
+    return f"Not known: whether a batch that was not rehearsed fits {' and '.join(dict.fromkeys(unknown))}."
 
 
 def _is_script(item: Estimate) -> bool:
