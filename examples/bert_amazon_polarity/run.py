@@ -139,7 +139,7 @@ def rehearse_base(data: prepare_data.Prepared) -> None:
     for item in (found.trn1, found.p4d):
         name, (low, high) = item.job.instance_type.removeprefix("ml."), item.iterations_interval
         print(
-            f"  {name:14} {item.job.iterations_per_second} iterations/s, ${item.job.recomputed_usd:.2f}; "
+            f"  {name:14} {item.job.iterations_per_second} iterations/s, ${item.job.cost_usd:.2f}; "
             f"this rehearsal: {item.iterations_per_second:.2f} ({low:.2f} to {high:.2f}), ${item.cost_usd:.2f}"
         )
     low, high = found.saving_interval

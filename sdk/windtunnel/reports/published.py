@@ -168,7 +168,7 @@ def _beside_published(predicted: Predictions) -> tuple[Row, ...]:
         Row("published", tuple(f"{item.job.billable_seconds:,} s" for item in jobs), "detail"),
         Row("error", tuple(f"{item.billable_error:+.1%}".replace("%", " %") for item in jobs), "detail"),
         Row("Cost at the prices of 2022", tuple(f"${item.cost_usd:.2f}" for item in jobs), "total"),
-        Row("published", tuple(f"${item.job.recomputed_usd:.2f}" for item in jobs), "detail"),
+        Row("published, recomputed", tuple(f"${item.job.recomputed_usd:.2f}" for item in jobs), "detail"),
         Row(
             "Cost of trn1 / p4d",
             (f"{predicted.cost_ratio:.3f}", f"published {predicted.published_cost_ratio:.3f}"),

@@ -92,7 +92,7 @@ class Prediction:
             "published_billable_s": self.job.billable_seconds,
             "billable_error_percent": round(100 * self.billable_error, 1),
             "cost_usd": round(self.cost_usd, 2),
-            "published_cost_usd": round(self.job.recomputed_usd, 2),
+            "published_cost_usd": self.job.cost_usd,
         }
 
 
