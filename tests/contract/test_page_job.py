@@ -18,6 +18,7 @@ from botocore.config import Config
 
 from tests.contract.conftest import Backend, wait_for
 from tests.contract.page import Visitor, visitor
+from tests.fakes.counters import counters  # noqa: F401  a fixture
 from tests.fakes.runner import FakeContainer
 from tests.fakes.wire import IMAGE, create_request
 from windtunnel_local.service.observed import logs
@@ -130,6 +131,18 @@ def test_documents_that_a_job_has_overwritten(visit: Visitor, content: bytes) ->
         visit.backend.application.objects.put("out", f"models/job/windtunnel/{name}", BytesIO(content))
     for path in ("", "/answer", "/trace", "/-/live"):
         assert visit.ask(f"/ui/jobs/job{path}").status == 200, path
+
+
+def test_a_job_that_ran_nothing_on_the_device_is_told_so(visit: Visitor, counters: Any) -> None:  # noqa: F811
+    """As in `windtunnel diagnostics`; beside another job, too."""
+    document = counters(diagnostics=[])
+    document["graphs"] = {**document["graphs"], "count": 0, "ledger": []}
+    content = json.dumps(document).encode()
+    for name in ("job", "other"):
+        run(visit.backend, name)
+    visit.backend.application.objects.put("out", "models/job/windtunnel/counters.json", BytesIO(content))
+    for path in ("/ui/jobs/job", "/ui/compare?job=other&job=job"):
+        assert "Nothing ran on a NeuronCore, which trn1 would bill." in visit.ask(path).body, path
 
 
 def test_odd_lines_and_file_names_fit_their_pages(visit: Visitor) -> None:

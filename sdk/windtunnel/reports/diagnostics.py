@@ -15,7 +15,7 @@ from typing import Any, overload
 from windtunnel.priceperf.model import compile_time
 from windtunnel.priceperf.workload.counted import compiled_graphs
 from windtunnel.priceperf.workload.counted_graphs import LedgerEntry, Reason
-from windtunnel.priceperf.workload.counters import Counters, DeviceMemory, Diagnostic, worst_first
+from windtunnel.priceperf.workload.counters import Counters, DeviceMemory, Diagnostic
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
@@ -26,13 +26,6 @@ __all__ = ["Diagnostic", "Diagnostics", "Graph", "diagnostics_of"]
 SCHEMA = "windtunnel.diagnostics/2"
 _GRAPHS_SHOWN = 15
 _IN_REPORT = 5
-_NOTHING_RAN = Diagnostic(
-    kind="device_unused",
-    severity="warning",
-    message="Nothing ran on a NeuronCore, which trn1 would bill.",
-    advice="To train on them the script imports torch_xla and moves its model to torch_xla.device().",
-)
-"""What no core can tell, as none has run."""
 _MEMORY = (
     ("parameters", "Parameters"),
     ("gradients", "Gradients"),
@@ -88,9 +81,9 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         self.job = counters.job
         self.failure = in_short(reason)
         self.memory_advice = memory_advice(reason)
-        self.available = counters.diagnostics is not None
-        nothing_ran = self.available and not counters.graphs.count and not self.failure
-        self._found = worst_first(counters.diagnostics or ((_NOTHING_RAN,) if nothing_ran else ()))
+        found = counters.found(came_through=not self.failure)
+        self.available = found is not None
+        self._found = found or ()
         self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
         self.compiled = compiled_graphs(counters.graphs) or ()
         self.is_joined = counters.graphs.uncut is not None

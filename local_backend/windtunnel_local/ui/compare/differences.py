@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from windtunnel.priceperf.workload.counters import Counters, Diagnostic, worst_first
+from windtunnel.priceperf.workload.counters import Diagnostic, worst_first
 
 _LONGEST_LINE = 100
 _LONGEST_MESSAGE = 600
@@ -70,8 +70,11 @@ class Finding:
     cells: tuple[Cell, ...]
 
 
-def findings(of_jobs: Sequence[Counters | str | None]) -> list[Finding]:
-    """Worst first. A finding is known by its kind, since the lines of scripts move."""
+def findings(of_jobs: Sequence[Sequence[Diagnostic] | None]) -> list[Finding]:
+    """Worst first, of what each job found, worst first; None: it was not looked at.
+
+    A finding is known by its kind, since the lines of scripts move.
+    """
     listed = [_by_kind(one) for one in of_jobs]
     every = worst_first(found for one in listed if one is not None for found in one.values())
     kinds = dict.fromkeys(found.kind for found in every)
@@ -79,13 +82,13 @@ def findings(of_jobs: Sequence[Counters | str | None]) -> list[Finding]:
     return [Finding(kind, messages[kind], tuple(_cells(kind, listed))) for kind in kinds]
 
 
-def _by_kind(one: Counters | str | None) -> dict[str, Diagnostic] | None:
-    """Each kind's worst; None: the job was not looked at."""
-    if not isinstance(one, Counters) or one.diagnostics is None:
+def _by_kind(found: Sequence[Diagnostic] | None) -> dict[str, Diagnostic] | None:
+    """Each kind's worst."""
+    if found is None:
         return None
     worst: dict[str, Diagnostic] = {}
-    for found in worst_first(one.diagnostics):
-        worst.setdefault(found.kind, found)
+    for one in found:
+        worst.setdefault(one.kind, one)
     return worst
 
 

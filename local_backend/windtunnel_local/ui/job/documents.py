@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from windtunnel.priceperf.errors import InvalidCounters
 from windtunnel.priceperf.workload import usage
-from windtunnel.priceperf.workload.counters import Counters
+from windtunnel.priceperf.workload.counters import Counters, Diagnostic
 from windtunnel_local.service.ground.errors import ObjectError
+from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import join_s3, parse_s3
 from windtunnel_local.ui.job_outputs import output_document
@@ -58,6 +59,13 @@ def counters(objects: ObjectStore, description: Mapping[str, Any]) -> Counters |
         return Counters.read(document)
     except InvalidCounters as error:
         return str(error)
+
+
+def found(counted: Counters | str | None, description: Mapping[str, Any]) -> tuple[Diagnostic, ...] | None:
+    """What there is to change in a job that counted so, worst first; None: that is not known."""
+    if not isinstance(counted, Counters):
+        return None
+    return counted.found(came_through=description["TrainingJobStatus"] in TERMINAL - {"Failed"})
 
 
 def usages(objects: ObjectStore, description: Mapping[str, Any]) -> list[usage.CoreUsage]:

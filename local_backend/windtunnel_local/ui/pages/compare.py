@@ -77,7 +77,7 @@ def _page(site: Site) -> Callable[[Request], Response]:
         jobs, missing = _jobs(site, asked[:MOST_JOBS])
         counted = [documents.counters(site.backend.objects, job) for job in jobs]
         curves, more = _curves(site, jobs)
-        found = findings(counted) if jobs else []
+        found = findings([documents.found(*one) for one in zip(counted, jobs, strict=True)]) if jobs else []
         shown = fitting(found, _FINDINGS_BYTES, _room_of_finding)
         return site.page(
             request,

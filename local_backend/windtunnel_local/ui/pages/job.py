@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from windtunnel.priceperf.workload.counters import Counters, Diagnostic, worst_first
+from windtunnel.priceperf.workload.counters import Counters, Diagnostic
 from windtunnel.priceperf.workload.usage import QUIET_S, waited_for
 from windtunnel.reports.failure import in_short, raised
 from windtunnel_local.service.ground.errors import ObjectError
@@ -164,7 +164,7 @@ class Parts:
 
     def _findings(self, job: Mapping[str, Any]) -> dict[str, Any]:
         counters = documents.counters(self._site.backend.objects, job)
-        found = worst_first(counters.diagnostics or ()) if isinstance(counters, Counters) else ()
+        found = documents.found(counters, job) or ()
         with_script = ((one, self._scripts.around(job, one.line)) for one in found[:_FINDINGS])
         shown = fitting(with_script, _FINDINGS_BYTES, _room_of_finding)
         return {

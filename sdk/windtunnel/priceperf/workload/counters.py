@@ -233,6 +233,15 @@ class Diagnostic:
         return "" if self.line == "?" else f"{self.line}: "
 
 
+_NOTHING_RAN = Diagnostic(
+    kind="device_unused",
+    severity="warning",
+    message="Nothing ran on a NeuronCore, which trn1 would bill.",
+    advice="To train on them the script imports torch_xla and moves its model to torch_xla.device().",
+)
+"""What no core can tell, as none has run."""
+
+
 def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """By severity, then a wrong result before a slow one, by the seconds lost here, by how often it happened."""
 
@@ -328,6 +337,16 @@ class Counters:
     def cores_of_a_copy(self) -> int:
         """How many cores hold one copy of the model: several, where its layers are split."""
         return 1 if self.parameters is None else self.parameters.cores
+
+    def found(self, *, came_through: bool) -> tuple[Diagnostic, ...] | None:
+        """What there is to change, worst first; None: the simulator did not look.
+
+        ``came_through``: the job has ended, and did not fail: then a device that nothing ran on is a finding.
+        """
+        if self.diagnostics is None:
+            return None
+        unused = came_through and not self.graphs.count
+        return worst_first(self.diagnostics or ((_NOTHING_RAN,) if unused else ()))
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Counters:
