@@ -70,8 +70,9 @@ def test_a_script_that_counts_its_own_steps_ends_where_it_wants_to(torchrun, tmp
     assert trained[-1]["left"]
 
 
-@pytest.mark.parametrize("shape", ["next", "next_of_generator", "made"])
+@pytest.mark.parametrize("shape", ["next", "next_of_generator", "made", "made_by_a_process"])
 def test_a_loop_without_passes_is_ended(torchrun, tmp_path, shape):
+    """With a process of the script's own, which it would have ended after its loop."""
     _, _, seen, launch = loaders_of(torchrun, tmp_path, shape)
     assert seen["ended_early"] and seen["steps"] == STEPS
     assert "was not rehearsed" in launch.output

@@ -1,6 +1,7 @@
 """Loops of several shapes over data whose size a short rehearsal must find by itself: SHAPE says which."""
 
 import itertools
+import multiprocessing
 import os
 import sys
 
@@ -37,6 +38,11 @@ def train(batch):
     loss.backward()
     xm.optimizer_step(optimizer)
     optimizer.zero_grad()
+
+
+def fill(queue):
+    while True:
+        queue.put([[1.0] * 4] * 8)
 
 
 def evaluate(loader):
@@ -138,6 +144,14 @@ elif SHAPE == "next_of_generator":
     batches = once(pl.MpDeviceLoader(sampled(100000, 8), device))
     for _step in range(3000):
         train(next(batches))
+elif SHAPE == "made_by_a_process":
+    queue = multiprocessing.Queue(2)
+    process = multiprocessing.Process(target=fill, args=(queue,))
+    process.start()
+    for _step in range(3000):
+        train(torch.tensor(queue.get()).to(device))
+        xm.mark_step()
+    process.kill()
 elif SHAPE == "made":
     for _step in range(3000):
         train(torch.randn(8, 4).to(device))

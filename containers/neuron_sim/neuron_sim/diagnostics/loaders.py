@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -234,7 +235,7 @@ class Loaders:
             except Exception as error:
                 if run is not None and isinstance(error, StopIteration):
                     self._end(run)
-                if not is_waited_for and record is not None and not isinstance(error, StopIteration):
+                if not is_waited_for and record is not None and _ends_a_loop(error):
                     self._failed(record.made_at, _in_short(error))
                 raise
             waited_s = time.perf_counter() - started
@@ -256,6 +257,13 @@ class Loaders:
 def _is_waited_for() -> bool:
     """Whether the loop asks: in MpDeviceLoader's own thread, which reads ahead, nobody waits."""
     return script_time.clock.is_own
+
+
+def _ends_a_loop(error: Exception) -> bool:
+    """Not where the script has ended: its loader's workers go, and who still reads ahead of a loop that was left loses
+    them.
+    """
+    return not isinstance(error, StopIteration) and threading.main_thread().is_alive()
 
 
 def _run(record: Loader) -> Pass:

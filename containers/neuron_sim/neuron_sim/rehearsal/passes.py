@@ -8,7 +8,9 @@ on each core.
 
 from __future__ import annotations
 
+import atexit
 import math
+import multiprocessing
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -315,6 +317,7 @@ class Passes:
             f"short rehearsal: {seen} are enough. The script is ended here, with exit code 0; "
             "what it does after its training loop was not rehearsed."
         )
+        atexit.register(_end_helpers)  # before multiprocessing's own handler, which waits for them
         raise SystemExit(0)
 
     def _begin(self, record: Pass, owner: Any) -> None:
@@ -366,6 +369,12 @@ class Passes:
                 record.ends.setdefault(condition, new).read(record, count)
             elif condition in record.ends:
                 record.ends[condition].read(record, count)
+
+
+def _end_helpers() -> None:
+    """End the processes that the script would have ended after its training loop."""
+    for process in multiprocessing.active_children():
+        process.terminate()
 
 
 def _is(reference: weakref.ref[Any] | None, owner: Any) -> bool:
