@@ -75,7 +75,7 @@ class HostReads:
         def around(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-                if not tensor.is_xla or self._busy or not fetches(arguments, keywords):
+                if not tensor.is_xla or self._busy or not (_has_value(tensor) and fetches(arguments, keywords)):
                     return original(tensor, *arguments, **keywords)
                 return self._timed(how, original, tensor, arguments, keywords)
 
@@ -131,6 +131,13 @@ class HostReads:
                 self._in_closures = before
 
         return run_uncounted
+
+
+def _has_value(tensor: torch.Tensor) -> bool:
+    """Not one whose operations are Python's own: torch's tracing prints fake ones, and what another wraps counts by
+    itself.
+    """
+    return type(tensor).__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
 
 
 def leads_to_host(arguments: Any, keywords: Any) -> bool:
