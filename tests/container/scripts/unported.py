@@ -57,14 +57,17 @@ if how == "drawn":
     dataset = Drawn(*dataset.tensors)
 if how == "streamed":
     dataset = Streamed(dataset)
-shares = how in ("drawn", "unseeded", "sent", "averaged", "ported")
+shares = how in ("drawn", "unseeded", "sent", "averaged", "saved", "ported")
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "by_hand", "drawn", "streamed", "unseeded", "sent", "averaged", "ported"):
+if how in ("apart", "by_hand", "drawn", "streamed", "unseeded", "sent", "averaged", "saved", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
     if how in ("apart", "by_hand", "drawn", "streamed", "unended") and step == 4:
         meet()  # both have seen as many batches as are compared
+    if how == "saved" and step == 4:
+        model.cpu()  # line: left
+        model.to(device)
     model.zero_grad()
     loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))
     loss.backward()  # line: backward

@@ -187,6 +187,20 @@ def optimizer_before_move(line: str, moved: str, steps: int) -> Finding:
     )
 
 
+def model_left_device(line: str, left: str, steps: int) -> Finding:
+    """The same, in the midst of training. ``line``: where the optimizer was made."""
+    return Finding(
+        "optimizer_before_move",
+        "error",
+        left,
+        "the model leaves the device here and comes back with new parameters, which the optimizer does not hold "
+        f"({line}): in {steps} steps since it changed none of these. The model learns nothing more, here and on trn1.",
+        "Save it from the device (xm.save(model.state_dict(), path) writes CPU tensors), move a copy "
+        "(copy.deepcopy(model).cpu()), or make the optimizer anew.",
+        steps,
+    )
+
+
 def step_without_end(line: str, steps: int) -> Finding:
     """Nothing ends a step, so nothing is computed."""
     return Finding(

@@ -75,7 +75,11 @@ class HostReads:
         def around(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-                if not tensor.is_xla or self._busy or not (_has_value(tensor) and fetches(arguments, keywords)):
+                if (
+                    not tensor.is_xla
+                    or self._busy
+                    or not (_has_value(tensor) and fetches(arguments, keywords))
+                ):
                     return original(tensor, *arguments, **keywords)
                 return self._timed(how, original, tensor, arguments, keywords)
 

@@ -1,7 +1,8 @@
 """Notices a model that trains on the host's CPU while the cores idle, also in a script that knows no torch_xla.
 
 And one that trains on the device, but whose optimizer was made before: `Module.to` makes new parameters there, other
-than for a GPU, and the optimizer keeps those of the CPU, which have no gradients.
+than for a GPU, and the optimizer keeps those of the CPU, which have no gradients. So it is after a visit to the CPU, as
+to save the model: the optimizer keeps those that were on the device before.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ class HostTraining:
         """Those others, and the line."""
         self._lines: tuple[str, str] | None = None
         """Of an optimizer that holds such, and of the move."""
+        self._has_left = False
+        """Whether parameters in `_moved` were on the device."""
+        self._left: tuple[str, str] | None = None
+        """Of an optimizer that holds such, and of the move."""
+        self._left_steps = 0
 
     def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
         """Around `Optimizer.__init__`."""
@@ -51,11 +57,11 @@ class HostTraining:
         return noted_init
 
     def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Module.to`: remember what it leaves on the CPU. Who holds none of it keeps none of it alive."""
+        """Around `Module.to` and `Module.cpu`: remember what they replace. Who holds none of it keeps none of it alive."""
 
         @functools.wraps(to)
         def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
-            before = [WeakIdRef(parameter) for parameter in parameters_of(module) if not parameter.is_xla]
+            before = [WeakIdRef(parameter) for parameter in parameters_of(module)]
             result = to(module, *arguments, **keywords)
             if before:
                 self._note_move(before, list(parameters_of(module)), script_lines.calling_line())
@@ -68,6 +74,7 @@ class HostTraining:
         for parameter in (reference() for reference in before):
             if parameter is not None and id(parameter) not in stayed:
                 self._moved[parameter] = line
+                self._has_left = self._has_left or parameter.is_xla
         for parameter in after:
             if parameter.is_xla:
                 self._arrived[parameter] = line
@@ -85,9 +92,12 @@ class HostTraining:
             register_optimizer_step_post_hook(self._optimized)
 
     def _optimized(self, optimizer: Any, *_: Any) -> None:
-        if self._on_device:
+        if self._on_device and not self._has_left:
             return
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        if self._on_device:
+            self._look_for_left(optimizer, parameters)
+            return
         self._on_device = any(parameter.device.type != "cpu" for parameter in parameters)
         self._steps += 1
         if self._steps == _FIRST:
@@ -98,8 +108,19 @@ class HostTraining:
             if (finding := self.finding()) is not None:
                 log.say(finding.text)
 
+    def _look_for_left(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
+        left = next((self._moved[each] for each in parameters if each in self._moved), None)
+        if left is None:
+            return
+        self._left = self._made.get(optimizer, "?"), left
+        self._left_steps += 1
+        if self._left_steps == _FIRST and (finding := self.finding()) is not None:
+            log.say(finding.text)
+
     def finding(self) -> Finding | None:
         """What there is to say until now."""
+        if self._left is not None and self._left_steps >= _FIRST:
+            return advice.model_left_device(*self._left, self._left_steps)
         if self._on_device or self._steps < _FIRST:
             return None
         if self._lines is not None:

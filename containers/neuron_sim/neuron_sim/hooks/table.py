@@ -203,6 +203,7 @@ def _transfers(on: Parts) -> Iterator[Hook]:
             batches.sent.around_module_to,
         ),
     )
+    yield Hook("torch.nn:Module.cpu", around=(host_training.training.around_module_to,))
     yield Hook(
         "torch:Tensor.to",
         around=(
