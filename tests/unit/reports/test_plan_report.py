@@ -84,7 +84,7 @@ def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
     assert "NOTHING KEEPS 1 h and $10." in lines
     assert "times the deadline" in lines
     assert "times the budget" in lines
-    for hours, told in ((1.5, "1.5 h"), (1 / 60, "0.0166667 h")):
+    for hours, told in ((1.5, "1.5 h"), (1 / 60, "1 min")):
         assert labels.limits(hours, 0.5) == f"{told} and $0.50"
     kept = small(deadline_hours=48, budget_usd=2_000).to_text()
     assert "keep 48 h and $2,000" in kept

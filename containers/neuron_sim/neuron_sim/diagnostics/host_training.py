@@ -57,7 +57,7 @@ class HostTraining:
         return noted_init
 
     def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Module.to` and `Module.cpu`: remember what they replace. Who holds none of it keeps none of it alive."""
+        """Around `Module.to` and `Module.cpu`: remember what they replace, and keep none of it alive."""
 
         @functools.wraps(to)
         def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:

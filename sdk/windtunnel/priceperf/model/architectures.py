@@ -138,6 +138,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "Llama2-70B": Architecture(80, 8192, 64, 28672, 1024, 32000, "llama"),
     "Llama-3.1-8B": Architecture(32, 4096, 32, 14336, 1024, 128256, "llama", 8192),
     "Llama-3.1-70B": Architecture(80, 8192, 64, 28672, 1024, 128256, "llama", 8192),
+    "Llama-3.1-405B": Architecture(126, 16384, 128, 53248, 1024, 128256, "llama", 8192),
     "ViT-Base": Architecture(12, 768, 12, 3072, 768, 0, "vision"),
     "MPT-125m": Architecture(12, 768, 12, 3072, 768, 50368, "decoder"),
     "MPT-350m": Architecture(24, 1024, 16, 4096, 1024, 50368, "decoder"),

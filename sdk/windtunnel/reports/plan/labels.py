@@ -53,10 +53,14 @@ def tokens(number: float) -> str:
 
 
 def limits(deadline_hours: float | None, budget_usd: float | None) -> str:
-    """``48 h and $2,000``; ``1.5 h``."""
-    words = [f"{fmt.given(deadline_hours)} h"] if deadline_hours is not None else []
+    """``48 h and $2,000``; ``1.5 h``; ``20 min``."""
+    words = [_deadline(deadline_hours)] if deadline_hours is not None else []
     words += [f"${fmt.plain(budget_usd)}"] if budget_usd is not None else []
     return " and ".join(words)
+
+
+def _deadline(given_h: float) -> str:
+    return f"{fmt.given(given_h)} h" if given_h >= 1 else f"{fmt.given(given_h * 60)} min"
 
 
 def _short(usd: float) -> str:
@@ -71,5 +75,5 @@ def sentence(plan: Plan) -> str:
     )
     return (
         f"{cluster(plan)}, {degrees(training)}, micro-batch {training.microbatch:g}, {recompute}{sharing(training)}: "
-        f"{cost(plan)} in {hours(plan)} h"
+        f"{hours(plan)} h, {cost(plan)}"
     )
