@@ -362,6 +362,17 @@ def test_a_batch_that_was_not_rehearsed_is_not_said_to_fit(counters: Any) -> Non
         assert report.to_dict()["answer"]["instances"][0]["fits"] is None
 
 
+@pytest.mark.parametrize(("passes", "said"), [(None, "one pass"), (4, "4 passes")])
+def test_a_batch_that_follows_from_the_microbatch_is_not_called_described(
+    passes: int | None, said: str
+) -> None:
+    """It is another one on each instance: two trainings are compared."""
+    job = windtunnel.Workload.transformer("BERT-Base", microbatch=8, gradient_accumulation=passes)
+    report = windtunnel.compare(job, [TRN1, P4D], FULL)
+    assert len({item.global_batch for item in report.comparison.estimates}) == 2  # type: ignore[union-attr]
+    assert f"Batch: {said} of each copy of the model, so instances differ" in " ".join(str(report).split())
+
+
 def test_what_aws_trains_on_one_alone_is_said_wherever_there_are_more(counters: Any) -> None:
     """In the tables of other numbers, and in what would make a job shorter or fit."""
     report = windtunnel.compare(

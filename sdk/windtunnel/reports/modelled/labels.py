@@ -17,6 +17,10 @@ _RULES = {
 def rule_words(rule: BatchRule, workload: Workload) -> str:
     """Which batch each instance gets."""
     if isinstance(workload, DescribedWorkload) and isinstance(rule, str):
+        if workload.rehearsed is None and workload.global_batch is None:
+            number = workload.gradient_accumulation or 1
+            passes = "one pass" if number == 1 else f"{number:,} passes"
+            return f"{passes} of each copy of the model, so instances differ (--global-batch N gives all the same)"
         if workload.rehearsed is None:
             return "as described"
         return _RULES["per_device" if rule == "per_device" else "global"]
