@@ -14,6 +14,8 @@ DEFAULT_INSTANCE_TYPE = "ml.trn1.2xlarge"
 DEFAULT_FRAMEWORK_VERSION = "2.9"
 TRIAL_CACHES = "NEURON_SIM_TRIAL_CACHES"
 """Set by `neuron_parallel_compile` for the script that it runs."""
+STOOD_IN_FOR = "NEURON_SIM_STOOD_IN_FOR"
+"""Set for a script whose requirements.txt was not installed as it is: see `stood_in_for`."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +236,11 @@ def serving(environment: Mapping[str, str] = os.environ) -> Serving:
 def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether requirements.txt is installed as it is, or the job fails."""
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
+
+
+def stood_in_for(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What requirements.txt asked for and another version stands in for: ``transformers==4.21.0``."""
+    return environment.get(STOOD_IN_FOR, "").split(";")
 
 
 def waits_dir(environment: Mapping[str, str] = os.environ) -> Path:

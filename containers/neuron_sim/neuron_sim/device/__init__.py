@@ -11,6 +11,7 @@ auto_cast            fp32 inputs of products that the compiler casts
 eager                operations one by one
 dynamo               torch.compile: collectives between compiled graphs, never inside one
 framework_names      torch_xla's names as the job's framework_version has them
+stand_ins            what a script may rely on in a library's version, where another stands in for it
 lookups              indices of embeddings that lie outside of the table
 upsampling           the gradient of nearest-neighbour upsampling
 nki                  kernels that scripts define, which are refused when they are launched

@@ -74,6 +74,7 @@ def with_stand_ins(install: Install) -> Install:
                 except InstallRequirementsError:
                     why = "pip cannot install it"
         _say(why, pins)
+        os.environ[settings.STOOD_IN_FOR] = ";".join(pin.asked for pin in pins)
         left_out = {pin.line for pin in pins}
         try:
             _write(file, "\n".join(line for line in _lines(asked) if line not in left_out))
