@@ -369,7 +369,7 @@ def test_a_batch_that_follows_from_the_microbatch_is_not_called_described(
     """It is another one on each instance: two trainings are compared."""
     job = windtunnel.Workload.transformer("BERT-Base", microbatch=8, gradient_accumulation=passes)
     report = windtunnel.compare(job, [TRN1, P4D], FULL)
-    assert len({item.global_batch for item in report.comparison.estimates}) == 2  # type: ignore[union-attr]
+    assert len({item.global_batch for item in report.comparison.estimates}) == 2
     assert f"Batch: {said} of each copy of the model, so instances differ" in " ".join(str(report).split())
 
 
