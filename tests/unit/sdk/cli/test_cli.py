@@ -14,6 +14,7 @@ from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
 from windtunnel.cli.script_options import pairs, script_arguments, typed
+from windtunnel.errors import BackendError
 
 
 def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +100,26 @@ def test_a_job_that_did_not_complete_exits_1(
     captured = capsys.readouterr()
     assert f"Job ended as Stopped, not Completed: {why}." in captured.out
     assert "would take and cost" not in captured.out
+
+
+def test_a_job_that_was_refused_before_it_began_exits_2(
+    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever refused it; 1 is of a job that there was."""
+    line = ["run", "src/train.py", "--job-name", "j"]
+    for more in ([], ["--dry-run"]):
+        assert cli.main([*line, *more, "--metric", "x=abc"]) == 2
+        assert "the Regex of 'x' has no group" in capsys.readouterr().err
+    assert cli.main([*line, "--no-wait"]) == 0
+    assert cli.main(line) == 2
+    assert "nothing was uploaded" in capsys.readouterr().err
+
+    def away(_: object) -> None:
+        raise BackendError("it does not start")
+
+    monkeypatch.setattr(jobs, "create_job", away)
+    assert cli.main(["run", "src/train.py"]) == 2
+    assert capsys.readouterr().err.endswith("windtunnel: it does not start\n")
 
 
 def test_ctrl_c_exits_130(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
