@@ -270,6 +270,10 @@ def test_checksums_of_multipart_uploads(s3: Any, algorithm: str, kind: str) -> N
     else:
         expected = checksum(algorithm, b"".join(pieces))
     complete = {**named, "MultipartUpload": {"Parts": parts}, "ChecksumType": kind}
+    if kind == "COMPOSITE":
+        bare = {"Parts": [parts[0], {"PartNumber": 2, "ETag": parts[1]["ETag"]}]}
+        with pytest.raises(ClientError, match=f"using a {algorithm.lower()} checksum.*missing for part 2 in"):
+            s3.complete_multipart_upload(**{**complete, "MultipartUpload": bare})
     if kind == "FULL_OBJECT":
         wrong = checksum(algorithm, b"other")
         assert code_of(s3.complete_multipart_upload, **complete, **{member: wrong}) == "BadDigest"
