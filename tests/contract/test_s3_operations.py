@@ -106,6 +106,30 @@ def test_a_bucket_is_told_what_it_is_already(s3: Any) -> None:
     assert code_of(s3.put_public_access_block, **{**open_, "Bucket": "nope"}) == "NoSuchBucket"
 
 
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        (
+            {"CreateBucketConfiguration": {"Tags": [{"Key": "a", "Value": "b"}]}},
+            "CreateBucketConfiguration.Tags",
+        ),
+        (
+            {"CreateBucketConfiguration": {"Bucket": {"Type": "Directory"}}},
+            "CreateBucketConfiguration.Bucket",
+        ),
+        ({"ObjectOwnership": "ObjectWriter"}, "ObjectOwnership='ObjectWriter'"),
+        ({"BucketNamespace": "account-regional"}, "BucketNamespace='account-regional'"),
+    ],
+)
+def test_what_a_new_bucket_cannot_be_is_refused_by_name(s3: Any, said: dict[str, Any], named: str) -> None:
+    """It was dropped; what each bucket is anyway is taken."""
+    with pytest.raises(ClientError, match=named) as error:
+        s3.create_bucket(Bucket="other", **said)
+    assert error.value.response["Error"]["Code"] == "NotImplemented"
+    assert code_of(s3.head_bucket, Bucket="other") == "404"
+    s3.create_bucket(Bucket="other", ObjectOwnership="BucketOwnerEnforced", BucketNamespace="global")
+
+
 def test_a_bucket_outside_of_us_east_1_names_its_region(backend: Backend, s3: Any) -> None:
     """To the endpoint of another region; there who has it already is told so, as on AWS."""
     other, named = backend.client("s3", region_name="eu-west-1"), {"Bucket": "another"}
