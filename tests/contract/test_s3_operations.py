@@ -141,6 +141,15 @@ def test_a_bucket_outside_of_us_east_1_names_its_region(backend: Backend, s3: An
     assert code_of(other.create_bucket, **named, **place) == "BucketAlreadyOwnedByYou"
     s3.create_bucket(**named)
     s3.create_bucket(Bucket="third", **wrong)
+    s3.create_bucket(Bucket="old", CreateBucketConfiguration={"LocationConstraint": "EU"})
+    places = {"another": "eu-west-1", "third": "eu-west-2", "old": "EU", "bucket": None}
+    for name, constraint in places.items():
+        region = {None: "us-east-1", "EU": "eu-west-1"}.get(constraint, constraint)
+        assert s3.get_bucket_location(Bucket=name)["LocationConstraint"] == constraint
+        assert other.head_bucket(Bucket=name)["BucketRegion"] == region
+        (listed,) = s3.list_buckets(Prefix=name, BucketRegion=region)["Buckets"]
+        assert (listed["Name"], listed["BucketRegion"]) == (name, region)
+    assert s3.list_buckets(Prefix="third", BucketRegion="us-east-1")["Buckets"] == []
 
 
 def test_each_object_says_how_it_is_encrypted(s3: Any) -> None:

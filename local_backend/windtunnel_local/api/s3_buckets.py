@@ -12,6 +12,7 @@ from windtunnel_local.api.s3_answer import NAMESPACE, Answer
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_headers import no_acls
 from windtunnel_local.api.s3_routes import Call
+from windtunnel_local.objects import buckets
 from windtunnel_local.objects.files import FileObjects
 
 _DEFAULT_REGION = "us-east-1"
@@ -110,11 +111,12 @@ class BucketOperations:
         """In the order of their names; the token of a further page is the last name of this one."""
         prefix, after = call.params.get("Prefix", ""), call.params.get("ContinuationToken", "")
         most = _most_buckets(call.params.get("MaxBuckets"))
-        asked = call.params.get("BucketRegion", self._region) == self._region
+        asked = call.params.get("BucketRegion")
         found = [
-            {"Name": bucket.name, "CreationDate": bucket.created, "BucketRegion": self._region}
+            {"Name": bucket.name, "CreationDate": bucket.created, "BucketRegion": region}
             for bucket in sorted(self._objects.buckets(), key=lambda bucket: bucket.name)
-            if asked and bucket.name.startswith(prefix) and bucket.name > after
+            if bucket.name.startswith(prefix) and bucket.name > after
+            if (region := self._region_of(bucket.place)) == (asked or region)
         ]
         page = found[:most]
         token = page[-1]["Name"] if len(found) > len(page) else None
@@ -130,7 +132,7 @@ class BucketOperations:
         if _is_elsewhere(call) and self._objects.has_bucket(name):
             message = "Your previous request to create the named bucket succeeded and you already own it."
             raise ApiError("BucketAlreadyOwnedByYou", message, 409, {"BucketName": name})
-        self._objects.create_bucket(name)
+        self._objects.create_bucket(name, said.get("LocationConstraint", ""))
         return Answer({"Location": f"/{call.params['Bucket']}"})
 
     def _delete(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -138,14 +140,17 @@ class BucketOperations:
         return Answer()
 
     def _head(self, call: Call, _body: VerifiedReader) -> Answer:
-        self._objects.folder(call.params["Bucket"])
-        return Answer({"BucketRegion": self._region})
+        place = buckets.place(self._objects.folder(call.params["Bucket"]))
+        return Answer({"BucketRegion": self._region_of(place)})
 
     def _location(self, call: Call, _body: VerifiedReader) -> Answer:
-        self._objects.folder(call.params["Bucket"])
-        region = "" if self._region == _DEFAULT_REGION else xmlcodec.text(self._region)
-        root = f'<LocationConstraint xmlns="{NAMESPACE}">{region}</LocationConstraint>'
+        place = buckets.place(self._objects.folder(call.params["Bucket"])) or self._region
+        text = "" if place == _DEFAULT_REGION else xmlcodec.text(place)
+        root = f'<LocationConstraint xmlns="{NAMESPACE}">{text}</LocationConstraint>'
         return Answer(content=(xmlcodec.DECLARATION + root).encode())
+
+    def _region_of(self, place: str) -> str:
+        return _OLD_NAMES.get(place, place) or self._region
 
     def _acl(self, call: Call, _body: VerifiedReader) -> Answer:
         """The one account may do everything, and nobody else anything."""
