@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import ConfigurationError
+from windtunnel.priceperf.money.billing import billable_seconds
 from windtunnel.rendering.format import lines
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
 
 
 def duration(seconds: float) -> str:
-    """``1:02:03``, in whole seconds."""
-    minutes, rest = divmod(max(0, int(seconds)), 60)
+    """``1:02:03``, in whole seconds as a bill counts them: else a job would take less than it is billed for."""
+    minutes, rest = divmod(billable_seconds(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
