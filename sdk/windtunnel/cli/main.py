@@ -48,12 +48,9 @@ from windtunnel.cli import (
     up,
     validate,
 )
+from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_DETACHED = 130
 
 COMMANDS = (
     up, down, ui, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.options import add_place, dollars, session_of, whole
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
@@ -20,8 +21,6 @@ from windtunnel.porting.script import Script
 if TYPE_CHECKING:
     from windtunnel.estimator.estimators import PyTorch
     from windtunnel.job.training_job import TrainingJob
-
-EXIT_REFUSED = 2
 
 _EPILOG = """\
 What follows -- are hyperparameters as the script takes them. --channel, --hp, --env, --metric repeat.
@@ -84,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except (WindtunnelError, PricePerfError) as error:
         # Of whatever kind: 1 is that of a job which there was.
         complain(error)
-        return EXIT_REFUSED
+        return EXIT_USAGE
     return 0 if job is None else _followed(job, arguments)
 
 
@@ -140,7 +139,7 @@ def _followed(job: TrainingJob, arguments: argparse.Namespace) -> int:
     if job.wait().status() != "Completed":
         # In Python it is no error, as in SDK v2; who reads the exit code must not take it for a trained model.
         print(f"windtunnel report {job.name}{place} is of what ran until then.", file=sys.stderr)
-        return 1
+        return EXIT_FAILED
     if arguments.rehearse:
         print(job.report())
     else:

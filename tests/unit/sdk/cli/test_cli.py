@@ -142,6 +142,29 @@ def test_ctrl_c_of_any_command_says_what_it_was(
     assert capsys.readouterr().err == "\nwindtunnel: interrupted\n"
 
 
+@pytest.mark.parametrize(("handler", "code"), [("default_int_handler", 130), ("SIG_IGN", 0)])
+def test_ctrl_c_before_the_commands_are_imported_ends_quietly(handler: str, code: int) -> None:
+    """It printed a traceback out of an import. Where Ctrl-C is ignored, it stays so."""
+    program = f"""
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.{handler})
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "windtunnel.cli.plan":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from windtunnel.cli.start import main
+sys.argv = ["windtunnel", "--version"]
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code
+    assert done.stderr == ("\nwindtunnel: interrupted\n" if code else "")
+
+
 def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """The commands for jobs that exist."""
     assert cli.main(["ps"]) == 0
