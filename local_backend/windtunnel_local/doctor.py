@@ -6,13 +6,14 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.kind import Check
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
 from windtunnel_local.store import sound_copy
-from windtunnel_local.store.opening import FILE, check_file
+from windtunnel_local.store.opening import FILE, RecordUnreadable, check_file
 
 _MIN_FREE_GIB = 5
 _MIN_MEMORY_GIB = 4
@@ -25,12 +26,17 @@ def examine(settings: Settings) -> Sequence[Check]:
 
 
 def _home(settings: Settings) -> Check:
-    folder = _existing(settings.home)
-    if os.access(folder, os.W_OK | os.X_OK):
-        return Check("home", True, str(settings.home))
-    return Check(
-        "home", False, f"{settings.home} cannot be written", "Set WINDTUNNEL_HOME to a directory of yours."
-    )
+    """By making something: the bits of /proc let root write there, and nothing can be made."""
+    try:
+        with TemporaryDirectory(prefix=".windtunnel-", dir=_existing(settings.home)):
+            return Check("home", True, str(settings.home))
+    except OSError as error:
+        return Check(
+            "home",
+            False,
+            f"{settings.home} cannot be written: {error.strerror or error}",
+            "Set WINDTUNNEL_HOME to a directory of yours.",
+        )
 
 
 def _record(settings: Settings) -> Check:
@@ -47,11 +53,13 @@ def restore_record(settings: Settings) -> str:
     """Put back the last sound copy of a damaged record; what was done, in words.
 
     Raises:
-        WindtunnelError: the record is sound, or no copy of it was made.
+        WindtunnelError: the record is sound or cannot be read, or no copy of it was made.
     """
     path = settings.home / FILE
     try:
         check_file(path, whole=True)
+    except RecordUnreadable:  # it may be sound, and newer than its copy
+        raise
     except WindtunnelError as error:
         copied = sound_copy.copied_at(path)
         if copied is None:
@@ -75,4 +83,5 @@ def _memory() -> Check:
 
 
 def _existing(path: Path) -> Path:
-    return next(folder for folder in (path, *path.parents) if folder.exists())
+    # `exists` raises where a folder above cannot be entered.
+    return next(folder for folder in (path, *path.parents) if os.access(folder, os.F_OK))

@@ -13,11 +13,13 @@ Names load when they are first used, so that importing this package costs next t
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from windtunnel._version import __version__ as __version__
 
+TYPE_CHECKING = False  # as typing's, whose import takes longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from windtunnel.errors import BackendError as BackendError
     from windtunnel.errors import BudgetExceeded as BudgetExceeded
     from windtunnel.errors import BudgetWarning as BudgetWarning

@@ -2,7 +2,7 @@
 
 import sys
 
-from windtunnel.cli.main import main
+from windtunnel.cli.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -139,6 +139,33 @@ def test_boto3_as_it_is(trained: Backend) -> None:
         cloudwatch.get_metric_statistics(**asked)
 
 
+def test_a_unit_chooses_the_values_that_are_in_it(trained: Backend) -> None:
+    """A job's metrics have none: another unit has no points, as on AWS."""
+    cloudwatch = trained.client("cloudwatch")
+    metric = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB}
+    for unit, there_are in (("None", True), ("Seconds", False)):
+        asked = {**metric, "Period": 3600, "Statistics": ["Sum"], "Unit": unit, **hour()}
+        assert bool(cloudwatch.get_metric_statistics(**asked)["Datapoints"]) == there_are
+        stat = {"Metric": metric, "Period": 3600, "Stat": "Sum", "Unit": unit}
+        found = cloudwatch.get_metric_data(MetricDataQueries=[{"Id": "n", "MetricStat": stat}], **hour())
+        assert bool(found["MetricDataResults"][0]["Values"]) == there_are
+
+
+def test_what_cloudwatch_does_not_take_together_or_by_that_name(trained: Backend) -> None:
+    """By its own codes."""
+    cloudwatch = trained.client("cloudwatch")
+    metric = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB}
+    both = {"Statistics": ["Sum"], "ExtendedStatistics": ["p50"]}
+    with pytest.raises(ClientError, match="mutually exclusive") as error:
+        cloudwatch.get_metric_statistics(**metric, Period=3600, **both, **hour())
+    assert error.value.response["Error"]["Code"] == "InvalidParameterCombination"
+    for identity in ("A", "1a", "a-b", "_a", "ä"):
+        query = {"Id": identity, "MetricStat": {"Metric": metric, "Period": 3600, "Stat": "Sum"}}
+        with pytest.raises(ClientError, match=r"MetricDataQueries\.member\.1\.Id is not matching") as error:
+            cloudwatch.get_metric_data(MetricDataQueries=[query], **hour())
+        assert error.value.response["Error"]["Code"] == "ValidationError"
+
+
 def test_a_deleted_job_takes_its_metrics_along(trained: Backend) -> None:
     """No series stays behind a job that nobody remembers."""
     trained.client("sagemaker").delete_training_job(TrainingJobName="job")

@@ -259,6 +259,28 @@ def test_presigned_urls_work_without_a_key(backend: Backend, s3: Any) -> None:
     assert read(s3.get_object(Bucket="bucket", Key="up")) == b"by url"
 
 
+@pytest.mark.parametrize(
+    ("expires", "status", "code", "says"),
+    [
+        (604_801, 400, "AuthorizationQueryParametersError", "must be less than a week (in seconds)"),
+        (-1, 400, "AuthorizationQueryParametersError", "must be non-negative"),
+        ("x", 400, "AuthorizationQueryParametersError", "should be a number"),
+        (0, 403, "AccessDenied", "Request has expired"),
+    ],
+)
+def test_how_long_a_presigned_url_may_hold(
+    backend: Backend, s3: Any, expires: int | str, status: int, code: str, says: str
+) -> None:
+    """A week at most, in S3's own words."""
+    s3.put_object(Bucket="bucket", Key="k", Body=b"hello")
+    signer = backend.client("s3", config=Config(signature_version="s3v4"))
+    url = signer.generate_presigned_url("get_object", {"Bucket": "bucket", "Key": "k"}, ExpiresIn=expires)
+    answered, body = fetch("GET", url)
+    assert (answered, f"<Code>{code}</Code>" in body.decode(), says in body.decode()) == (status, True, True)
+    longest = signer.generate_presigned_url("get_object", {"Bucket": "bucket", "Key": "k"}, ExpiresIn=604_800)
+    assert fetch("GET", longest) == (200, b"hello")
+
+
 def test_presigned_urls_of_boto3s_default_form_work(backend: Backend, s3: Any) -> None:
     """Signature Version 2, as boto3 makes it unasked in us-east-1: read, asked, written with what was signed."""
     named = {"Bucket": "bucket", "Key": "a folder/k+é"}

@@ -106,6 +106,30 @@ def test_a_bucket_is_told_what_it_is_already(s3: Any) -> None:
     assert code_of(s3.put_public_access_block, **{**open_, "Bucket": "nope"}) == "NoSuchBucket"
 
 
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        (
+            {"CreateBucketConfiguration": {"Tags": [{"Key": "a", "Value": "b"}]}},
+            "CreateBucketConfiguration.Tags",
+        ),
+        (
+            {"CreateBucketConfiguration": {"Bucket": {"Type": "Directory"}}},
+            "CreateBucketConfiguration.Bucket",
+        ),
+        ({"ObjectOwnership": "ObjectWriter"}, "ObjectOwnership='ObjectWriter'"),
+        ({"BucketNamespace": "account-regional"}, "BucketNamespace='account-regional'"),
+    ],
+)
+def test_what_a_new_bucket_cannot_be_is_refused_by_name(s3: Any, said: dict[str, Any], named: str) -> None:
+    """It was dropped; what each bucket is anyway is taken."""
+    with pytest.raises(ClientError, match=named) as error:
+        s3.create_bucket(Bucket="other", **said)
+    assert error.value.response["Error"]["Code"] == "NotImplemented"
+    assert code_of(s3.head_bucket, Bucket="other") == "404"
+    s3.create_bucket(Bucket="other", ObjectOwnership="BucketOwnerEnforced", BucketNamespace="global")
+
+
 def test_a_bucket_outside_of_us_east_1_names_its_region(backend: Backend, s3: Any) -> None:
     """To the endpoint of another region; there who has it already is told so, as on AWS."""
     other, named = backend.client("s3", region_name="eu-west-1"), {"Bucket": "another"}
@@ -117,6 +141,15 @@ def test_a_bucket_outside_of_us_east_1_names_its_region(backend: Backend, s3: An
     assert code_of(other.create_bucket, **named, **place) == "BucketAlreadyOwnedByYou"
     s3.create_bucket(**named)
     s3.create_bucket(Bucket="third", **wrong)
+    s3.create_bucket(Bucket="old", CreateBucketConfiguration={"LocationConstraint": "EU"})
+    places = {"another": "eu-west-1", "third": "eu-west-2", "old": "EU", "bucket": None}
+    for name, constraint in places.items():
+        region = {None: "us-east-1", "EU": "eu-west-1"}.get(constraint, constraint)
+        assert s3.get_bucket_location(Bucket=name)["LocationConstraint"] == constraint
+        assert other.head_bucket(Bucket=name)["BucketRegion"] == region
+        (listed,) = s3.list_buckets(Prefix=name, BucketRegion=region)["Buckets"]
+        assert (listed["Name"], listed["BucketRegion"]) == (name, region)
+    assert s3.list_buckets(Prefix="third", BucketRegion="us-east-1")["Buckets"] == []
 
 
 def test_each_object_says_how_it_is_encrypted(s3: Any) -> None:
@@ -270,6 +303,10 @@ def test_checksums_of_multipart_uploads(s3: Any, algorithm: str, kind: str) -> N
     else:
         expected = checksum(algorithm, b"".join(pieces))
     complete = {**named, "MultipartUpload": {"Parts": parts}, "ChecksumType": kind}
+    if kind == "COMPOSITE":
+        bare = {"Parts": [parts[0], {"PartNumber": 2, "ETag": parts[1]["ETag"]}]}
+        with pytest.raises(ClientError, match=f"using a {algorithm.lower()} checksum.*missing for part 2 in"):
+            s3.complete_multipart_upload(**{**complete, "MultipartUpload": bare})
     if kind == "FULL_OBJECT":
         wrong = checksum(algorithm, b"other")
         assert code_of(s3.complete_multipart_upload, **complete, **{member: wrong}) == "BadDigest"

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.conftest import Backend, wait_for
 from tests.fakes.wire import create_request
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -179,6 +180,24 @@ def test_logs_are_read_as_the_sdks_read_them(sagemaker: Any, backend: Backend) -
     assert [line for line in lines if line.startswith("line ")] == wanted
     found = logs.filter_log_events(logGroupName=GROUP, filterPattern='"line 24"')["events"]
     assert [event["message"] for event in found] == ["line 24"]
+
+
+def test_an_empty_line_is_a_blank(backend: Backend, sagemaker: Any) -> None:
+    """An event of CloudWatch's has a character at least; the line stays, and so do the places of the others."""
+    sagemaker.create_training_job(**create_request(Environment={"LINES": "0"}))
+    ended(sagemaker)
+    stream = "job/algo-1-1"
+    backend.application.store.open_log_stream("job", "algo-1", stream, 0)
+    batch = LogBatch(tuple(LogLine(0, text) for text in ("a", "", "b")), "c")
+    backend.application.store.append_log(stream, batch, 0)
+    named = {"logGroupName": GROUP, "logStreamName": stream}
+    logs = backend.client("logs")
+    filtered = logs.filter_log_events(logGroupName=GROUP, logStreamNames=[stream])
+    for found in (logs.get_log_events(**named, startFromHead=True), filtered):
+        assert [event["message"] for event in found["events"]] == ["a", " ", "b"]
+    for token in ("f/1", "f/" + "1" * 55, "b/" + "0" * 57):
+        code, _ = refused(logs.get_log_events, **named, nextToken=token)
+        assert code == "InvalidParameterException"
 
 
 def test_missing_logs_are_not_found(backend: Backend) -> None:

@@ -277,8 +277,8 @@ def passes_as_signed_alone(
     assert ask(Message("PUT", url, headers)).status == 403
     for name, value in (("x-amz-copy-source", "a/b"), *steering):
         assert ask(Message("GET", url, [*headers, (name, value)])).status == 403
-    for other in others:
-        assert ask(Message("GET", other, headers)).status == 403
+    for other in others:  # 400: what S3 says of an impossible expiry
+        assert ask(Message("GET", other, headers)).status in (400, 403)
 
 
 def presigned_v2(server: Target, secret: str | None = None, expires: int = 60) -> str:

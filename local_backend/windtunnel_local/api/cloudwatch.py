@@ -19,6 +19,7 @@ def operations(metrics: MetricsService) -> Operations:
             request["Period"],
             request.get("Statistics", ()),
             request.get("ExtendedStatistics", ()),
+            request.get("Unit"),
         )
 
     def get_metric_data(request: Input) -> Output:

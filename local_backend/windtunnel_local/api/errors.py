@@ -25,7 +25,15 @@ class ApiError(Exception):
 
 
 Reason = Literal[
-    "missing", "incomplete", "unknown key", "invalid token", "expired token", "mismatch", "skew", "expired"
+    "missing",
+    "incomplete",
+    "wrong expiry",
+    "unknown key",
+    "invalid token",
+    "expired token",
+    "mismatch",
+    "skew",
+    "expired",
 ]
 
 # One fact, three names: what AWS's services answer by protocol.
@@ -39,6 +47,11 @@ _CODES: Mapping[Reason, Mapping[Protocol, str]] = {
         "json": "IncompleteSignatureException",
         "query": "IncompleteSignature",
         "s3": "AuthorizationHeaderMalformed",
+    },
+    "wrong expiry": {
+        "json": "IncompleteSignatureException",
+        "query": "IncompleteSignature",
+        "s3": "AuthorizationQueryParametersError",
     },
     "unknown key": {
         "json": "UnrecognizedClientException",
@@ -66,10 +79,10 @@ _CODES: Mapping[Reason, Mapping[Protocol, str]] = {
 
 
 class AuthFailure(ApiError):
-    """The request is not signed by the owner of the key, now. Always HTTP 403."""
+    """The request is not signed by the owner of the key, now. HTTP 403; 400 of a presigned URL's impossible expiry."""
 
     def __init__(self, reason: Reason, message: str) -> None:
-        super().__init__("AccessDenied", message, 403)
+        super().__init__("AccessDenied", message, 400 if reason == "wrong expiry" else 403)
         self.reason: Reason = reason
 
     def code_for(self, protocol: Protocol) -> str:

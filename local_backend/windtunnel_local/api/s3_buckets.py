@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.body import VerifiedReader
@@ -11,11 +12,14 @@ from windtunnel_local.api.s3_answer import NAMESPACE, Answer
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_headers import no_acls
 from windtunnel_local.api.s3_routes import Call
+from windtunnel_local.objects import buckets
 from windtunnel_local.objects.files import FileObjects
 
 _DEFAULT_REGION = "us-east-1"
 _OLD_NAMES = {"EU": "eu-west-1"}
 _MOST_BUCKETS = 10_000
+_EACH_IS = {"ObjectOwnership": "BucketOwnerEnforced", "BucketNamespace": "global"}
+"""What may be said of a bucket as it is made, for it is so anyway."""
 
 # What AWS answers about a bucket where nothing of the kind was set: nothing can be set here.
 _ABSENT: Mapping[str, tuple[str, str]] = {
@@ -107,11 +111,12 @@ class BucketOperations:
         """In the order of their names; the token of a further page is the last name of this one."""
         prefix, after = call.params.get("Prefix", ""), call.params.get("ContinuationToken", "")
         most = _most_buckets(call.params.get("MaxBuckets"))
-        asked = call.params.get("BucketRegion", self._region) == self._region
+        asked = call.params.get("BucketRegion")
         found = [
-            {"Name": bucket.name, "CreationDate": bucket.created, "BucketRegion": self._region}
+            {"Name": bucket.name, "CreationDate": bucket.created, "BucketRegion": region}
             for bucket in sorted(self._objects.buckets(), key=lambda bucket: bucket.name)
-            if asked and bucket.name.startswith(prefix) and bucket.name > after
+            if bucket.name.startswith(prefix) and bucket.name > after
+            if (region := self._region_of(bucket.place)) == (asked or region)
         ]
         page = found[:most]
         token = page[-1]["Name"] if len(found) > len(page) else None
@@ -120,12 +125,14 @@ class BucketOperations:
         )
 
     def _create(self, call: Call, body: VerifiedReader) -> Answer:
-        _check_place(call, read_document(body))
+        said = _configuration(call, read_document(body))
+        _check_served(call, said)
+        _check_place(call, said.get("LocationConstraint"))
         name = call.params["Bucket"]
         if _is_elsewhere(call) and self._objects.has_bucket(name):
             message = "Your previous request to create the named bucket succeeded and you already own it."
             raise ApiError("BucketAlreadyOwnedByYou", message, 409, {"BucketName": name})
-        self._objects.create_bucket(name)
+        self._objects.create_bucket(name, said.get("LocationConstraint", ""))
         return Answer({"Location": f"/{call.params['Bucket']}"})
 
     def _delete(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -133,14 +140,17 @@ class BucketOperations:
         return Answer()
 
     def _head(self, call: Call, _body: VerifiedReader) -> Answer:
-        self._objects.folder(call.params["Bucket"])
-        return Answer({"BucketRegion": self._region})
+        place = buckets.place(self._objects.folder(call.params["Bucket"]))
+        return Answer({"BucketRegion": self._region_of(place)})
 
     def _location(self, call: Call, _body: VerifiedReader) -> Answer:
-        self._objects.folder(call.params["Bucket"])
-        region = "" if self._region == _DEFAULT_REGION else xmlcodec.text(self._region)
-        root = f'<LocationConstraint xmlns="{NAMESPACE}">{region}</LocationConstraint>'
+        place = buckets.place(self._objects.folder(call.params["Bucket"])) or self._region
+        text = "" if place == _DEFAULT_REGION else xmlcodec.text(place)
+        root = f'<LocationConstraint xmlns="{NAMESPACE}">{text}</LocationConstraint>'
         return Answer(content=(xmlcodec.DECLARATION + root).encode())
+
+    def _region_of(self, place: str) -> str:
+        return _OLD_NAMES.get(place, place) or self._region
 
     def _acl(self, call: Call, _body: VerifiedReader) -> Answer:
         """The one account may do everything, and nobody else anything."""
@@ -197,13 +207,34 @@ class BucketOperations:
         return Answer()
 
 
-def _check_place(call: Call, document: bytes) -> None:
+def _configuration(call: Call, document: bytes) -> Mapping[str, Any]:
+    shape = call.model.input_shape.members["CreateBucketConfiguration"]
+    return xmlcodec.parsed(shape, document) if document else {}
+
+
+def _check_served(call: Call, said: Mapping[str, Any]) -> None:
+    """Refuse by its name what would be without effect."""
+    unserved = [f"CreateBucketConfiguration.{name}" for name in said if name != "LocationConstraint"]
+    unserved += [
+        f"{name}={call.params[name][:50]!r}"
+        for name, each_is in _EACH_IS.items()
+        if call.params.get(name, each_is) != each_is
+    ]
+    if unserved:
+        raise ApiError(
+            "NotImplemented",
+            f"Windtunnel's S3 does not serve CreateBucket with {', '.join(unserved)}. Each bucket here has no tags, its"
+            " objects are its owner's (ObjectOwnership BucketOwnerEnforced), and its name is for all (BucketNamespace"
+            " global).",
+            501,
+        )
+
+
+def _check_place(call: Call, region: str | None) -> None:
     """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none.
 
     That is what us-east-1's endpoint does; another region's makes buckets of its own only, and wants to be told.
     """
-    shape = call.model.input_shape.members["CreateBucketConfiguration"]
-    region = xmlcodec.parsed(shape, document).get("LocationConstraint") if document else None
     if region is not None and region not in _regions(call):
         raise ApiError(
             "InvalidLocationConstraint",

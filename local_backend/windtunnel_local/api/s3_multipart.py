@@ -84,12 +84,15 @@ class MultipartOperations:
                 "MalformedXML", "A completion lists at least one part, each with a PartNumber and an ETag."
             )
 
+        named = _parts(items)
+
         def finish(upload: Upload, parts: Sequence[StoredPart]) -> Mapping[str, str]:
+            _check_each_named(upload, named)
             return _finished(call, upload, parts)
 
         bucket, key, upload = _named(call)
         info = self._uploads.complete(
-            bucket, key, upload, _parts(items), guard=s3_conditions.guard(call.headers), finish=finish
+            bucket, key, upload, named, guard=s3_conditions.guard(call.headers), finish=finish
         )
         checksums = s3_checksums.of_object(info.metadata)
         output = {
@@ -126,6 +129,21 @@ def _parts(items: Sequence[Mapping[str, Any]]) -> Sequence[Part]:
         checksum = next(((name, s3_checksums.as_hex(value)) for name, value in checksums.items()), None)
         parts.append(Part(item["PartNumber"], item["ETag"].strip().strip('"'), checksum))
     return parts
+
+
+def _check_each_named(upload: Upload, parts: Sequence[Part]) -> None:
+    """The checksum of an object's parts is the client's to name part by part; one of the whole is not.
+
+    Raises:
+        ApiError: a part is named without its checksum.
+    """
+    missing = next((part.number for part in parts if part.checksum is None), None)
+    if upload.kind == "COMPOSITE" and missing is not None:
+        raise ApiError(
+            "InvalidRequest",
+            f"The upload was created using a {upload.algorithm} checksum. The complete request must include the "
+            f"checksum for each part. It was missing for part {missing} in the request.",
+        )
 
 
 def _finished(call: Call, upload: Upload, parts: Sequence[StoredPart]) -> Mapping[str, str]:

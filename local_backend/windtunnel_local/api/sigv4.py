@@ -121,17 +121,32 @@ def _from_query(query: dict[str, str]) -> Claim:
         raise AuthFailure("incomplete", f"Query-string authentication requires {', '.join(missing)}.")
     if query["X-Amz-Algorithm"] != ALGORITHM:
         raise AuthFailure("incomplete", f"X-Amz-Algorithm only supports {ALGORITHM}.")
-    expires = query["X-Amz-Expires"]
-    if not (expires.isascii() and expires.isdigit() and 1 <= int(expires[:9]) <= MAX_EXPIRES_S):
-        raise AuthFailure("incomplete", f"X-Amz-Expires must be from 1 to {MAX_EXPIRES_S} seconds.")
+    expires_s = _expires_s(query["X-Amz-Expires"])
     return _claim(
         query["X-Amz-Credential"],
         query["X-Amz-SignedHeaders"],
         query["X-Amz-Signature"],
         query["X-Amz-Date"],
-        int(expires[:9]),
+        expires_s,
         query.get("X-Amz-Security-Token"),
     )
+
+
+def _expires_s(given: str) -> int:
+    """For how long a presigned URL holds, with S3's own refusals. 0 is none of them: such a URL has expired."""
+    digits = given.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise AuthFailure("wrong expiry", "X-Amz-Expires should be a number")
+    seconds = int(given[:9])  # more digits are too many in any case
+    if seconds < 0:
+        raise AuthFailure("wrong expiry", "X-Amz-Expires must be non-negative")
+    if seconds > MAX_EXPIRES_S:
+        raise AuthFailure(
+            "wrong expiry",
+            "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than "
+            f"{MAX_EXPIRES_S} seconds",
+        )
+    return seconds
 
 
 def _claim(

@@ -11,19 +11,22 @@ from pathlib import Path
 
 from windtunnel_local.objects import keys
 from windtunnel_local.objects.errors import BucketNotEmpty, InvalidBucketName
-from windtunnel_local.objects.records import sync_folder
+from windtunnel_local.objects.records import sync_folder, write_durably
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _IP_ADDRESS = re.compile(r"\d+(\.\d+){3}")
 _GRAVE = ".deleted-"
+_CREATED = "created"
+"""A file that has the bucket's place, and its age."""
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket and when it was made."""
+    """A bucket, when it was made, and the place that was asked for then; empty: none."""
 
     name: str
     created: datetime
+    place: str
 
 
 def exists(root: Path, bucket: str) -> bool:
@@ -39,11 +42,19 @@ def is_name(bucket: str) -> bool:
 def found(root: Path) -> Sequence[Bucket]:
     """All buckets, by name."""
     paths = sorted(path for path in root.iterdir() if exists(root, path.name))
-    return [Bucket(path.name, _time(path / "created")) for path in paths]
+    return [Bucket(path.name, _time(path / _CREATED), place(path)) for path in paths]
 
 
-def create(root: Path, bucket: str) -> None:
-    """Create it if it is not there. Idempotent. Raises ``InvalidBucketName``."""
+def place(folder: Path) -> str:
+    """Which place was asked for when the bucket of a folder was made; empty: none."""
+    try:
+        return (folder / _CREATED).read_text()
+    except FileNotFoundError:  # deleted meanwhile
+        return ""
+
+
+def create(root: Path, bucket: str, place: str = "") -> None:
+    """Create it if it is not there; one that is keeps its place. Idempotent. Raises ``InvalidBucketName``."""
     if not is_name(bucket):
         raise InvalidBucketName(
             f"Bucket name {bucket!r} is not valid: 3 to 63 lower-case letters, digits, hyphens and dots, "
@@ -52,9 +63,8 @@ def create(root: Path, bucket: str) -> None:
     folder = root / bucket
     for part in ("blobs", "tmp", "uploads"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    created = folder / "created"
-    if not created.exists():
-        created.touch()
+    if not exists(root, bucket):
+        write_durably(folder / _CREATED, place.encode())
     (folder / "keys").mkdir(exist_ok=True)  # last: it is what makes the bucket exist
     sync_folder(folder)
     sync_folder(root)

@@ -74,10 +74,10 @@ class FileObjects:
         """All buckets, by name."""
         return buckets.found(self._root)
 
-    def create_bucket(self, bucket: str) -> None:
-        """Create it if it is not there. Idempotent. Raises ``InvalidBucketName``."""
+    def create_bucket(self, bucket: str, place: str = "") -> None:
+        """Create it if it is not there. Idempotent. ``place``: noted. Raises ``InvalidBucketName``."""
         with self._commit_lock:
-            buckets.create(self._root, bucket)
+            buckets.create(self._root, bucket, place)
 
     def delete_bucket(self, bucket: str) -> None:
         """Remove an empty bucket; uploads under way in it end. Raises ``NoSuchBucket``, ``BucketNotEmpty``."""

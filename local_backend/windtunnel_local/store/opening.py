@@ -20,12 +20,17 @@ _MAGIC = b"SQLite format 3\0"
 _V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}
 
 
+class RecordUnreadable(WindtunnelError):
+    """The file may be sound: this machine does not let it be read."""
+
+
 def check_file(path: Path, *, whole: bool = False) -> None:
     """Refuse a file that is not ours, damaged or from the future, and leave it as it is.
 
     A long file is read to its end only when asked for ``whole``.
 
     Raises:
+        RecordUnreadable: the file cannot be looked at.
         WindtunnelError: says which, and what to do.
     """
     try:
@@ -34,7 +39,7 @@ def check_file(path: Path, *, whole: bool = False) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise WindtunnelError(f"{path} cannot be read: {error}.") from error
+        raise RecordUnreadable(f"{path} cannot be read: {error}.") from error
     if not head:
         if reserve_path(path).exists():
             raise WindtunnelError(f"{path} is empty, and was not before. {_way_out(path)}")
@@ -44,6 +49,11 @@ def check_file(path: Path, *, whole: bool = False) -> None:
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             _check(db, path, whole)
+    except sqlite3.OperationalError as error:  # no word on its content, as on a file system that is read-only
+        raise RecordUnreadable(
+            f"{path} cannot be opened: {error}. It is as it was. Look at its disk and at its permissions, or set"
+            " WINDTUNNEL_HOME to another folder."
+        ) from error
     except sqlite3.DatabaseError as error:
         raise WindtunnelError(f"{path} is damaged: {error}. {_way_out(path)}") from error
 

@@ -1,8 +1,8 @@
 """`windtunnel`: start the backend, run and watch jobs, read the bill.
 
 Exit codes: 0 done; 1 the job that was run failed or was stopped, something is not there, or `check` has findings;
-2 the command line or an argument is wrong; 130 detached with Ctrl-C. Errors of ours are one clean message on stderr,
-never a traceback.
+2 the command line or an argument is wrong, or a job was refused before it began; 130 detached with Ctrl-C. Errors of
+ours are one clean message on stderr, never a traceback.
 """
 
 from __future__ import annotations
@@ -48,12 +48,9 @@ from windtunnel.cli import (
     up,
     validate,
 )
+from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_DETACHED = 130
 
 COMMANDS = (
     up, down, ui, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,

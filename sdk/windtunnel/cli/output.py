@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import ConfigurationError
+from windtunnel.priceperf.money.billing import billable_seconds
 from windtunnel.rendering.format import lines
 
 if TYPE_CHECKING:
@@ -83,17 +84,22 @@ def show(report: Report, args: argparse.Namespace) -> int:
     if args.json:
         print(report.to_json())
     elif all(path is None for path, _ in files):
-        from rich.console import Console
-
-        from windtunnel.rendering.report import TEXT_WIDTH
         from windtunnel.rendering.text import renderables
 
-        parts = renderables(report.document(), full=getattr(args, "full", False))
-        console = Console(highlight=False)
-        if not console.is_terminal:
-            console.width = max(console.width, TEXT_WIDTH)  # of a file or a pipe; rich would take 80
-        console.print(*parts, sep="\n")
+        print_wide(*renderables(report.document(), full=getattr(args, "full", False)))
     return 0
+
+
+def print_wide(*parts: Any) -> None:
+    """Print what rich renders: as wide as the terminal; into a file or a pipe as wide as reports are, at least."""
+    from rich.console import Console
+
+    from windtunnel.rendering.report import TEXT_WIDTH
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, TEXT_WIDTH)  # rich would take 80, or COLUMNS
+    console.print(*parts, sep="\n")
 
 
 def show_json(document: object) -> None:
@@ -136,8 +142,8 @@ def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
 
 
 def duration(seconds: float) -> str:
-    """``1:02:03``, in whole seconds."""
-    minutes, rest = divmod(max(0, int(seconds)), 60)
+    """``1:02:03``, in whole seconds as a bill counts them: else a job would take less than it is billed for."""
+    minutes, rest = divmod(billable_seconds(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
 

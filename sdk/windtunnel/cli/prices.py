@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from windtunnel.cli.options import Listed, day
+from windtunnel.cli.output import print_wide
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -64,9 +65,7 @@ def run_prices(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(report.to_json())
         return 0
-    from rich.console import Console
-
-    Console(highlight=False).print(report)
+    print_wide(report)
     return 0
 
 

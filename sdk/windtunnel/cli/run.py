@@ -10,20 +10,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.options import add_place, dollars, session_of, whole
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
-from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError
+from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, WindtunnelError
 from windtunnel.porting import flags
 from windtunnel.porting.script import Script
 
 if TYPE_CHECKING:
     from windtunnel.estimator.estimators import PyTorch
+    from windtunnel.job.training_job import TrainingJob
 
 _EPILOG = """\
 What follows -- are hyperparameters as the script takes them. --channel, --hp, --env, --metric repeat.
 Exit code: 0 the job has completed, or was started with --no-wait; 1 it failed, was stopped or reached --max-run;
-2 an argument is wrong; 130 detached with Ctrl-C.
+2 it was refused before it began; 130 detached with Ctrl-C.
 
 examples:
   windtunnel run train.py --channel train=data/train --hp epochs=3
@@ -70,9 +72,35 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from windtunnel.priceperf import PricePerfError
+
+    try:
+        with warnings.catch_warnings():
+            # A warning is for the terminal, without the line of code that raised it.
+            warnings.simplefilter("always", BudgetWarning)
+            warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
+            job = _started(arguments)
+    except (WindtunnelError, PricePerfError) as error:
+        # Of whatever kind: 1 is that of a job which there was.
+        complain(error)
+        return EXIT_USAGE
+    return 0 if job is None else _followed(job, arguments)
+
+
+def _started(arguments: argparse.Namespace) -> TrainingJob | None:
+    """The job, or nothing where only its request was asked for."""
+    estimator = _estimator(arguments)
+    inputs = pairs(arguments.channel, "--channel", "NAME=PATH", once=True) or None
+    if arguments.dry_run:
+        print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True, rehearse=arguments.rehearse))
+        return None
+    return estimator.fit(inputs, wait=False, job_name=arguments.job_name, rehearse=arguments.rehearse)
+
+
+def _estimator(arguments: argparse.Namespace) -> PyTorch:
     hyperparameters = hyperparameters_of(arguments)
     _expect_no_wrong_flag(arguments, hyperparameters)
-    estimator = estimator_of(
+    return estimator_of(
         arguments,
         hyperparameters=hyperparameters,
         session=session_of(arguments),
@@ -87,11 +115,6 @@ def _run(arguments: argparse.Namespace) -> int:
         ]
         or None,
     )
-    with warnings.catch_warnings():
-        # A warning is for the terminal, without the line of code that raised it.
-        warnings.simplefilter("always", BudgetWarning)
-        warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
-        return _start(estimator, arguments)
 
 
 def _expect_no_wrong_flag(arguments: argparse.Namespace, hyperparameters: Mapping[str, Any]) -> None:
@@ -107,12 +130,7 @@ def _expect_no_wrong_flag(arguments: argparse.Namespace, hyperparameters: Mappin
             raise ConfigurationError(f"{script}:{finding}")
 
 
-def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
-    inputs = pairs(arguments.channel, "--channel", "NAME=PATH", once=True) or None
-    if arguments.dry_run:
-        print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True, rehearse=arguments.rehearse))
-        return 0
-    job = estimator.fit(inputs, wait=False, job_name=arguments.job_name, rehearse=arguments.rehearse)
+def _followed(job: TrainingJob, arguments: argparse.Namespace) -> int:
     print(f"Training job {job.name}", flush=True)
     place = job.session.place
     if arguments.no_wait:
@@ -121,7 +139,7 @@ def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
     if job.wait().status() != "Completed":
         # In Python it is no error, as in SDK v2; who reads the exit code must not take it for a trained model.
         print(f"windtunnel report {job.name}{place} is of what ran until then.", file=sys.stderr)
-        return 1
+        return EXIT_FAILED
     if arguments.rehearse:
         print(job.report())
     else:

@@ -359,9 +359,19 @@ def _check_metrics(definitions: list[dict[str, str]]) -> None:
             )
         if not all(isinstance(text, str) and text for text in definition.values()):
             raise ConfigurationError(f"metric_definitions: in {definition!r} both values are texts.")
-        try:
-            re.compile(definition["Regex"])
-        except re.error as error:
-            raise ConfigurationError(
-                f"metric_definitions: the Regex of {definition['Name']!r} is not valid ({error})."
-            ) from error
+        _check_regex(definition["Name"], definition["Regex"])
+
+
+def _check_regex(name: str, regex: str) -> None:
+    """It must compile, and capture what is the metric's value."""
+    try:
+        groups = re.compile(regex).groups
+    except (re.error, OverflowError, RecursionError) as error:  # 'x{4294967296}' overflows
+        raise ConfigurationError(
+            f"metric_definitions: the Regex of {name!r} is not valid ({error}). Given: {regex}"
+        ) from error
+    if groups < 1:
+        raise ConfigurationError(
+            f"metric_definitions: the Regex of {name!r} has no group to capture the value; write for example "
+            f"'loss: ([0-9.]+)'. Given: {regex}"
+        )

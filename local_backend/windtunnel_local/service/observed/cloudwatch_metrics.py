@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -28,6 +29,7 @@ MAX_RESULTS = 100_800
 MAX_QUERIES = 500
 _LIST_PAGE = 500
 _SHORT_PERIODS_S = (1, 5, 10, 20, 30)
+_ID = re.compile(r"[a-z][a-zA-Z0-9_]*")
 
 Counted = Sequence[tuple[float, int]]
 """Values, and how often there was each; in any order, and a value may come again."""
@@ -62,6 +64,12 @@ class InvalidParameterCombination(ServiceError):
     code = "InvalidParameterCombination"
 
 
+class MetricQueryInvalid(ServiceError):
+    """CloudWatch's word for an entry of MetricDataQueries that it cannot take."""
+
+    code = "ValidationError"
+
+
 class MetricsService:
     """Statistics of stored metric values. Reads only; safe from several threads."""
 
@@ -79,8 +87,9 @@ class MetricsService:
         period_s: int,
         statistics: Sequence[str],
         extended: Sequence[str] = (),
+        unit: str | None = None,
     ) -> dict[str, Any]:
-        """GetMetricStatistics' answer: Label and Datapoints, in order of time.
+        """GetMetricStatistics' answer: Label and Datapoints, in order of time; none in another ``unit`` than its own.
 
         Raises:
             InvalidParameterValue, InvalidParameterCombination
@@ -88,6 +97,10 @@ class MetricsService:
         if not statistics and not extended:
             raise InvalidParameterCombination(
                 "At least one of the parameters Statistics and ExtendedStatistics must be specified."
+            )
+        if statistics and extended:
+            raise InvalidParameterCombination(
+                "The parameters Statistics and ExtendedStatistics are mutually exclusive and you have specified both."
             )
         if start >= end:
             raise InvalidParameterValue("The parameter StartTime must be less than the parameter EndTime.")
@@ -102,9 +115,8 @@ class MetricsService:
         plain = {stat: statistic(stat) for stat in statistics}
         percentiles = {stat: statistic(stat) for stat in extended}
         points = []
-        for moment, values in self._buckets(namespace, name, dimensions, start, end, period_s):
-            unit = "Microseconds" if namespace == ENDPOINTS and name.endswith("Latency") else "None"
-            point: dict[str, Any] = {"Timestamp": moment, "Unit": unit}
+        for moment, values in self._buckets(namespace, name, dimensions, start, end, period_s, unit):
+            point: dict[str, Any] = {"Timestamp": moment, "Unit": _unit(namespace, name)}
             point |= {stat: compute(values) for stat, compute in plain.items()}
             if percentiles:
                 point["ExtendedStatistics"] = {s: compute(values) for s, compute in percentiles.items()}
@@ -124,6 +136,7 @@ class MetricsService:
 
         Raises:
             InvalidParameterValue: also for a metric math expression; none is served.
+            MetricQueryInvalid: an Id that has another form.
         """
         if start >= end:
             raise InvalidParameterValue("The parameter StartTime must be less than the parameter EndTime.")
@@ -132,6 +145,7 @@ class MetricsService:
                 f"{len(queries)} MetricDataQueries were given; valid: 1 to {MAX_QUERIES}."
             )
         ids = [query["Id"] for query in queries]
+        _check_ids(ids)
         if len(set(ids)) < len(ids):
             raise InvalidParameterValue("The Ids of MetricDataQueries must be unique within a call.")
         skip = 0 if token is None else _position(token)
@@ -226,6 +240,7 @@ class MetricsService:
             start,
             end,
             stat["Period"],
+            stat.get("Unit"),
         )
         points = [(moment, compute(values)) for moment, values in buckets]
         return points if ascending else points[::-1]
@@ -238,12 +253,13 @@ class MetricsService:
         start: datetime,
         end: datetime,
         period_s: int,
+        unit: str | None,
     ) -> list[tuple[datetime, Counted]]:
-        """Values by the beginning of their period. Periods without values are left out."""
+        """Values by the beginning of their period. Periods without values are left out, and those of another unit."""
         period_ms = period_s * 1000
         first_ms, end_ms = int(start.timestamp() * 1000) // period_ms * period_ms, int(end.timestamp() * 1000)
         named = {d["Name"]: d["Value"] for d in dimensions}
-        if name is None or len(named) != len(dimensions):
+        if name is None or len(named) != len(dimensions) or unit not in (None, _unit(namespace, name)):
             return []
         if namespace == NAMESPACE and named.keys() == {DIMENSION}:
             printed = self._store.metric_values(named[DIMENSION], name, first_ms, end_ms)
@@ -259,6 +275,22 @@ class MetricsService:
             (datetime.fromtimestamp(begin / 1000, timezone.utc), [value[1:] for value in bucket])
             for begin, bucket in buckets
         ]
+
+
+def _unit(namespace: str | None, name: str) -> str:
+    """Of all values of a metric."""
+    return "Microseconds" if namespace == ENDPOINTS and name.endswith("Latency") else "None"
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    wrong = [
+        f"The value {identity[:255]} for parameter MetricDataQueries.member.{place}.Id is not matching the expected"
+        f" pattern ^{_ID.pattern}$."
+        for place, identity in enumerate(ids, 1)
+        if not _ID.fullmatch(identity)
+    ]
+    if wrong:
+        raise MetricQueryInvalid("\n".join(wrong))
 
 
 def _check_period(period_s: int) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from windtunnel_local.service.ground.errors import InvalidParameter
 
-_TOKEN = re.compile(r"(?P<direction>[fb])/(?P<sequence>\d{1,56})")
+_DIGITS = 56
+_TOKEN = re.compile(rf"(?P<direction>[fb])/(?P<sequence>[0-9]{{{_DIGITS}}})")
 _LARGEST = 1 << 62
 
 
@@ -34,7 +35,7 @@ class FilterPosition:
 
 def event_token(forward: bool, sequence: int) -> str:
     """GetLogEvents' token, in the form that AWS's have."""
-    return f"{'f' if forward else 'b'}/{sequence:056d}"
+    return f"{'f' if forward else 'b'}/{sequence:0{_DIGITS}d}"
 
 
 def event_position(token: str) -> tuple[bool, int]:

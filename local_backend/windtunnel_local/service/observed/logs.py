@@ -246,7 +246,12 @@ class LogsService:
 
 
 def _event(event: LogEvent) -> dict[str, Any]:
-    return {"timestamp": event.timestamp_ms, "message": event.message, "ingestionTime": event.ingestion_ms}
+    return {"timestamp": event.timestamp_ms, "message": _message(event), "ingestionTime": event.ingestion_ms}
+
+
+def _message(event: LogEvent) -> str:
+    """An event has a character at least: an empty line is a blank, and stays a line of the log."""
+    return event.message or " "
 
 
 def _event_id(stream: str, event: LogEvent) -> str:
@@ -259,7 +264,7 @@ def event_sequence(event_id: str) -> int:
 
 
 def _size(event: LogEvent) -> int:
-    return len(event.message.encode()) + _EVENT_OVERHEAD_BYTES
+    return len(_message(event).encode()) + _EVENT_OVERHEAD_BYTES
 
 
 def _fitting(events: Sequence[LogEvent]) -> list[LogEvent]:

@@ -14,6 +14,7 @@ from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
 from windtunnel.cli.script_options import pairs, script_arguments, typed
+from windtunnel.errors import BackendError
 
 
 def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,6 +102,26 @@ def test_a_job_that_did_not_complete_exits_1(
     assert "would take and cost" not in captured.out
 
 
+def test_a_job_that_was_refused_before_it_began_exits_2(
+    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever refused it; 1 is of a job that there was."""
+    line = ["run", "src/train.py", "--job-name", "j"]
+    for more in ([], ["--dry-run"]):
+        assert cli.main([*line, *more, "--metric", "x=abc"]) == 2
+        assert "the Regex of 'x' has no group" in capsys.readouterr().err
+    assert cli.main([*line, "--no-wait"]) == 0
+    assert cli.main(line) == 2
+    assert "nothing was uploaded" in capsys.readouterr().err
+
+    def away(_: object) -> None:
+        raise BackendError("it does not start")
+
+    monkeypatch.setattr(jobs, "create_job", away)
+    assert cli.main(["run", "src/train.py"]) == 2
+    assert capsys.readouterr().err.endswith("windtunnel: it does not start\n")
+
+
 def test_ctrl_c_exits_130(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """Detaching says how to come back."""
     jobs.interrupt_reading = True
@@ -119,6 +140,29 @@ def test_ctrl_c_of_any_command_says_what_it_was(
     monkeypatch.setattr(jobs, "list_jobs", interrupted)
     assert cli.main(["ps"]) == 130
     assert capsys.readouterr().err == "\nwindtunnel: interrupted\n"
+
+
+@pytest.mark.parametrize(("handler", "code"), [("default_int_handler", 130), ("SIG_IGN", 0)])
+def test_ctrl_c_before_the_commands_are_imported_ends_quietly(handler: str, code: int) -> None:
+    """It printed a traceback out of an import. Where Ctrl-C is ignored, it stays so."""
+    program = f"""
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.{handler})
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "windtunnel.cli.plan":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from windtunnel.cli.start import main
+sys.argv = ["windtunnel", "--version"]
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code
+    assert done.stderr == ("\nwindtunnel: interrupted\n" if code else "")
 
 
 def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.sdk.fake_service import COMPLETES, FakeService, Step
 from windtunnel.cli import main as cli
+from windtunnel.cli import output
 
 REASON = "ClientError: Data download failed: the bucket of s3://b/x does not exist.\n" + "x" * 100
 FAILS: tuple[Step, ...] = (("InProgress", "Downloading", "", {}), ("Failed", "Failed", "", {}))
@@ -60,6 +61,15 @@ def test_ps_shows_what_a_job_is_at(jobs: FakeService, capsys: pytest.CaptureFixt
     assert re.split("  +", line)[1] == "InProgress (Uploading)"
     jobs.script = (("Stopped", "MaxRuntimeExceeded", "", {}),)
     assert re.split("  +", printed(capsys, "ps")[1])[1] == "Stopped (MaxRuntimeExceeded)"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-1.0, "0:00:00"), (0, "0:00:00"), (0.2, "0:00:01"), (61.001, "0:01:02"), (3723.0, "1:02:03")],
+)
+def test_a_second_that_has_begun_counts(seconds: float, shown: str) -> None:
+    """As in the bill: `ps` showed a second less than `describe` and `run`."""
+    assert output.duration(seconds) == shown
 
 
 def test_ps_for_programs(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,7 +72,7 @@ def test_pytorch_with_everything(aws: AwsSession) -> None:
         encrypt_inter_container_traffic=True,
         keep_alive_period_in_seconds=60,
         max_retry_attempts=2,
-        metric_definitions=[{"Name": "l", "Regex": "x"}],
+        metric_definitions=[{"Name": "l", "Regex": "(x)"}],
         disable_output_compression=True,
         **TRN1,
     )

@@ -43,6 +43,15 @@ def _in_project(project: Path) -> None:
         ({"tags": [{"key": "a", "value": "b"}]}, "exactly the keys 'Key' and 'Value'"),
         ({"metric_definitions": [{"Name": "x", "Regex": 1}]}, "both values are texts"),
         ({"metric_definitions": ["x"]}, "each item a dict"),
+        (
+            {"metric_definitions": [{"Name": "x", "Regex": "a("}]},
+            r"the Regex of 'x' is not valid .*Given: a\(",
+        ),
+        (
+            {"metric_definitions": [{"Name": "x", "Regex": "(a{4294967296})"}]},
+            "the Regex of 'x' is not valid",
+        ),
+        ({"metric_definitions": [{"Name": "x", "Regex": "abc"}]}, "the Regex of 'x' has no group"),
         ({"instance_type": 1}, "instance_type=1: text is needed"),
         ({"instance_count": "1"}, "instance_count='1': a whole number from 1"),
         ({"max_wait": "x"}, "max_wait='x': a whole number is needed"),
