@@ -44,12 +44,11 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
             given = f"{script.segment(loader)}, {subject.device_at(node)}"
             wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
             edits = (Edit(script.start(loader), script.end(loader), wrapped), *_to_numpy(script, node))
-        sync = "torch_xla.sync()" if subject.names.device().endswith(".device()") else "xm.mark_step()"
         yield Finding(
             node.lineno,
             "step_without_end",
             "nothing ends a step of this loop: all that it does is one graph, which grows. Iterate over "
-            f"pl.MpDeviceLoader(loader, device), or call {sync} at the end of each step.",
+            f"pl.MpDeviceLoader(loader, device), or call {subject.names.end_of_step()} at the end of each step.",
             edits,
         )
 
@@ -291,13 +290,22 @@ def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Su
 
 
 def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:
-    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there."""
+    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there: that of a loop around it
+    which is called so, as `for epoch ...: for part in parts:`, else of the next one.
+    """
     script = subject.script
     bar = subject.loaders.bar(loop)
     first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order when it is called
     outer = script.parents.get(first)
-    epoch = ""
-    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
+    around = [
+        one.target.id
+        for one in subject.loops_around(first)
+        if isinstance(one, ast.For) and isinstance(one.target, ast.Name)
+    ]
+    epoch = next((name for name in around if "epoch" in name.lower()), "")
+    if epoch:
+        pass
+    elif isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
         epoch = outer.target.id
     elif "epoch" in parameters(script.scopes(loop)[0]) and outer is script.scopes(loop)[0]:
         epoch = "epoch"

@@ -224,7 +224,8 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
                 call.lineno, "", f"torch's {last} knows no device xla, and raises. torch_xla has its own: "
                 "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel(model).",
             )  # fmt: skip
-        if last != "DistributedDataParallel" or keyword(call, "gradient_as_bucket_view"):
+        of_torch = name == last or name.startswith("torch.")  # apex has one, and scripts of their own
+        if last != "DistributedDataParallel" or not of_torch or keyword(call, "gradient_as_bucket_view"):
             continue
         gpu = [one for one in call.keywords if one.arg in ("device_ids", "output_device")]
         if not gpu and not subject.cuda:

@@ -39,7 +39,7 @@ _MANAGED = {
 """Packages that bring device, loaders and steps themselves."""
 _SENDS_WEIGHTS = _MANAGED - {"accelerate"}
 _ENDS_OF_A_STEP = (
-    "mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "per_device_loader", "ParallelLoader",
+    "mark_step", "torch_xla.sync", "torch_xla.step", "per_device_loader", "ParallelLoader",
 )  # fmt: skip
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
@@ -252,11 +252,11 @@ class Subject:
             if computes_gradients(call):
                 places: list[ast.AST] = [call]
                 function = self.script.scopes(call)[0]
-                if not self._loops_around(call) and isinstance(function, ast.FunctionDef):
+                if not self.loops_around(call) and isinstance(function, ast.FunctionDef):
                     places = [
                         to for to, name in self.script.calls if name.rpartition(".")[2] == function.name
                     ]
-                for loops in map(self._loops_around, places):
+                for loops in map(self.loops_around, places):
                     over_data = [loop for loop in loops if self.loaders.iterated(loop) is not None]
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
@@ -267,13 +267,13 @@ class Subject:
         called = {
             name.rpartition(".")[2]
             for call, name in self.script.calls
-            if any(loop in self.training_loops for loop in self._loops_around(call))
+            if any(loop in self.training_loops for loop in self.loops_around(call))
         }
         computing = (self.script.scopes(call)[0] for call, _ in self.script.calls if computes_gradients(call))
         functions = [one for one in computing if isinstance(one, ast.FunctionDef) and one.name in called]
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
-    def _loops_around(self, node: ast.AST) -> list[Loop]:
+    def loops_around(self, node: ast.AST) -> list[Loop]:
         """From the inside out, in the same function."""
         (function, *_) = self.script.scopes(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
