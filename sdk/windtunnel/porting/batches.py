@@ -178,10 +178,8 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
     iterated = {
         ast.unparse(node) for loop in subject.training_loops for node in subject.loaders.gone_over(loop)
     }
-    for node in subject.script.walk(ast.Assign):
-        assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
-        wraps = is_call_of(subject.script, node.value, "MpDeviceLoader")
-        if wraps and {ast.unparse(target) for target in node.targets} & iterated:
+    for target, node in subject.script.assigned:
+        if target in iterated and is_call_of(subject.script, node.value, "MpDeviceLoader"):
             for inner in ast.walk(node.value):
                 made = inner if isinstance(inner, ast.Call) else subject.loaders.all.get(ast.unparse(inner))
                 if made is not None and is_call_of(subject.script, made, "DataLoader"):

@@ -9,6 +9,7 @@ from windtunnel.porting import checkpointing
 from windtunnel.porting.finding import Edit, Finding, unwrapped
 from windtunnel.porting.script import Script, arguments, constant, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.trainers import is_arguments
 
 _COMPLEX = "complex numbers, which neuronx-cc refuses (NCC_EVRF004): compute with real and imaginary parts"
 _NO_ALGORITHM = "an algorithm that neuronx-cc does not have (NCC_EVRF001, NCC_EVRF015)"
@@ -22,7 +23,6 @@ _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
 """Packages that recompute by torch_xla's function themselves."""
-_TRAINING_ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -30,7 +30,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
     """Each fails when it first runs."""
     script = subject.script
     for call, name in script.calls:
-        if name.rpartition(".")[2] in _TRAINING_ARGUMENTS:
+        if is_arguments(name):
             yield from _fused_by_default(subject, call)
         fused = keyword(call, "fused")
         if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:

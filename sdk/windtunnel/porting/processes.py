@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.subject import Subject
 
-_MAKES_EQUAL = re.compile(
-    "seed|determinis|broadcast|pretrained|restore|resume|[Ss]hard|parallelize|^load$|^_?load_(state|model|w|check|snap)"
-)
-"""In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
 _STARTS = (".spawn", ".launch")
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
-_NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
-"""Models of transformers whose last layer is new, unless the file has been trained for the same."""
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
@@ -27,7 +19,6 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _gloo(subject)
     yield from _looked_up(subject)
     yield from _no_group(subject)
-    yield from _unequal_weights(subject)
     yield from _wrappers(subject)
     yield from _own_address(subject)
     for call, name in subject.script.calls:
@@ -135,79 +126,6 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         edits,
         sure=subject.whole,
     )
-
-
-def _unequal_weights(subject: Subject) -> Iterator[Finding]:
-    """Each process draws the first weights of a model that it makes; DistributedDataParallel sends rank 0's to all."""
-    script = subject.script
-    if not subject.several or subject.parallel_model or "neuronx_distributed" in script.packages:
-        return
-    if subject.managed:
-        trained = _handed_over(script) if subject.sends_no_weights else []
-    else:
-        trained = script.models if subject.training_loops and (subject.cuda or subject.xla) else []
-    adapts = script.calls_any("get_peft_model")
-    partly = False
-    for call, name in (each for one in subject.program for each in one.script.calls):
-        if name.startswith(("random.", "numpy.")) or ("seed" in name and names_rank(ast.unparse(call))):
-            continue  # of other numbers than torch's, or of each core's own
-        none = (None, False)  # as torchvision's weights=None
-        given = {
-            one.arg
-            for one in call.keywords
-            if not isinstance(one.value, ast.Constant) or one.value.value not in none
-        }
-        if NO_MODEL.search(name):
-            continue
-        if _NEW_HEAD.search(name) or (adapts and name.endswith(".from_pretrained")):
-            partly = True
-        elif _MAKES_EQUAL.search(name.rpartition(".")[2]) or not given.isdisjoint({"pretrained", "weights"}):
-            return
-    made = {
-        name: node.lineno
-        for node in script.walk(ast.Assign)
-        if isinstance(node, ast.Assign) and made_by(node.value)
-        for name in map(ast.unparse, node.targets)
-        if all(ast.unparse(part) != name for part in ast.walk(node.value))  # torch.compile(model) makes none
-    }
-    model = next((one for one in trained if one in made), None)
-    if model is None:
-        return
-    seed = "Call torch.manual_seed(...) before it"
-    sent = f", or {subject.names.module('xm')}.broadcast_master_param({model}) once it is on the device"
-    which = " that no file has" if partly else ""
-    yield Finding(
-        made[model],
-        "unequal_weights",
-        f"each core draws the first weights of {model}{which} by itself, and sums of gradients keep them apart. "
-        + (
-            f"{seed}: on XLA the library does not send rank 0's to the others."
-            if subject.managed
-            else f"{seed}{sent}."
-        ),
-        sure=not partly and subject.whole,
-    )
-
-
-def _handed_over(script: Script) -> list[str]:
-    """The models that Trainer and accelerate's prepare() are given, where a class makes them."""
-    made = {
-        ast.unparse(target)
-        for node in script.walk(ast.Assign)
-        if isinstance(node, ast.Assign)
-        and (call := made_by(node.value))
-        and makes_a_model(script.dotted(call.func))
-        for target in node.targets
-    }
-    handed: list[ast.expr] = []
-    for call, name in script.calls:
-        if name.endswith("Trainer"):
-            named = keyword(call, "model")
-            handed += [named.value] if named else call.args[:1]
-        elif name.endswith((".prepare", ".prepare_model")):
-            handed += call.args
-    found = [ast.unparse(value) for value in handed if is_model(script, value)]
-    return [name for name in found if name in made or name in script.models]
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from windtunnel.porting import (
     processes,
     reads,
     steps,
+    weights,
 )
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
@@ -33,6 +34,7 @@ _TOPICS = (
     native.of_native_pytorch,
     cuda_only.cuda_only,
     processes.groups,
+    weights.unequal_weights,
     precision.mixed_precision,
     batches.ends_of_steps,
     batches.same_data,
