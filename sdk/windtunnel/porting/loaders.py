@@ -66,7 +66,7 @@ class Loaders:
         here = self._script.scopes(loop)[0]
         own = [value for function, parameter, value in self._given if function is here and parameter == name]
         made = [call for value in own for call in self._makers(value, self.all)]
-        return next(filter(None, made), None) if made else self.all.get(name)
+        return next(filter(None, made), None) if own else self.all.get(name)
 
     def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
         """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""

@@ -29,9 +29,6 @@ _RANK = re.compile(
     r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero|gpu\w* == 0",
     re.IGNORECASE,
 )
-_ENDS_OF_A_STEP = (
-    "mark_step", "torch_xla.sync", "torch_xla.step", "per_device_loader", "ParallelLoader",
-)  # fmt: skip
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
     "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",
@@ -299,19 +296,6 @@ class Subject:
             for call, _ in self.script.calls
             if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad"
         }
-
-    @cached_property
-    def ends_steps(self) -> bool:
-        """Whether anything ends a step."""
-        return any(one._ends_a_step for one in self.program)
-
-    @cached_property
-    def _ends_a_step(self) -> bool:
-        barrier = any(
-            name.endswith("optimizer_step") and any(one.arg == "barrier" for one in call.keywords)
-            for call, name in self.script.calls
-        )
-        return barrier or self.script.calls_any("MpDeviceLoader", *_ENDS_OF_A_STEP)
 
     @cached_property
     def parallel_model(self) -> bool:
