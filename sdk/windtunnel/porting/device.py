@@ -348,8 +348,9 @@ def _functions(subject: Subject) -> Iterator[Finding]:
             yield Finding(call.lineno, "", text, (edit,) if statement else ())
         elif short == "device_count" and _is_number(script, call):
             text = f"{name}() is 0 on trn1, where torchrun starts a process for each NeuronCore: "
-            text += f"their number is {subject.names.local_processes()}."
-            edit = Edit(script.start(call), script.end(call), subject.names.local_processes())
+            number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
+            text += f"their number is {number}."
+            edit = Edit(script.start(call), script.end(call), number)
             yield Finding(call.lineno, "", text, (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
             if not script.calls_any("set_rng_state"):

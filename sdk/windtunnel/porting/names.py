@@ -49,8 +49,9 @@ class Names:
             return f"{self.module('torch_xla')}.sync(wait=True)"
         return f"{self.end_of_step()}; {self.module('xm')}.wait_device_ops()"
 
-    def local_processes(self) -> str:
-        return f'int({self.module("os")}.environ.get("LOCAL_WORLD_SIZE", 1))'
+    def told_by_torchrun(self, name: str, default: int) -> str:
+        """A number that torchrun gives each process in its environment."""
+        return f'int({self.module("os")}.environ.get("{name}", {default}))'
 
     def world_size(self) -> str:
         return f"{self.module('xr')}.world_size()" if self._new else f"{self.module('xm')}.xrt_world_size()"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
+from windtunnel.porting.script import Script, arguments, brings_torch, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _STARTS = (".spawn", ".launch")
@@ -21,6 +21,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _no_group(subject)
     yield from _wrappers(subject)
     yield from _own_address(subject)
+    yield from _local_rank(subject)
     for call, name in subject.script.calls:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
             yield Finding(
@@ -192,6 +193,36 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _local_rank(subject: Subject) -> Iterator[Finding]:
+    """An argument of torch.distributed.launch, by which a script tells whether it is one of several processes."""
+    script = subject.script
+    known = any(constant(node) == "LOCAL_RANK" for one in subject.program for node in one.script.nodes)
+    known |= any("local_rank" in target for one in subject.program for target, _ in one.script.assigned)
+    if not subject.several or known or not any(map(_asks_for_local_rank, subject.program)):
+        return
+    for call, _ in script.calls:
+        default = keyword(call, "default")
+        named = {constant(one) for one in call.args} & {"--local_rank", "--local-rank"}
+        if is_method(call, "add_argument") and named and default and ast.unparse(default.value) == "-1":
+            instead = subject.names.told_by_torchrun("LOCAL_RANK", -1)
+            yield Finding(
+                call.lineno,
+                "no_exchange",
+                "torchrun gives LOCAL_RANK in the environment, and no such argument: with -1 each process takes itself "
+                f"for the only one, and joins no group. default={instead}.",
+                (Edit(script.start(default.value), script.end(default.value), instead),),
+            )
+
+
+def _asks_for_local_rank(one: Subject) -> bool:
+    return any(
+        isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("local_rank")
+        and ast.unparse(node).endswith(("== -1", "!= -1", "> -1", ">= 0"))
+        for node in one.script.nodes
+    )
 
 
 def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
