@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting import checkpointing
-from windtunnel.porting.finding import Edit, Finding, unwrapped
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
+from windtunnel.porting.models import is_model
+from windtunnel.porting.script import Script, arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
 
@@ -23,6 +24,7 @@ _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
 """Packages that recompute by torch_xla's function themselves."""
+_INDUCTOR = "inductor, which does not know XLA's device, which compiles the whole step anyway"
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -60,6 +62,9 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "torch.utils.checkpoint asks for torch.xla, which does not exist; use "
                 "torch_xla.utils.checkpoint.checkpoint(function, *args, use_reentrant=True).",
             )
+        elif _compiles_itself(script, call):
+            yield from _compiled(subject, call)
+    yield from _decorators(subject)
     if subject.cuda or subject.xla or subject.managed:
         yield from _inference_mode(subject)
         yield from _refused(script)
@@ -116,19 +121,40 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """By the backend, inductor where none is named. Of others than it and torch_xla's nothing is said."""
     backend = keyword(call, "backend")
     if backend is None:
-        kind, why = "", "inductor, which does not know XLA's device, which compiles the whole step anyway"
+        kind, why = "", _INDUCTOR
     elif constant(backend.value) == "openxla":
         kind = "torch_compile"
         why = "TorchDynamo, which AWS does not support on Neuron, where XLA compiles the whole step anyway"
     else:
         return
+    statement = subject.script.statement(call)
+    edits = (Removal(statement),) if statement and is_method(call, "compile") and not call.args else ()
     yield Finding(
         call.lineno,
         kind,
         f"torch.compile is {why}: leave it out.",
-        _without(subject, call),
+        edits or _without(subject, call),
         sure=not _is_optional(subject, call),
     )
+
+
+def _compiles_itself(script: Script, call: ast.Call) -> bool:
+    """Whether it is ``model.compile()``, of torch's modules; Keras' gets an optimizer."""
+    own = {"backend", "mode", "dynamic", "fullgraph", "options"}.issuperset(one.arg for one in call.keywords)
+    method = is_method(call, "compile") and isinstance(call.func, ast.Attribute)
+    return bool(method and own and not call.args and is_model(script, call.func.value))  # type: ignore[attr-defined]
+
+
+def _decorators(subject: Subject) -> Iterator[Finding]:
+    """``@torch.compile`` without brackets, which is no call."""
+    script = subject.script
+    for node in script.walk(ast.FunctionDef, ast.ClassDef):
+        assert isinstance(node, ast.FunctionDef | ast.ClassDef)  # noqa: S101 - of the walk
+        for one in node.decorator_list:
+            if script.dotted(one) == "torch.compile":
+                first, last = one.lineno - 1, one.end_lineno or 0
+                edit = Edit(script.lines[first], script.lines[last], "")
+                yield Finding(one.lineno, "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,))
 
 
 def _refused(script: Script) -> Iterator[Finding]:
