@@ -128,7 +128,11 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     else:
         return
     statement = subject.script.statement(call)
-    edits = (Removal(statement),) if statement and is_method(call, "compile") and not call.args else ()
+    edits: tuple[Edit | Removal, ...] = ()
+    if decorator := _undecorated(subject.script, call):
+        edits = (decorator,)
+    elif statement and not call.args:
+        edits = (Removal(statement),)
     yield Finding(
         call.lineno,
         kind,
@@ -148,13 +152,20 @@ def _compiles_itself(script: Script, call: ast.Call) -> bool:
 def _decorators(subject: Subject) -> Iterator[Finding]:
     """``@torch.compile`` without brackets, which is no call."""
     script = subject.script
-    for node in script.walk(ast.FunctionDef, ast.ClassDef):
-        assert isinstance(node, ast.FunctionDef | ast.ClassDef)  # noqa: S101 - of the walk
-        for one in node.decorator_list:
-            if script.dotted(one) == "torch.compile":
-                first, last = one.lineno - 1, one.end_lineno or 0
-                edit = Edit(script.lines[first], script.lines[last], "")
-                yield Finding(one.lineno, "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,))
+    for node in script.walk(ast.Attribute, ast.Name):
+        if script.dotted(node) == "torch.compile" and (edit := _undecorated(script, node)):
+            yield Finding(
+                getattr(node, "lineno", 0), "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,)
+            )
+
+
+def _undecorated(script: Script, node: ast.AST) -> Edit | None:
+    """Takes a decorator out, with its lines."""
+    of = script.parents[node]
+    if not isinstance(of, ast.FunctionDef | ast.ClassDef) or node not in of.decorator_list:
+        return None
+    assert isinstance(node, ast.expr)  # noqa: S101 - a decorator
+    return Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], "")
 
 
 def _refused(script: Script) -> Iterator[Finding]:
