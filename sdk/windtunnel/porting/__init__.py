@@ -3,7 +3,9 @@
 script    the text and its syntax tree
 finding   one remark, with the edits that settle it where they are sure
 names     what torch_xla calls things in a framework version
-device, native, cuda_only, processes, batches, steps, reads, precision, files, logs    what is looked for
+trainers, loaders, models    what of a script is a library's, a loader, a model
+device, native, cuda_only, libraries, processes, weights, batches, ends, shapes, steps, reads, precision, files,
+    logs    what is looked for
 flags     hyperparameters that its argparse refuses
 checkpointing    what to write for gradient checkpointing
 reading   all remarks on a script

@@ -1,4 +1,4 @@
-"""The batches: how they reach the device, what ends a step, and which core gets which."""
+"""The batches: which core gets which, and that their shapes stay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from windtunnel.porting.script import (
     constant,
     handed,
     is_call_of,
-    is_cuda_call,
-    is_method,
     keyword,
     parameters,
 )
@@ -27,100 +25,6 @@ _DIVIDING = (
 )  # fmt: skip
 _ONE, _NO = ast.Constant(1), ast.Constant(False)
 """What batch_size and drop_last are unless they are given."""
-
-
-def ends_of_steps(subject: Subject) -> Iterator[Finding]:
-    """Loops whose steps nothing ends."""
-    if subject.ends_steps or subject.managed or not (subject.cuda or subject.xla):
-        return
-    script = subject.script
-    for node in script.walk(ast.For, ast.While):
-        assert isinstance(node, Loop)  # noqa: S101 - of the walk
-        loader, trains = subject.loaders.iterated(node), node in subject.training_loops
-        if not trains and (loader is None or not _moves_batches(node)):
-            continue
-        edits: tuple[Edit, ...] = ()
-        if loader is not None and (trains or not _compares_on_the_host(script, node)):
-            given = f"{script.segment(loader)}, {subject.device_at(node)}"
-            wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
-            edits = (Edit(script.start(loader), script.end(loader), wrapped), *_to_numpy(script, node))
-        sync = "torch_xla.sync()" if subject.names.device().endswith(".device()") else "xm.mark_step()"
-        yield Finding(
-            node.lineno,
-            "step_without_end",
-            "nothing ends a step of this loop: all that it does is one graph, which grows. Iterate over "
-            f"pl.MpDeviceLoader(loader, device), or call {sync} at the end of each step.",
-            edits,
-        )
-
-
-def _moves_batches(part: ast.AST) -> bool:
-    return any(
-        isinstance(node, ast.Call) and (is_cuda_call(node) or is_method(node, "to"))
-        for node in ast.walk(part)
-    )
-
-
-def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
-    """A part of the batch that the loop hands to numpy was on the host, and now comes from there on the device."""
-    for name in _batch(loop):
-        read = _read(script, name)
-        if read is not None and is_method(read, "numpy") and isinstance(read.func, ast.Attribute):
-            place = script.end(read.func.value)
-            yield Edit(place, place, ".cpu()")
-
-
-def _compares_on_the_host(script: Script, loop: Loop) -> bool:
-    """Whether it holds what it fetches from the device against a part of the batch that it left on the host, as
-    ``model(x.to(device)).cpu() == y``: of MpDeviceLoader that part would come on the device.
-    """
-    if not any(isinstance(node, ast.Call) and is_method(node, "cpu") for node in ast.walk(loop)):
-        return False
-    left, moved = set(), set()
-    for name in _batch(loop):
-        outer = script.parents[name]
-        part = ast.unparse(outer if isinstance(outer, ast.Subscript) else name)
-        if _moves_batches(_side(script, name)):
-            moved |= {part}
-        elif _read(script, name) is None:
-            left |= {(name.id, part)}
-    return any(name not in moved and part not in moved for name, part in left)
-
-
-def _side(script: Script, name: ast.Name) -> ast.AST:
-    """What it is a part of: its side of a comparison or a sum, else its statement. In
-    ``model(x.to(device)).cpu() == y`` only the left is moved.
-    """
-    node: ast.AST = name
-    for outer in script.above(name):
-        if isinstance(node, ast.stmt) or isinstance(outer, ast.Compare | ast.BinOp):
-            break
-        node = outer
-    return node
-
-
-def _batch(loop: Loop) -> Iterator[ast.Name]:
-    """Where a loop uses what it is given, but for the number that enumerate() counts."""
-    if isinstance(loop, ast.For):
-        names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-        if "enumerate" in ast.unparse(loop.iter) and isinstance(loop.target, ast.Tuple):
-            names -= {ast.unparse(loop.target.elts[0])}
-        for node in (node for statement in loop.body for node in ast.walk(statement)):
-            if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
-                yield node
-
-
-def _read(script: Script, name: ast.Name) -> ast.Call | None:
-    """What fetches it, or a part of it: ``batch["labels"].numpy()``."""
-    node: ast.AST = name
-    for outer in script.above(name):
-        if isinstance(outer, ast.Call) and outer.func is node:
-            if any(is_method(outer, fetch) for fetch in ("cpu", "numpy", "tolist", "item", "size", "numel")):
-                return outer
-        elif not isinstance(outer, ast.Attribute | ast.Subscript) or outer.value is not node:
-            return None
-        node = outer
-    return None
 
 
 def same_data(subject: Subject) -> Iterator[Finding]:
@@ -179,10 +83,8 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
     iterated = {
         ast.unparse(node) for loop in subject.training_loops for node in subject.loaders.gone_over(loop)
     }
-    for node in subject.script.walk(ast.Assign):
-        assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
-        wraps = is_call_of(subject.script, node.value, "MpDeviceLoader")
-        if wraps and {ast.unparse(target) for target in node.targets} & iterated:
+    for target, node in subject.script.assigned:
+        if target in iterated and is_call_of(subject.script, node.value, "MpDeviceLoader"):
             for inner in ast.walk(node.value):
                 made = inner if isinstance(inner, ast.Call) else subject.loaders.all.get(ast.unparse(inner))
                 if made is not None and is_call_of(subject.script, made, "DataLoader"):
@@ -291,13 +193,22 @@ def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Su
 
 
 def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:
-    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there."""
+    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there: that of a loop around it
+    which is called so, as `for epoch ...: for part in parts:`, else of the next one.
+    """
     script = subject.script
     bar = subject.loaders.bar(loop)
     first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order when it is called
     outer = script.parents.get(first)
-    epoch = ""
-    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
+    around = [
+        one.target.id
+        for one in subject.loops_around(first)
+        if isinstance(one, ast.For) and isinstance(one.target, ast.Name)
+    ]
+    epoch = next((name for name in around if "epoch" in name.lower()), "")
+    if epoch:
+        pass
+    elif isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
         epoch = outer.target.id
     elif "epoch" in parameters(script.scopes(loop)[0]) and outer is script.scopes(loop)[0]:
         epoch = "epoch"

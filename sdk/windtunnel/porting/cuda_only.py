@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting import checkpointing
-from windtunnel.porting.finding import Edit, Finding, unwrapped
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
+from windtunnel.porting.models import is_model
+from windtunnel.porting.script import Script, arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.trainers import is_arguments
 
 _COMPLEX = "complex numbers, which neuronx-cc refuses (NCC_EVRF004): compute with real and imaginary parts"
 _NO_ALGORITHM = "an algorithm that neuronx-cc does not have (NCC_EVRF001, NCC_EVRF015)"
@@ -22,7 +24,7 @@ _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
 """Packages that recompute by torch_xla's function themselves."""
-_TRAINING_ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
+_INDUCTOR = "inductor, which does not know XLA's device, which compiles the whole step anyway"
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -30,7 +32,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
     """Each fails when it first runs."""
     script = subject.script
     for call, name in script.calls:
-        if name.rpartition(".")[2] in _TRAINING_ARGUMENTS:
+        if is_arguments(name):
             yield from _fused_by_default(subject, call)
         fused = keyword(call, "fused")
         if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:
@@ -60,6 +62,9 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "torch.utils.checkpoint asks for torch.xla, which does not exist; use "
                 "torch_xla.utils.checkpoint.checkpoint(function, *args, use_reentrant=True).",
             )
+        elif _compiles_itself(script, call):
+            yield from _compiled(subject, call)
+    yield from _decorators(subject)
     if subject.cuda or subject.xla or subject.managed:
         yield from _inference_mode(subject)
         yield from _refused(script)
@@ -116,19 +121,51 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """By the backend, inductor where none is named. Of others than it and torch_xla's nothing is said."""
     backend = keyword(call, "backend")
     if backend is None:
-        kind, why = "", "inductor, which does not know XLA's device, which compiles the whole step anyway"
+        kind, why = "", _INDUCTOR
     elif constant(backend.value) == "openxla":
         kind = "torch_compile"
         why = "TorchDynamo, which AWS does not support on Neuron, where XLA compiles the whole step anyway"
     else:
         return
+    statement = subject.script.statement(call)
+    edits: tuple[Edit | Removal, ...] = ()
+    if decorator := _undecorated(subject.script, call):
+        edits = (decorator,)
+    elif statement and not call.args:
+        edits = (Removal(statement),)
     yield Finding(
         call.lineno,
         kind,
         f"torch.compile is {why}: leave it out.",
-        _without(subject, call),
+        edits or _without(subject, call),
         sure=not _is_optional(subject, call),
     )
+
+
+def _compiles_itself(script: Script, call: ast.Call) -> bool:
+    """Whether it is ``model.compile()``, of torch's modules; Keras' gets an optimizer."""
+    own = {"backend", "mode", "dynamic", "fullgraph", "options"}.issuperset(one.arg for one in call.keywords)
+    method = is_method(call, "compile") and isinstance(call.func, ast.Attribute)
+    return bool(method and own and not call.args and is_model(script, call.func.value))  # type: ignore[attr-defined]
+
+
+def _decorators(subject: Subject) -> Iterator[Finding]:
+    """``@torch.compile`` without brackets, which is no call."""
+    script = subject.script
+    for node in script.walk(ast.Attribute, ast.Name):
+        if script.dotted(node) == "torch.compile" and (edit := _undecorated(script, node)):
+            yield Finding(
+                getattr(node, "lineno", 0), "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,)
+            )
+
+
+def _undecorated(script: Script, node: ast.AST) -> Edit | None:
+    """Takes a decorator out, with its lines."""
+    of = script.parents[node]
+    if not isinstance(of, ast.FunctionDef | ast.ClassDef) or node not in of.decorator_list:
+        return None
+    assert isinstance(node, ast.expr)  # noqa: S101 - a decorator
+    return Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], "")
 
 
 def _refused(script: Script) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
 from windtunnel.porting.precision import CUDA_PRECISIONS
-from windtunnel.porting.script import constant, is_call_of, is_cuda_call, is_method, keyword
+from windtunnel.porting.script import Script, constant, is_call_of, is_cuda_call, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _UNUSED = "device_unused"
@@ -75,15 +75,20 @@ def _is_dead(subject: Subject, node: ast.AST) -> bool:
 
 
 def _asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
-    """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other end is trn1's."""
-    return (
-        isinstance(outer, ast.IfExp)
-        and isinstance(outer.test, ast.Call)
-        and _asks(subject, outer.test)
-        and any(
-            isinstance(node, ast.Call) and bool(_FUNCTIONS.match(subject.script.dotted(node.func)))
-            for node in ast.walk(outer.body)
-        )
+    """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other end is trn1's, or
+    takes `torch.cuda.FloatTensor`, which raises.
+    """
+    if (
+        not isinstance(outer, ast.IfExp)
+        or not isinstance(outer.test, ast.Call)
+        or not _asks(subject, outer.test)
+    ):
+        return False
+    return any(
+        bool(_FUNCTIONS.match(subject.script.dotted(node.func)))
+        if isinstance(node, ast.Call)
+        else bool(_TYPES.fullmatch(subject.script.dotted(node)))
+        for node in ast.walk(outer.body)
     )
 
 
@@ -116,33 +121,55 @@ def _decides(subject: Subject, outer: ast.If) -> bool:
 
 
 def _questions(subject: Subject) -> Iterator[Finding]:
-    """``torch.cuda.is_available()``, on which the script's way to its device depends, and what depends on bf16."""
+    """``torch.cuda.is_available()`` and ``x.is_cuda``, on which the script's way to its device depends, and what
+    depends on bf16.
+    """
     script = subject.script
-    for call, name in script.calls:
-        above = list(itertools.takewhile(lambda node: not isinstance(node, ast.stmt), script.above(call)))
-        if name not in (*_QUESTIONS, _BF16) or subject.xla or any(map(subject.is_cuda_device, above)):
+    for node in script.walk(ast.Call, ast.Attribute):
+        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
+        name = script.dotted(node.func) if isinstance(node, ast.Call) else ""
+        on_cuda = isinstance(node, ast.Attribute) and node.attr == "is_cuda"
+        if subject.xla or not (on_cuda or name in (*_QUESTIONS, _BF16)):
             continue
-        if any(_asks_cuda_more(subject, node) for node in above):
+        above = list(itertools.takewhile(lambda one: not isinstance(one, ast.stmt), script.above(node)))
+        if any(subject.is_cuda_device(one) or _asks_cuda_more(subject, one) for one in above):
             continue
-        for_cuda = any(isinstance(node, ast.keyword) and node.arg in CUDA_PRECISIONS for node in above)
+        for_cuda = any(isinstance(one, ast.keyword) and one.arg in CUDA_PRECISIONS for one in above)
         if name != _BF16 and for_cuda:
             continue  # True would ask for what only CUDA has
-        outer = script.parents[above[-1] if above else call]
-        said = f"{name}() is False on trn1"
-        edit = Edit(script.start(call), script.end(call), "True")
-        if name == _BF16:
+        outer = script.parents[above[-1] if above else node]
+        said = f"{script.segment(node)} is False on trn1"
+        edit = Edit(script.start(node), script.end(node), "True")
+        if on_cuda and isinstance(node, ast.Attribute):
+            if any(_moves_by(subject, one) for one in (outer, *above)):
+                there = f'{script.segment(node.value)}.device.type == "xla"'
+                edit = Edit(edit.start, edit.end, there)
+                yield Finding(
+                    node.lineno, _UNUSED, f"{said}, also of the device's tensors: {there}.", (edit,)
+                )
+        elif name == _BF16:
             text = f"{said}, which has bf16 all the same: what depends on it takes fp16 or fp32."
-            yield Finding(call.lineno, "", text, (edit,))
+            yield Finding(node.lineno, "", text, (edit,))
         elif isinstance(outer, ast.Assert):
-            yield Finding(call.lineno, "", f"{said}: this raises.", (Removal(outer),))
+            yield Finding(node.lineno, "", f"{said}: this raises.", (Removal(outer),))
         elif isinstance(outer, ast.If) and not _decides(subject, outer):
             continue
-        elif isinstance(outer, ast.If | ast.Assign):
+        elif isinstance(outer, ast.If | ast.Assign) or any(_moves_by(subject, one) for one in above):
             text = (
                 f"{said}: what depends on it is not done, or takes the CPU. "
                 f"There is a device: {subject.names.device()}."
             )
-            yield Finding(call.lineno, _UNUSED, text, (edit,))
+            yield Finding(node.lineno, _UNUSED, text, (edit,))
+
+
+def _moves_by(subject: Subject, outer: ast.AST) -> bool:
+    """Whether it is an `if` or an ``a if b else c`` that moves something to the device, or names one."""
+    if not isinstance(outer, ast.If | ast.IfExp):
+        return False
+    body = outer.body if isinstance(outer.body, list) else [outer.body]
+    return any(
+        node in subject.moves or subject.is_cuda_device(node) for part in body for node in ast.walk(part)
+    )
 
 
 def _devices(subject: Subject) -> Iterator[Finding]:
@@ -294,7 +321,11 @@ def _types(subject: Subject) -> Iterator[Finding]:
         used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
         used = used or (isinstance(parent, ast.Call) and node in parent.args)
         used = used and node is not getattr(parent, "annotation", None)
-        if used and _TYPES.fullmatch(name) and not _is_dead(subject, node):
+        if (
+            used
+            and _TYPES.fullmatch(name)
+            and (_asks_cuda_more(subject, parent) or not _is_dead(subject, node))
+        ):
             text = f"{name} is CUDA's: without a GPU it raises. Make tensors with device={subject.names.device()}."
             yield Finding(node.lineno, _UNUSED, text)
 
@@ -311,9 +342,16 @@ def _functions(subject: Subject) -> Iterator[Finding]:
             edits = (Removal(statement),) if statement else ()
             yield Finding(call.lineno, "", f"{name} has no counterpart on Trainium: leave it out.", edits)
         elif short == "synchronize":
-            edit = Edit(script.start(call), script.end(call), f"{xm}.wait_device_ops()")
-            text = f"{name} does not exist on Trainium: xm.wait_device_ops() waits for the device."
+            instead = subject.names.finish()
+            edit = Edit(script.start(call), script.end(call), instead)
+            text = f"{name} does not exist on Trainium: {instead} runs what is pending, and waits for it."
             yield Finding(call.lineno, "", text, (edit,) if statement else ())
+        elif short == "device_count" and _is_number(script, call):
+            text = f"{name}() is 0 on trn1, where torchrun starts a process for each NeuronCore: "
+            number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
+            text += f"their number is {number}."
+            edit = Edit(script.start(call), script.end(call), number)
+            yield Finding(call.lineno, "", text, (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
             if not script.calls_any("set_rng_state"):
                 edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
@@ -322,3 +360,17 @@ def _functions(subject: Subject) -> Iterator[Finding]:
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
             text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
             yield Finding(call.lineno, "", text)
+
+
+def _is_number(script: Script, call: ast.Call) -> bool:
+    """Whether something is computed with it, or made of it. ``> 1`` asks whether to have DataParallel."""
+    outer = script.parents[call]
+    computes = isinstance(outer, ast.Call) and script.dotted(outer.func) in (
+        "range",
+        "int",
+        "float",
+        "max",
+        "min",
+    )
+    named = isinstance(outer, ast.keyword) and outer.arg != "nprocs"  # of a spawn that has to go
+    return computes or named or isinstance(outer, ast.Assign | ast.AugAssign | ast.BinOp | ast.Return)

@@ -93,12 +93,7 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
         return False  # save_on_master(*args), which is made for checkpoints
     given = " ".join(ast.unparse(one) for one in call.args)
     names = {one.id for one in call.args if isinstance(one, ast.Name)}
-    made = " ".join(
-        ast.unparse(node.value)
-        for node in subject.script.walk(ast.Assign)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
-    )
+    made = " ".join(ast.unparse(node.value) for target, node in subject.script.assigned if target in names)
     if "BytesIO" in made:
         return True
     path = " ".join(ast.unparse(one) for one in call.args[1:])

@@ -66,7 +66,7 @@ class Loaders:
         here = self._script.scopes(loop)[0]
         own = [value for function, parameter, value in self._given if function is here and parameter == name]
         made = [call for value in own for call in self._makers(value, self.all)]
-        return next(filter(None, made), None) if made else self.all.get(name)
+        return next(filter(None, made), None) if own else self.all.get(name)
 
     def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
         """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""
@@ -83,10 +83,9 @@ class Loaders:
             return None
         name, around = loop.iter.id, list(self._script.above(loop))
         made: list[tuple[ast.Assign | ast.With, ast.expr]] = []
-        for node in self._script.walk(ast.Assign):
-            assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
-            if node.lineno < loop.lineno and self._script.parents[node] in around:
-                made += [(node, node.value) for target in node.targets if ast.unparse(target) == name]
+        for target, node in self._script.assigned:
+            if target == name and node.lineno < loop.lineno and self._script.parents[node] in around:
+                made.append((node, node.value))
         for outer in around:
             for item in outer.items if isinstance(outer, ast.With) else ():
                 if (

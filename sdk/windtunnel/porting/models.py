@@ -32,12 +32,7 @@ def is_model(script: Script, owner: ast.expr) -> bool:
     Of one that nothing tells of, as of a function's argument, its name does.
     """
     name = ast.unparse(owner).removesuffix(".module")
-    makers = [
-        ast.unparse(call.func)
-        for node in script.walk(ast.Assign)
-        if isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets)
-        if (call := made_by(node.value)) is not None
-    ]
+    makers = [ast.unparse(call.func) for value in script.values(name) if (call := made_by(value)) is not None]
     if name in script.models or any(
         _MAKES_A_MODEL.search(one) and not NO_MODEL.search(one) for one in makers
     ):

@@ -7,6 +7,7 @@ import ast
 from windtunnel.porting.script import Script, constant
 
 MODULES = {
+    "os": "os",
     "torch": "torch",
     "torch_xla": "torch_xla",
     "xm": "torch_xla.core.xla_model",
@@ -17,6 +18,8 @@ MODULES = {
 BACKEND = "torch_xla.distributed.xla_backend"
 _NEW_NAMES = (2, 7)
 """Since then torch_xla.device() and xr.world_size() have replaced those of xla_model."""
+_WAITING_SYNC = (2, 8)
+"""Since then torch_xla.sync() can be told to wait."""
 
 
 class Names:
@@ -24,7 +27,8 @@ class Names:
 
     def __init__(self, script: Script, version: str) -> None:
         self._script = script
-        self._new = tuple(int(part) for part in version.split(".")[:2]) >= _NEW_NAMES
+        self._version = tuple(int(part) for part in version.split(".")[:2])
+        self._new = self._version >= _NEW_NAMES
         self._bound = script.bound_names()
 
     def module(self, usual: str) -> str:
@@ -35,6 +39,19 @@ class Names:
 
     def device(self) -> str:
         return f"{self.module('torch_xla')}.device()" if self._new else f"{self.module('xm')}.xla_device()"
+
+    def end_of_step(self) -> str:
+        return f"{self.module('torch_xla')}.sync()" if self._new else f"{self.module('xm')}.mark_step()"
+
+    def finish(self) -> str:
+        """Statements that run what is pending, and wait for it. ``xm.wait_device_ops()`` alone runs nothing."""
+        if self._version >= _WAITING_SYNC:
+            return f"{self.module('torch_xla')}.sync(wait=True)"
+        return f"{self.end_of_step()}; {self.module('xm')}.wait_device_ops()"
+
+    def told_by_torchrun(self, name: str, default: int) -> str:
+        """A number that torchrun gives each process in its environment."""
+        return f'int({self.module("os")}.environ.get("{name}", {default}))'
 
     def world_size(self) -> str:
         return f"{self.module('xr')}.world_size()" if self._new else f"{self.module('xm')}.xrt_world_size()"
@@ -60,6 +77,7 @@ class Names:
         joins = edited.joins_group("xla") or by_option
         if joins and BACKEND not in edited.imported_modules:
             lines.append(f'import {BACKEND}  # registers the backend "xla"')
-        if named and not lines and "torch_xla" not in edited.packages:
+        known = "torch_xla" in edited.packages or any("torch_xla" in line for line in lines)
+        if named and not known:
             lines.append("import torch_xla")  # without it torch knows no device "xla"
         return lines

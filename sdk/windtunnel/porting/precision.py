@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
 from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.trainers import is_arguments
 
 _AUTOCASTS = (
     "torch.cuda.amp.autocast",
@@ -90,10 +91,7 @@ def _arguments(script: Script) -> Iterator[Finding]:
     """fp16 and TF32 in arguments of transformers, trl and accelerate; what depends on the device is left alone."""
     bf16 = "scales losses for CUDA's fp16; on Trainium bf16 has fp32's range"
     for call, name in script.calls:
-        short = name.rpartition(".")[2]
-        for_trainer = short.endswith("TrainingArguments") or (
-            name.startswith("trl.") and short.endswith("Config")
-        )
+        for_trainer = is_arguments(name)
         for argument, value, instead, text in (
             (for_trainer and "fp16", True, "bf16=True", f"fp16=True {bf16}: bf16=True."),
             (for_trainer and "tf32", True, "tf32=None", "tf32=True fails without a GPU: leave it out."),

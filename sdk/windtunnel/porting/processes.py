@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.script import Script, arguments, brings_torch, constant, is_method, keyword
+from windtunnel.porting.subject import Subject
 
-_MAKES_EQUAL = re.compile(
-    "seed|determinis|broadcast|pretrained|restore|resume|[Ss]hard|parallelize|^load$|^_?load_(state|model|w|check|snap)"
-)
-"""In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
 _STARTS = (".spawn", ".launch")
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
-_NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
-"""Models of transformers whose last layer is new, unless the file has been trained for the same."""
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
@@ -27,9 +19,9 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _gloo(subject)
     yield from _looked_up(subject)
     yield from _no_group(subject)
-    yield from _unequal_weights(subject)
     yield from _wrappers(subject)
     yield from _own_address(subject)
+    yield from _local_rank(subject)
     for call, name in subject.script.calls:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
             yield Finding(
@@ -137,79 +129,6 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _unequal_weights(subject: Subject) -> Iterator[Finding]:
-    """Each process draws the first weights of a model that it makes; DistributedDataParallel sends rank 0's to all."""
-    script = subject.script
-    if not subject.several or subject.parallel_model or "neuronx_distributed" in script.packages:
-        return
-    if subject.managed:
-        trained = _handed_over(script) if subject.sends_no_weights else []
-    else:
-        trained = script.models if subject.training_loops and (subject.cuda or subject.xla) else []
-    adapts = script.calls_any("get_peft_model")
-    partly = False
-    for call, name in (each for one in subject.program for each in one.script.calls):
-        if name.startswith(("random.", "numpy.")) or ("seed" in name and names_rank(ast.unparse(call))):
-            continue  # of other numbers than torch's, or of each core's own
-        none = (None, False)  # as torchvision's weights=None
-        given = {
-            one.arg
-            for one in call.keywords
-            if not isinstance(one.value, ast.Constant) or one.value.value not in none
-        }
-        if NO_MODEL.search(name):
-            continue
-        if _NEW_HEAD.search(name) or (adapts and name.endswith(".from_pretrained")):
-            partly = True
-        elif _MAKES_EQUAL.search(name.rpartition(".")[2]) or not given.isdisjoint({"pretrained", "weights"}):
-            return
-    made = {
-        name: node.lineno
-        for node in script.walk(ast.Assign)
-        if isinstance(node, ast.Assign) and made_by(node.value)
-        for name in map(ast.unparse, node.targets)
-        if all(ast.unparse(part) != name for part in ast.walk(node.value))  # torch.compile(model) makes none
-    }
-    model = next((one for one in trained if one in made), None)
-    if model is None:
-        return
-    seed = "Call torch.manual_seed(...) before it"
-    sent = f", or {subject.names.module('xm')}.broadcast_master_param({model}) once it is on the device"
-    which = " that no file has" if partly else ""
-    yield Finding(
-        made[model],
-        "unequal_weights",
-        f"each core draws the first weights of {model}{which} by itself, and sums of gradients keep them apart. "
-        + (
-            f"{seed}: on XLA the library does not send rank 0's to the others."
-            if subject.managed
-            else f"{seed}{sent}."
-        ),
-        sure=not partly and subject.whole,
-    )
-
-
-def _handed_over(script: Script) -> list[str]:
-    """The models that Trainer and accelerate's prepare() are given, where a class makes them."""
-    made = {
-        ast.unparse(target)
-        for node in script.walk(ast.Assign)
-        if isinstance(node, ast.Assign)
-        and (call := made_by(node.value))
-        and makes_a_model(script.dotted(call.func))
-        for target in node.targets
-    }
-    handed: list[ast.expr] = []
-    for call, name in script.calls:
-        if name.endswith("Trainer"):
-            named = keyword(call, "model")
-            handed += [named.value] if named else call.args[:1]
-        elif name.endswith((".prepare", ".prepare_model")):
-            handed += call.args
-    found = [ast.unparse(value) for value in handed if is_model(script, value)]
-    return [name for name in found if name in made or name in script.models]
-
-
 def _wrappers(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for call, name in script.calls:
@@ -224,7 +143,8 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
                 call.lineno, "", f"torch's {last} knows no device xla, and raises. torch_xla has its own: "
                 "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel(model).",
             )  # fmt: skip
-        if last != "DistributedDataParallel" or keyword(call, "gradient_as_bucket_view"):
+        of_torch = name == last or name.startswith("torch.")  # apex has one, and scripts of their own
+        if last != "DistributedDataParallel" or not of_torch or keyword(call, "gradient_as_bucket_view"):
             continue
         gpu = [one for one in call.keywords if one.arg in ("device_ids", "output_device")]
         if not gpu and not subject.cuda:
@@ -273,6 +193,36 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _local_rank(subject: Subject) -> Iterator[Finding]:
+    """An argument of torch.distributed.launch, by which a script tells whether it is one of several processes."""
+    script = subject.script
+    known = any(constant(node) == "LOCAL_RANK" for one in subject.program for node in one.script.nodes)
+    known |= any("local_rank" in target for one in subject.program for target, _ in one.script.assigned)
+    if not subject.several or known or not any(map(_asks_for_local_rank, subject.program)):
+        return
+    for call, _ in script.calls:
+        default = keyword(call, "default")
+        named = {constant(one) for one in call.args} & {"--local_rank", "--local-rank"}
+        if is_method(call, "add_argument") and named and default and ast.unparse(default.value) == "-1":
+            instead = subject.names.told_by_torchrun("LOCAL_RANK", -1)
+            yield Finding(
+                call.lineno,
+                "no_exchange",
+                "torchrun gives LOCAL_RANK in the environment, and no such argument: with -1 each process takes itself "
+                f"for the only one, and joins no group. default={instead}.",
+                (Edit(script.start(default.value), script.end(default.value), instead),),
+            )
+
+
+def _asks_for_local_rank(one: Subject) -> bool:
+    return any(
+        isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("local_rank")
+        and ast.unparse(node).endswith(("== -1", "!= -1", "> -1", ">= 0"))
+        for node in one.script.nodes
+    )
 
 
 def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:

@@ -175,6 +175,11 @@ class Script:
             return f"{before}.{node.attr}" if before else ""
         return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
+    def called(self, call: ast.Call) -> str:
+        """The last name of what is called, as imported: ``step`` of ``make().step()``."""
+        attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        return self.dotted(call.func).rpartition(".")[2] or attribute
+
     # --- places ---
 
     @cached_property
@@ -190,6 +195,16 @@ class Script:
     def calls(self) -> list[tuple[ast.Call, str]]:
         """All calls with the dotted names of what is called."""
         return [(node, self.dotted(node.func)) for node in self.walk(ast.Call) if isinstance(node, ast.Call)]
+
+    @cached_property
+    def assigned(self) -> list[tuple[str, ast.Assign]]:
+        """What is assigned to, as an expression, and the statement, in the order of the text."""
+        statements = (node for node in self.walk(ast.Assign) if isinstance(node, ast.Assign))
+        return [(ast.unparse(target), node) for node in statements for target in node.targets]
+
+    def values(self, name: str) -> list[ast.expr]:
+        """What a name, or another expression, is given."""
+        return [node.value for target, node in self.assigned if target == name]
 
     @cached_property
     def models(self) -> list[str]:

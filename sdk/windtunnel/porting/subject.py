@@ -7,6 +7,7 @@ import itertools
 import re
 from functools import cached_property
 
+from windtunnel.porting import trainers
 from windtunnel.porting.loaders import Loaders
 from windtunnel.porting.names import Names
 from windtunnel.porting.script import (
@@ -28,19 +29,6 @@ _RANK = re.compile(
     r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero|gpu\w* == 0",
     re.IGNORECASE,
 )
-_MANAGED = {
-    "accelerate",
-    "lightning",
-    "pytorch_lightning",
-    "deepspeed",
-    "optimum",
-    "neuronx_distributed_training",
-}
-"""Packages that bring device, loaders and steps themselves."""
-_SENDS_WEIGHTS = _MANAGED - {"accelerate"}
-_ENDS_OF_A_STEP = (
-    "mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "per_device_loader", "ParallelLoader",
-)  # fmt: skip
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
     "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",
@@ -104,20 +92,14 @@ class Subject:
     @cached_property
     def _accelerators(self) -> set[str]:
         return {
-            ast.unparse(target)
-            for node in self.script.walk(ast.Assign)
-            if isinstance(node, ast.Assign) and _ACCELERATOR in map(self.script.dotted, ast.walk(node.value))
-            for target in node.targets
+            target
+            for target, node in self.script.assigned
+            if _ACCELERATOR in map(self.script.dotted, ast.walk(node.value))
         }
 
     def is_cuda_place(self, node: ast.expr) -> bool:
         """Whether a map_location names a CUDA device, or a variable that holds one or torch_xla's."""
-        held = {
-            ast.unparse(target)
-            for assigned in self.script.walk(ast.Assign)
-            if isinstance(assigned, ast.Assign) and self._is_device(assigned.value)
-            for target in assigned.targets
-        }
+        held = {target for target, made in self.script.assigned if self._is_device(made.value)}
         return ast.unparse(node) in held or any(
             self.is_cuda_device(part) or (isinstance(part, ast.Call) and is_cuda_call(part))
             for part in ast.walk(node)
@@ -186,11 +168,9 @@ class Subject:
     def _named_devices(self) -> list[tuple[str, ast.stmt]]:
         """Names that hold a device, with the statements that give it to them."""
         return [
-            (target.id, node)
-            for node in self.script.walk(ast.Assign)
-            if isinstance(node, ast.Assign) and self._is_device(node.value)
-            for target in node.targets
-            if isinstance(target, ast.Name)
+            (target, node)
+            for target, node in self.script.assigned
+            if target.isidentifier() and self._is_device(node.value)
         ]
 
     def device_at(self, place: ast.AST) -> str:
@@ -227,19 +207,38 @@ class Subject:
     @cached_property
     def managed(self) -> bool:
         """Whether a library runs the loop."""
-        return any(
-            one.script.packages & _MANAGED
-            or any("Trainer" in name.rpartition(".")[2] and "." in name for _, name in one.script.calls)
-            for one in self.program
-        )
+        return trainers.run_the_loop([one.script for one in self.program])
 
     @cached_property
     def sends_no_weights(self) -> bool:
-        """Whether the library that runs the loop takes each process's model as it is: on XLA, accelerate (1.15) and
-        transformers' Trainer (4.48) do. Lightning sends rank 0's weights to all.
+        """Whether the library that runs the loop takes each process's model as it is."""
+        return trainers.send_no_weights([one.script for one in self.program])
+
+    def calls_of(self, function: ast.FunctionDef) -> list[tuple[Subject, ast.Call]]:
+        """The program's calls of a function of this file, with their files. ``x.name()`` is a method's, or a module's:
+        `generator.train()` is none of the script's own `train`.
         """
-        packages = {package for one in self.program for package in one.script.packages}
-        return not packages.isdisjoint({"accelerate", "transformers"}) and packages.isdisjoint(_SENDS_WEIGHTS)
+        owner = self.script.parents[function]
+        of_a_class = isinstance(owner, ast.ClassDef)
+        name = (
+            owner.name if isinstance(owner, ast.ClassDef) and function.name == "__init__" else function.name
+        )
+        return [
+            (one, call)
+            for one, call in self.program[0].calls_by_name.get(name, ())
+            if not isinstance(call.func, ast.Attribute)
+            or (of_a_class and name == function.name)
+            or ast.unparse(call.func).partition(".")[0] in one.script.imports
+        ]
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[tuple[Subject, ast.Call]]]:
+        """The program's calls by the last name of what is called."""
+        found: dict[str, list[tuple[Subject, ast.Call]]] = {}
+        for one in self.program:
+            for call, _ in one.script.calls:
+                found.setdefault(one.script.called(call), []).append((one, call))
+        return found
 
     @cached_property
     def training_loops(self) -> list[Loop]:
@@ -252,11 +251,9 @@ class Subject:
             if computes_gradients(call):
                 places: list[ast.AST] = [call]
                 function = self.script.scopes(call)[0]
-                if not self._loops_around(call) and isinstance(function, ast.FunctionDef):
-                    places = [
-                        to for to, name in self.script.calls if name.rpartition(".")[2] == function.name
-                    ]
-                for loops in map(self._loops_around, places):
+                if not self.loops_around(call) and isinstance(function, ast.FunctionDef):
+                    places = [call for one, call in self.calls_of(function) if one is self]
+                for loops in map(self.loops_around, places):
                     over_data = [loop for loop in loops if self.loaders.iterated(loop) is not None]
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
@@ -264,16 +261,21 @@ class Subject:
     @cached_property
     def steps(self) -> list[Loop | ast.FunctionDef]:
         """What runs once a step or more: those loops, and functions called there that compute gradients."""
-        called = {
-            name.rpartition(".")[2]
-            for call, name in self.script.calls
-            if any(loop in self.training_loops for loop in self._loops_around(call))
-        }
         computing = (self.script.scopes(call)[0] for call, _ in self.script.calls if computes_gradients(call))
-        functions = [one for one in computing if isinstance(one, ast.FunctionDef) and one.name in called]
+        functions = [
+            one
+            for one in computing
+            if isinstance(one, ast.FunctionDef)
+            and any(
+                loop in other.training_loops
+                for other, call in self.calls_of(one)
+                if other is self
+                for loop in self.loops_around(call)
+            )
+        ]
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
-    def _loops_around(self, node: ast.AST) -> list[Loop]:
+    def loops_around(self, node: ast.AST) -> list[Loop]:
         """From the inside out, in the same function."""
         (function, *_) = self.script.scopes(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
@@ -283,31 +285,17 @@ class Subject:
     def optimizers(self) -> set[str]:
         """Expressions that hold an optimizer: made of torch's classes, or told to clear gradients."""
         made = {
-            ast.unparse(target)
-            for node in self.script.walk(ast.Assign)
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            target
+            for target, node in self.script.assigned
+            if isinstance(node.value, ast.Call)
             if self.script.dotted(node.value.func).startswith("torch.optim.")
             and ".lr_scheduler" not in self.script.dotted(node.value.func)
-            for target in node.targets
         }
         return made | {
             ast.unparse(call.func.value)
             for call, _ in self.script.calls
             if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad"
         }
-
-    @cached_property
-    def ends_steps(self) -> bool:
-        """Whether anything ends a step."""
-        return any(one._ends_a_step for one in self.program)
-
-    @cached_property
-    def _ends_a_step(self) -> bool:
-        barrier = any(
-            name.endswith("optimizer_step") and any(one.arg == "barrier" for one in call.keywords)
-            for call, name in self.script.calls
-        )
-        return barrier or self.script.calls_any("MpDeviceLoader", *_ENDS_OF_A_STEP)
 
     @cached_property
     def parallel_model(self) -> bool:

@@ -1,0 +1,198 @@
+"""The end of a step, which MpDeviceLoader brings to each of its batches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import (
+    Loop,
+    Scope,
+    Script,
+    handed,
+    is_call_of,
+    is_cuda_call,
+    is_method,
+    parameters,
+)
+from windtunnel.porting.subject import Subject, computes_gradients
+
+_LOADERS = ("MpDeviceLoader", "per_device_loader", "ParallelLoader")
+_ENDS = (*_LOADERS, "mark_step", "torch_xla.sync", "torch_xla.step")
+_FETCHES = ("item", "cpu", "numpy", "tolist")
+
+
+def ends_of_steps(subject: Subject) -> Iterator[Finding]:
+    """Loops whose steps nothing ends."""
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    script = subject.script
+    for node in script.walk(ast.For, ast.While):
+        assert isinstance(node, Loop)  # noqa: S101 - of the walk
+        loader, trains = subject.loaders.iterated(node), node in subject.training_loops
+        if not trains and (loader is None or not _moves_batches(node)):
+            continue
+        if _is_ended(subject, node, loader):
+            continue
+        edits: tuple[Edit, ...] = ()
+        if loader is None:
+            edits = (_end_of(subject, node),)
+        elif trains or not _compares_on_the_host(script, node):
+            given = f"{script.segment(loader)}, {subject.device_at(node)}"
+            wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
+            edits = (Edit(script.start(loader), script.end(loader), wrapped), *_to_numpy(script, node))
+        yield Finding(
+            node.lineno,
+            "step_without_end",
+            "nothing ends a step of this loop: all that it does is one graph, which grows. Iterate over "
+            f"pl.MpDeviceLoader(loader, device), or call {subject.names.end_of_step()} at the end of each step.",
+            edits,
+        )
+
+
+def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
+    """Whether anything ends its steps: in it, in functions that it calls, or what it goes over; where other loops have
+    an end, one over what is not known has it, too.
+    """
+    every = subject.program[0].calls_by_name
+    ends = [call for name in _ENDS for call in every.get(name.rpartition(".")[2], ()) if _ends(*call)]
+    ends += [call for call in every.get("optimizer_step", ()) if _ends(*call)]
+    if not ends:
+        return False
+    if any(_ends(one, part) for one, part in _within(subject, loop)):
+        return True
+    reads = any(is_method(call, fetch) for _, call in _within(subject, loop) for fetch in _FETCHES)
+    if loader is None or (reads and loop not in subject.training_loops):
+        return True  # what the host reads, runs
+    plain = subject.loaders.maker(ast.unparse(loader), loop) is not None
+    return not plain or _is_wrapped(subject, loader, set())
+
+
+def _ends(one: Subject, call: ast.Call) -> bool:
+    name = one.script.dotted(call.func)
+    barrier = name.endswith("optimizer_step") and any(given.arg == "barrier" for given in call.keywords)
+    return (
+        barrier
+        or any(name == end or name.endswith(f".{end}") for end in _ENDS)
+        or is_method(call, _LOADERS[1])
+    )
+
+
+def _within(subject: Subject, loop: Loop) -> Iterator[tuple[Subject, ast.Call]]:
+    """The calls in a loop, and in functions of the program that are called there by their names."""
+    parts: list[tuple[Subject, ast.AST]] = [(subject, loop)]
+    seen: set[ast.AST] = set()
+    while parts:
+        one, part = parts.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        for call in ast.walk(part):
+            if isinstance(call, ast.Call):
+                yield one, call
+                name = one.script.called(call)
+                parts += [
+                    (other, known) for other in subject.program if (known := other.script.functions.get(name))
+                ]
+
+
+def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> bool:
+    """Whether a loop may get an MpDeviceLoader by this expression, here or from what calls its function."""
+    scope, name = one.script.scopes(node)[0], ast.unparse(node)
+    if (scope, name) in seen:
+        return False
+    seen.add((scope, name))
+    given = [(one, value) for value in one.script.values(name)]
+    if isinstance(scope, ast.FunctionDef) and name in parameters(scope):
+        handed_on = [(other, dict(handed(scope, call)).get(name)) for other, call in one.calls_of(scope)]
+        given += [(other, value) for other, value in handed_on if value is not None]
+    wraps = any(is_call_of(one.script, part, *_LOADERS) for part in ast.walk(node))
+    return wraps or any(_is_wrapped(other, value, seen) for other, value in given)
+
+
+def _end_of(subject: Subject, loop: Loop) -> Edit:
+    """A line that ends a step, behind the last that computes gradients, or changes weights by them."""
+    script, line = subject.script, subject.names.end_of_step()
+    functions = {getattr(step, "name", "") for one in subject.program for step in one.steps}
+    of_steps = []
+    for call in (node for node in ast.walk(loop) if isinstance(node, ast.Call)):
+        called = script.called(call)
+        changes = called.startswith("step") and "opt" in ast.unparse(call).lower()
+        of_steps += [call] if changes or called in functions or computes_gradients(call) else []
+    last = max(of_steps, key=script.start, default=None)
+    around = {last, *script.above(last)} if last else set()
+    statement = next((one for one in loop.body if one in around), loop.body[-1])
+    place = script.end(statement)
+    if not script.is_alone(statement):
+        return Edit(place, place, f"; {line}")
+    return Edit(place, place, f"{script.newline}{script.before(statement)}{line}")
+
+
+def _moves_batches(part: ast.AST) -> bool:
+    return any(
+        isinstance(node, ast.Call) and (is_cuda_call(node) or is_method(node, "to"))
+        for node in ast.walk(part)
+    )
+
+
+def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
+    """A part of the batch that the loop hands to numpy was on the host, and now comes from there on the device."""
+    for name in _batch(loop):
+        read = _read(script, name)
+        if read is not None and is_method(read, "numpy") and isinstance(read.func, ast.Attribute):
+            place = script.end(read.func.value)
+            yield Edit(place, place, ".cpu()")
+
+
+def _compares_on_the_host(script: Script, loop: Loop) -> bool:
+    """Whether it holds what it fetches from the device against a part of the batch that it left on the host, as
+    ``model(x.to(device)).cpu() == y``: of MpDeviceLoader that part would come on the device.
+    """
+    if not any(isinstance(node, ast.Call) and is_method(node, "cpu") for node in ast.walk(loop)):
+        return False
+    left, moved = set(), set()
+    for name in _batch(loop):
+        outer = script.parents[name]
+        part = ast.unparse(outer if isinstance(outer, ast.Subscript) else name)
+        if _moves_batches(_side(script, name)):
+            moved |= {part}
+        elif _read(script, name) is None:
+            left |= {(name.id, part)}
+    return any(name not in moved and part not in moved for name, part in left)
+
+
+def _side(script: Script, name: ast.Name) -> ast.AST:
+    """What it is a part of: its side of a comparison or a sum, else its statement. In
+    ``model(x.to(device)).cpu() == y`` only the left is moved.
+    """
+    node: ast.AST = name
+    for outer in script.above(name):
+        if isinstance(node, ast.stmt) or isinstance(outer, ast.Compare | ast.BinOp):
+            break
+        node = outer
+    return node
+
+
+def _batch(loop: Loop) -> Iterator[ast.Name]:
+    """Where a loop uses what it is given, but for the number that enumerate() counts."""
+    if isinstance(loop, ast.For):
+        names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        if "enumerate" in ast.unparse(loop.iter) and isinstance(loop.target, ast.Tuple):
+            names -= {ast.unparse(loop.target.elts[0])}
+        for node in (node for statement in loop.body for node in ast.walk(statement)):
+            if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+                yield node
+
+
+def _read(script: Script, name: ast.Name) -> ast.Call | None:
+    """What fetches it, or a part of it: ``batch["labels"].numpy()``."""
+    node: ast.AST = name
+    for outer in script.above(name):
+        if isinstance(outer, ast.Call) and outer.func is node:
+            if any(is_method(outer, fetch) for fetch in ("cpu", "numpy", "tolist", "item", "size", "numel")):
+                return outer
+        elif not isinstance(outer, ast.Attribute | ast.Subscript) or outer.value is not node:
+            return None
+        node = outer
+    return None

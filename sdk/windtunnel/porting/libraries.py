@@ -1,0 +1,156 @@
+"""Libraries and arguments that need a GPU: what is told of each, once, at its first use."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.processes import without
+from windtunnel.porting.script import Script
+from windtunnel.porting.subject import Subject
+from windtunnel.porting.trainers import is_arguments
+
+_QUANTIZED = "bitsandbytes quantizes with CUDA's kernels: load the model in bf16 (dtype=torch.bfloat16)"
+_OPTIMIZER = "bitsandbytes' optimizers are CUDA's: optim=\"adamw_torch\""
+_FLASH = (
+    'flash-attn is CUDA\'s: attn_implementation="sdpa", or torch.nn.functional.scaled_dot_product_attention'
+)
+_DEEPSPEED = (
+    "DeepSpeed knows no NeuronCore: leave it out. Optimizer states are divided by torch_xla's "
+    "ZeroRedundancyOptimizer, all of the model by XlaFullyShardedDataParallel"
+)
+_PLACED = "device_map places a model on GPUs or the host: leave it out, and move the model to the device"
+_IMPORTED = {
+    "bitsandbytes": "bitsandbytes has CUDA's kernels alone: load the model in bf16, and take torch's optimizers",
+    "flash_attn": _FLASH,
+    "deepspeed": _DEEPSPEED,
+    "apex": "apex is CUDA's: torch's own autocast in bf16, DistributedDataParallel and LayerNorm stand for it",
+    "xformers": "xformers has CUDA's kernels: torch.nn.functional.scaled_dot_product_attention stands for it",
+    "nvidia.dali": "DALI decodes on a GPU: read with a DataLoader, whose workers are the host's processes",
+    "triton": "triton compiles for GPUs: write its kernels with torch's operations, or in NKI for the device",
+    "torch.utils.cpp_extension": "CUDA's C++ is for GPUs: write its operators with torch's operations, or in C++ for "
+    "the device (torch_neuronx.xla_impl.custom_op)",
+    "torch.cuda.amp.custom_fwd": "custom_fwd and custom_bwd ask for CUDA's autocast: "
+    'torch.amp.custom_fwd(device_type="xla") and custom_bwd do for the device\'s',
+}
+"""Modules, and names in them."""
+_SAME = {"torch.cuda.amp.custom_bwd": "torch.cuda.amp.custom_fwd"}
+_LOADS = ("from_pretrained", "from_config", "pipeline")
+_LITERALS = (
+    (re.compile(r"flash_attention_[23]"), "flash_attn", _FLASH, '"sdpa"'),
+    (
+        re.compile(r"paged_\w+|(ada|lion|lamb|rms)\w*_(bnb_)?8bit"),
+        "bitsandbytes",
+        _OPTIMIZER,
+        '"adamw_torch"',
+    ),
+)
+"""Values of arguments and settings, with what to write."""
+_ASKING = re.compile(r"available|find_spec|TYPE_CHECKING|has_", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Use:
+    """``of``: what is told once."""
+
+    of: str
+    line: int
+    text: str
+    sure: bool
+    edits: tuple[Edit, ...] = ()
+
+
+def of_gpus(subject: Subject) -> Iterator[Finding]:
+    """Each at its first use in the program, with the edits of all uses in that file; in another for its edits."""
+    before = itertools.takewhile(lambda one: one is not subject, subject.program)
+    said = {use.of for one in before for use in _uses(one)}
+    uses: dict[str, list[_Use]] = {}
+    for use in _uses(subject):
+        uses.setdefault(use.of, []).append(use)
+    for of, (first, *more) in uses.items():
+        edits = tuple(edit for use in (first, *more) for edit in use.edits)
+        if edits or of not in said:
+            yield Finding(first.line, "", f"{first.text}.", edits, sure=first.sure)
+
+
+@functools.lru_cache(maxsize=64)
+def _uses(subject: Subject) -> tuple[_Use, ...]:
+    script = subject.script
+    found = [*_imports(script), *_arguments(script), *_literals(script)]
+    return tuple(sorted(found, key=lambda use: use.line))
+
+
+def _imports(script: Script) -> Iterator[_Use]:
+    """What is imported without a way for where it is missing, and torch's own by its dotted name."""
+    for node in script.walk(ast.Import, ast.ImportFrom, ast.Attribute):
+        assert isinstance(node, ast.stmt | ast.expr)  # noqa: S101 - of the walk
+        imports = isinstance(node, ast.Import | ast.ImportFrom)
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [] if node.level else [f"{node.module}.{alias.name}" for alias in node.names]
+        elif (name := script.dotted(node)).startswith("torch."):
+            names = [name]
+        for name in names:
+            known = [one for one in (*_IMPORTED, *_SAME) if name == one or name.startswith(f"{one}.")]
+            if known and not _is_optional(script, node):
+                of = _SAME.get(known[0], known[0])
+                lazy = imports and any(isinstance(one, ast.FunctionDef) for one in script.above(node))
+                yield _Use(of, node.lineno, _IMPORTED[of], not lazy and not _is_chosen(script, node))
+
+
+def _arguments(script: Script) -> Iterator[_Use]:
+    for call, name in script.calls:
+        if _is_optional(script, call):
+            continue
+        sure = not _is_chosen(script, call)
+        if name.endswith("BitsAndBytesConfig"):
+            yield _Use("bitsandbytes", call.lineno, _QUANTIZED, sure)
+        for given in call.keywords:
+            plain = isinstance(given.value, ast.Constant | ast.Dict)
+            if isinstance(given.value, ast.Constant) and given.value.value in (None, False, "cpu"):
+                continue
+            if given.arg in ("load_in_4bit", "load_in_8bit"):
+                yield _Use("bitsandbytes", given.value.lineno, _QUANTIZED, sure and plain)
+            elif given.arg == "deepspeed" and is_arguments(name):
+                yield _Use("deepspeed", given.value.lineno, _DEEPSPEED, sure and plain)
+            elif given.arg == "device_map" and name.endswith(_LOADS):
+                edit = without(script, call, given)
+                yield _Use("device_map", given.value.lineno, _PLACED, sure and plain, (edit,))
+
+
+def _literals(script: Script) -> Iterator[_Use]:
+    for node in script.walk(ast.Constant):
+        placed = isinstance(script.parents[node], ast.keyword | ast.Assign | ast.IfExp)
+        if not placed or not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        for words, of, text, instead in _LITERALS:
+            if words.fullmatch(node.value):
+                edit = Edit(script.start(node), script.end(node), instead)
+                yield _Use(of, node.lineno, text, not _is_chosen(script, node), (edit,))
+
+
+def _is_optional(script: Script, node: ast.AST) -> bool:
+    """Whether the script asks whether it is there, or goes on without it."""
+    return any(
+        (
+            isinstance(outer, ast.Try)
+            and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
+        )
+        or (isinstance(outer, ast.If | ast.IfExp) and bool(_ASKING.search(ast.unparse(outer.test))))
+        for outer in script.above(node)
+    )
+
+
+def _is_chosen(script: Script, node: ast.AST) -> bool:
+    """Whether it stands under a condition, as ``if args.flash:``."""
+    return any(
+        isinstance(outer, ast.If | ast.IfExp) and "__name__" not in ast.unparse(outer.test)
+        for outer in script.above(node)
+    )

@@ -1,0 +1,80 @@
+"""Shapes that change from batch to batch: each is a graph of its own, and is compiled by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.subject import Subject
+
+_COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
+_LONGEST = (True, "longest")
+_BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
+
+
+def of_lengths(subject: Subject) -> Iterator[Finding]:
+    """What pads a batch to its longest sample; not where the program pads to one length."""
+    if not (subject.cuda or subject.xla or subject.managed) or any(map(_pads_to_one, subject.program)):
+        return
+    for call, name in subject.script.calls:
+        grouped = keyword(call, "group_by_length")
+        padding = keyword(call, "padding")
+        collates = bool(_COLLATORS.search(name)) and not keyword(call, "pad_to_multiple_of")
+        longest = (
+            padding is not None
+            and constant(padding.value) in _LONGEST
+            and _is_of_a_batch(subject.script, call)
+        )
+        if collates or longest or (grouped and constant(grouped.value) is True):
+            yield Finding(
+                call.lineno,
+                "",
+                "pads each batch to its longest sample: each length is a graph to compile. Pad to one length, with "
+                'padding="max_length" and max_length.',
+                sure=False,
+            )
+
+
+def _pads_to_one(one: Subject) -> bool:
+    padded = (keyword(call, "padding") for call, _ in one.script.calls)
+    return "pad_to_max_length" in one.script.words or any(
+        given is not None and any(constant(part) == "max_length" for part in ast.walk(given))
+        for given in padded
+    )
+
+
+def _is_of_a_batch(script: Script, call: ast.Call) -> bool:
+    """Whether it is in a collate function, or in a class of one."""
+    return any(
+        isinstance(outer, ast.FunctionDef | ast.ClassDef) and "collat" in outer.name.lower()
+        for outer in script.above(call)
+    )
+
+
+def of_values(subject: Subject) -> Iterator[Finding]:
+    """What finds as many elements as there are, in each step."""
+    script = subject.script
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    said: set[int] = set()
+    for call in (part for step in subject.steps for part in ast.walk(step) if isinstance(part, ast.Call)):
+        name, called = script.dotted(call.func), script.called(call)
+        of_torch = name == f"torch.{called}"
+        if called == "where":
+            found = of_torch and len(call.args) == 1 and not call.keywords
+        else:
+            found = called in _BY_DATA and (
+                of_torch or (called == "nonzero" and not name.startswith("numpy."))
+            )
+        if found and call.lineno not in said:
+            said.add(call.lineno)
+            yield Finding(
+                call.lineno,
+                "",
+                f"{script.segment(call.func)} gives as many elements as it finds: in each step another shape, which "
+                "is compiled anew. Keep the shape, and mask: torch.where(condition, x, 0).",
+                sure=False,
+            )

@@ -1,0 +1,60 @@
+"""Libraries that run the training loop: which program has one, and whether it sends rank 0's weights to all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from windtunnel.porting.script import Script
+
+_PACKAGES = {
+    "accelerate",
+    "lightning",
+    "pytorch_lightning",
+    "deepspeed",
+    "optimum",
+    "neuronx_distributed_training",
+}
+"""Packages that bring device, loaders and steps themselves."""
+_SEND_WEIGHTS = _PACKAGES - {"accelerate"}
+
+
+def run_the_loop(program: Sequence[Script]) -> bool:
+    """Whether a program imports one, or makes a library's Trainer."""
+    classes = {
+        node.name: (script, node)
+        for script in program
+        for node in script.nodes
+        if isinstance(node, ast.ClassDef) and "Trainer" in node.name
+    }
+    return any(
+        script.packages & _PACKAGES or any(_is_a_librarys(name, classes) for _, name in script.calls)
+        for script in program
+    )
+
+
+def _is_a_librarys(name: str, classes: dict[str, tuple[Script, ast.ClassDef]]) -> bool:
+    """Whether a class of this dotted name is a Trainer of a library, or the program's own that is made of one."""
+    last = name.rpartition(".")[2]
+    if "Trainer" not in last:
+        return False
+    if last not in classes:
+        return "." in name
+    script, own = classes[last]
+    others = {other: known for other, known in classes.items() if other != last}
+    return any(_is_a_librarys(script.dotted(base), others) for base in own.bases)
+
+
+def send_no_weights(program: Sequence[Script]) -> bool:
+    """Whether it takes each process's model as it is: on XLA, accelerate (1.15) and transformers' Trainer (4.48) do.
+    Lightning sends rank 0's weights to all.
+    """
+    packages = {package for script in program for package in script.packages}
+    return not packages.isdisjoint({"accelerate", "transformers"}) and packages.isdisjoint(_SEND_WEIGHTS)
+
+
+def is_arguments(name: str) -> bool:
+    """Whether a class of this dotted name is transformers' TrainingArguments, or made of it, as trl's SFTConfig."""
+    last = name.rpartition(".")[2]
+    of_trl = name.startswith("trl.") and last.endswith("Config") and last != "ModelConfig"
+    return of_trl or last.endswith("TrainingArguments")

@@ -1,0 +1,232 @@
+"""The first weights: each process draws those of a model that it makes, and on XLA only DistributedDataParallel sends
+rank 0's to all.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
+from windtunnel.porting.script import Scope, arguments, constant, keyword
+from windtunnel.porting.subject import Subject, names_rank
+
+_SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
+"""In the name of what is called: weights of another rank, or parts of one model."""
+_LOADS = re.compile(r"^_?(load|restore|resume|get_peft_model$)")
+_NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
+"""Models of transformers whose last layer is new, unless the file has been trained for the same."""
+_ADAPTS = ("get_peft_model", "add_adapter")
+_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
+_OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
+_NO_WEIGHTS = re.compile(r"optim|sched|scaler|ema", re.IGNORECASE)
+"""In what is loaded beside the model."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A model that is trained, and where it is made; ``partly``: of the rest there is a file."""
+
+    name: str
+    made: ast.expr
+    partly: bool = False
+
+
+def unequal_weights(subject: Subject) -> Iterator[Finding]:
+    """The first model that is trained and that nothing makes equal on all cores."""
+    script, managed = subject.script, subject.managed
+    if not subject.several or subject.parallel_model or "neuronx_distributed" in script.packages:
+        return
+    if managed and not subject.sends_no_weights:
+        return
+    if any(_SENDS.search(name) for name in subject.program[0].calls_by_name):
+        return
+    for drawn in _handed_over(subject) if managed else _trained(subject):
+        equal, line = _made_equal(subject, drawn)
+        if equal:
+            continue
+        seed = "Call torch.manual_seed(...) before it"
+        seed += f" (what line {line} does for that stands under a condition)" if line else ""
+        sent = (
+            f", or {subject.names.module('xm')}.broadcast_master_param({drawn.name}) once it is on the device"
+        )
+        which = " that no file has" if drawn.partly else ""
+        yield Finding(
+            drawn.made.lineno,
+            "unequal_weights",
+            f"each core draws the first weights of {drawn.name}{which} by itself, and sums of gradients keep them "
+            f"apart. {seed}"
+            + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
+            sure=not drawn.partly and line is None and subject.whole and not _others_are_loaded(subject),
+        )
+        return
+
+
+def _trained(subject: Subject) -> Iterator[_Drawn]:
+    """Models whose parameters an optimizer gets, of a loop that is the script's own."""
+    if subject.trains and (subject.cuda or subject.xla):
+        for name in dict.fromkeys(subject.script.models):
+            yield from _first_making(subject, name)
+
+
+def _handed_over(subject: Subject) -> Iterator[_Drawn]:
+    """The models that Trainer and accelerate's prepare() are given, where a class makes them."""
+    script = subject.script
+    for call, name in script.calls:
+        handed: list[ast.expr] = []
+        if name.endswith("Trainer"):
+            named = keyword(call, "model")
+            handed = [named.value] if named else call.args[:1]
+            adapter = keyword(call, "peft_config")
+            if adapter and not isinstance(adapter.value, ast.Constant):
+                yield _Drawn("the adapter of peft_config", call, partly=True)
+        elif name.endswith((".prepare", ".prepare_model")):
+            handed = call.args
+        for value in handed:
+            made = made_by(value)
+            if made is not None and makes_a_model(script.dotted(made.func)):
+                yield from _drawn(subject, script.segment(value), [made])
+            elif is_model(script, value):
+                yield from _first_making(subject, ast.unparse(value), of_a_class=True)
+
+
+def _first_making(subject: Subject, name: str, *, of_a_class: bool = False) -> Iterator[_Drawn]:
+    script = subject.script
+    makers = [
+        call
+        for value in script.values(name)
+        if (call := made_by(value)) is not None
+        # torch.compile(model) makes none
+        if script.called(call) in _ADAPTS or all(ast.unparse(part) != name for part in ast.walk(value))
+    ]
+    known = name in script.models or any(makes_a_model(script.dotted(call.func)) for call in makers)
+    if makers and (known or not of_a_class):
+        yield from _drawn(subject, name, makers)
+
+
+def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Drawn]:
+    """Unless a file has all of it."""
+    script = subject.script
+    adapts = any(one.script.calls_any(*_ADAPTS) for one in subject.program)
+    loaded = [call for call in makers if _is_loaded(script.dotted(call.func) or script.called(call), call)]
+    new = any(_NEW_HEAD.search(script.dotted(call.func)) for call in makers)
+    if not loaded or adapts or new or any(_under_condition(subject, call) for call in loaded):
+        yield _Drawn(name, makers[0], partly=bool(loaded))
+
+
+def _is_loaded(name: str, call: ast.Call) -> bool:
+    """Whether what a call makes comes of a file."""
+    loads = bool(_LOADS.search(name.rpartition(".")[2])) and not NO_MODEL.search(name)
+    return loads or _is_pretrained(name, call)
+
+
+def _is_pretrained(name: str, call: ast.Call) -> bool:
+    """Whether it makes a model of published weights, as with from_pretrained() or weights=...; not torchvision's
+    None.
+    """
+    none = (None, False)
+    given = {
+        one.arg
+        for one in call.keywords
+        if not isinstance(one.value, ast.Constant) or one.value.value not in none
+    }
+    by_name = name.endswith("from_pretrained") and not NO_MODEL.search(name)
+    return by_name or not given.isdisjoint({"pretrained", "weights"})
+
+
+def _others_are_loaded(subject: Subject) -> bool:
+    """Whether any model of the program is pretrained: this one may be a part of it, or hold it."""
+    return any(_is_pretrained(name, call) for one in subject.program for call, name in one.script.calls)
+
+
+def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, int | str | None]:
+    """Whether it is on all cores, by a seed before it is made or by a file; and what does so under a condition."""
+    lines = dict(_calls_above(subject, drawn.made))
+    unsure: int | str | None = None
+    own = {name for one in subject.program for name in one.script.functions}
+    for one in subject.program:
+        for call, name in one.script.calls:
+            seeds = one.script.called(call) not in own and _seeds(name, call)
+            if not seeds and (drawn.partly or not _fills(subject, one, call, drawn)):
+                continue
+            for where, place, certain in _runs(one, call, set(lines)):
+                late = seeds and place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
+                if certain and not late:
+                    return True, None
+                if not late:
+                    unsure = unsure or (
+                        call.lineno if one is subject else f"{call.lineno} of {one.script.path.name}"
+                    )
+    return False, unsure
+
+
+def _seeds(name: str, call: ast.Call) -> bool:
+    """Whether it seeds torch, as a library's ``set_seed`` does; not each core in another way."""
+    last = name.rpartition(".")[2].lower()
+    own = keyword(call, "device_specific")
+    if names_rank(ast.unparse(call)) or (own and constant(own.value) is not False):
+        return False
+    if name in _SEEDS or last == "enable_full_determinism":
+        return True
+    return "seed" in last and last not in ("seed", "manual_seed") and not name.startswith(_OTHER_NUMBERS)
+
+
+def _fills(subject: Subject, one: Subject, call: ast.Call, drawn: _Drawn) -> bool:
+    """Whether it loads the model: ``model.load_state_dict(...)``, ``load(model, path)``, or in what makes the model
+    anything of a file.
+    """
+    called = one.script.called(call)
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    makers = {subject.script.called(made) for made in ast.walk(drawn.made) if isinstance(made, ast.Call)}
+    if getattr(one.script.scopes(call)[0], "name", "") in makers and _is_loaded(called, call):
+        return owner is None or not _NO_WEIGHTS.search(ast.unparse(owner))
+    loads = called == "load_state" or (
+        _LOADS.search(called)
+        and _short(drawn.name) in map(_short, map(ast.unparse, [*arguments(call), *filter(None, [owner])]))
+    )
+    return bool(loads)
+
+
+def _short(name: str) -> str:
+    return name.removesuffix(".module").rpartition(".")[2]
+
+
+def _calls_above(subject: Subject, node: ast.expr) -> Iterator[tuple[Scope, int]]:
+    """The functions in which it runs, each with the line there on which it does."""
+    open_, seen = [(subject, node)], set()
+    while open_:
+        one, place = open_.pop()
+        scope = one.script.scopes(place)[0]
+        if scope not in seen:
+            seen.add(scope)
+            yield scope, place.lineno
+            open_ += one.calls_of(scope) if isinstance(scope, ast.FunctionDef) else []
+
+
+def _runs(
+    one: Subject, node: ast.expr, here: set[Scope], seen: tuple[Scope, ...] = ()
+) -> Iterator[tuple[Subject, ast.expr, bool]]:
+    """Where something is run from: in one of the functions ``here``, or in one that nothing calls; and whether that is
+    certain.
+    """
+    scope, certain = one.script.scopes(node)[0], not _under_condition(one, node)
+    calls = one.calls_of(scope) if isinstance(scope, ast.FunctionDef) and scope not in here else []
+    if not calls:
+        yield one, node, certain
+    for other, call in calls if scope not in seen else ():
+        for where, place, above in _runs(other, call, here, (*seen, scope)):
+            yield where, place, certain and above
+
+
+def _under_condition(one: Subject, node: ast.expr) -> bool:
+    """Whether an `if` of its function decides on it, but that of ``__name__``."""
+    scope = one.script.scopes(node)[0]
+    return any(
+        isinstance(outer, ast.If | ast.IfExp | ast.ExceptHandler)
+        and not (isinstance(outer, ast.If) and "__name__" in ast.unparse(outer.test))
+        for outer in itertools.takewhile(lambda above: above is not scope, one.script.above(node))
+    )

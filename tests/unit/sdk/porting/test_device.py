@@ -1,0 +1,93 @@
+"""What asks for CUDA's device in places that only some scripts have: the edits leave nothing on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed, script
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+from windtunnel.porting import patch
+from windtunnel.porting.reading import read
+
+
+@pytest.mark.parametrize(
+    ("version", "instead"),
+    [
+        ("2.9", "torch_xla.sync(wait=True)"),
+        ("2.7", "torch_xla.sync(); xm.wait_device_ops()"),
+        ("2.6", "xm.mark_step(); xm.wait_device_ops()"),
+    ],
+)
+def test_a_wait_runs_what_is_pending(version: str, instead: str) -> None:
+    """`xm.wait_device_ops()` alone waits for graphs that run, and runs none: such a timing is of nothing."""
+    of = script("import torch\nfor x in data:\n    f(x)\n    torch.cuda.synchronize()  # timed\n")
+    assert f"    {instead}  # timed\n" in patch.ported(of, read(of, version), version).text.decode()
+
+
+def test_a_wait_ends_no_step() -> None:
+    """The graph grows all the same."""
+    loop = LOOP.replace("pl.MpDeviceLoader(loader, device)", "loader") + "    xm.wait_device_ops()\n"
+    (found,) = said(HEAD + loop)
+    assert "step_without_end" in found
+    assert said(HEAD + loop.replace("xm.wait_device_ops()", "torch_xla.sync(wait=True)")) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(x):\n    return x.cuda() if torch.cuda.is_available() else x",
+         "def f(x):\n    return x.to(torch_xla.device()) if True else x"),
+        ("f(x.cuda() if torch.cuda.is_available() else x)", "f(x.to(torch_xla.device()) if True else x)"),
+        ("x = x.cuda() if y.is_cuda else x", 'x = x.to(torch_xla.device()) if y.device.type == "xla" else x'),
+        ("if x.is_cuda:\n    mask = mask.cuda()",
+         'if x.device.type == "xla":\n    mask = mask.to(torch_xla.device())'),
+        ("n = torch.cuda.device_count()", 'n = int(os.environ.get("LOCAL_WORLD_SIZE", 1))'),
+        ("n = batch // torch.cuda.device_count()", 'n = batch // int(os.environ.get("LOCAL_WORLD_SIZE", 1))'),
+        ("for i in range(torch.cuda.device_count()): pass",
+         'for i in range(int(os.environ.get("LOCAL_WORLD_SIZE", 1))): pass'),
+    ],
+)  # fmt: skip
+def test_the_device_is_taken_wherever_it_is_asked_for(before: str, after: str) -> None:
+    """An edit in a branch that a test leaves dead moves nothing, and 0 GPUs are no divisor."""
+    made = changed(f"import torch\n{before}\n")
+    assert made.endswith(after + "\n")
+    assert ("import os\n" in made) == ("os.environ" in after)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "T = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor",
+        "if torch.cuda.device_count() > 1: model = wrapped(model)",
+        "if not x.is_cuda: x = x.float()",
+        "assert x.is_cuda",
+        "f(x if torch.cuda.is_available() else y)",
+    ],
+)
+def test_what_would_raise_or_decides_nothing_is_left(left: str) -> None:
+    """Made true, these take what only CUDA has."""
+    assert changed(f"import torch\n{left}\n") == f"import torch\n{left}\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "edited"),
+    [
+        ("from torch.nn.parallel import DistributedDataParallel as DDP", True),
+        ("from apex.parallel import DistributedDataParallel as DDP", False),
+        ("from distributed import DistributedDataParallel as DDP", False),
+    ],
+)
+def test_only_torchs_wrapper_has_its_arguments(imported: str, edited: bool) -> None:
+    """apex's, and those of a script's own file, would raise."""
+    made = changed(f"import torch\n{imported}\nmodel = DDP(model.cuda())\n")
+    assert ("gradient_as_bucket_view" in made) == edited
+
+
+def test_an_epoch_has_several_loops_over_loaders() -> None:
+    """The order changes with the epoch, not with the number of the part."""
+    loop = (
+        "import torch\nfrom torch.utils.data import DataLoader\nfor epoch in range(9):\n    for i in range(5):\n"
+        "        loader = DataLoader(data, shuffle=True)\n        for batch in loader:\n"
+        "            loss = model(batch.cuda())\n            loss.backward()\n            optimizer.step()\n"
+    )
+    assert "        loader.sampler.set_epoch(epoch)\n        for batch in" in changed(loop)

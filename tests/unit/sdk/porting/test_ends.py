@@ -1,0 +1,89 @@
+"""The end of a step: each loop is judged by itself, and one over data of which nothing is known is ended, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+
+_VALIDATION = """\
+held_out = DataLoader(data)
+for batch in held_out:
+    total += model(batch.to(device)).sum()
+"""
+_IN_FUNCTIONS = """\
+def train(loader):
+    optimizer = torch.optim.SGD(model.parameters())
+    for batch in loader:
+        loss = model(batch.to(device))
+        loss.backward()
+        xm.optimizer_step(optimizer)
+"""
+
+
+def _told(text: str) -> list[str]:
+    return [one.partition(":")[0] for one in said(text) if "step_without_end" in one]
+
+
+def test_a_validation_loop_has_an_end_of_its_own() -> None:
+    """That of the training loop is not one of this."""
+    assert _told(HEAD + LOOP + _VALIDATION) == ["14"]
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        _VALIDATION.replace("in held_out", "in pl.MpDeviceLoader(held_out, device)"),
+        _VALIDATION.replace(
+            "held_out = DataLoader(data)", "held_out = pl.MpDeviceLoader(DataLoader(data), device)"
+        ),
+        _VALIDATION + "    torch_xla.sync()\n",
+        _VALIDATION.replace(".sum()", ".sum().item()"),
+        _VALIDATION.replace("held_out = DataLoader(data)", "held_out = made(data)"),
+        "def seen(n):\n    xm.mark_step()\n" + _VALIDATION + "    seen(1)\n",
+    ],
+)
+def test_what_ends_it(ended: str) -> None:
+    """There, in a function that it calls, in what it goes over, or by a read; of what is not known nothing is said."""
+    assert _told(HEAD + LOOP + ended) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("train(DataLoader(data))", ["9"]),
+        ("train(pl.MpDeviceLoader(DataLoader(data), device))", []),
+        ("loader = pl.MpDeviceLoader(DataLoader(data), device)\ntrain(loader)", []),
+        ("loader = DataLoader(data)\nloader = pl.MpDeviceLoader(loader, device)\ntrain(loader)", []),
+    ],
+)
+def test_a_loader_that_is_handed_on(given: str, told: list[str]) -> None:
+    """By what calls the function, not by another loader of its name."""
+    assert _told(HEAD + _IN_FUNCTIONS + "xm.mark_step()\n" + given + "\n") == told
+
+
+@pytest.mark.parametrize(
+    ("loop", "ended"),
+    [
+        ("    loss.backward()\n    optimizer.step()\n    print(i)\n",
+         "    xm.optimizer_step(optimizer)\n    torch_xla.sync()\n    print(i)\n"),
+        ("    loss.backward()\n    if i % 2:\n        optimizer.step()\n        i += 1\n",
+         "        i += 1\n    torch_xla.sync()\n"),
+        ("    loss.backward(); optimizer.step()\n",
+         "    loss.backward(); xm.optimizer_step(optimizer); torch_xla.sync()\n"),
+    ],
+)  # fmt: skip
+def test_a_loop_over_what_is_not_known_is_ended(loop: str, ended: str) -> None:
+    """Behind the optimizer's step, each time that the loop comes there."""
+    text = f"import torch\nfor x in load():\n    loss = model(x.cuda())\n{loop}"
+    made = changed(text)
+    assert made.endswith(ended) and "step_without_end" not in "\n".join(said(made))
+
+
+def test_a_step_in_a_function_is_ended_behind_its_call() -> None:
+    """A `break` behind it does not pass it over."""
+    text = (
+        "import torch\ndef train(x):\n    model(x.cuda()).backward()\nfor epoch in range(9):\n    train(x)\n"
+    )
+    assert "    train(x)\n    torch_xla.sync()\n    if once:" in changed(text + "    if once: break\n")

@@ -1,0 +1,135 @@
+"""Libraries that need a GPU, and shapes that change: told once, and not where the script can do without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+from windtunnel.porting.reading import modules_of, read_program
+from windtunnel.porting.script import Script
+
+
+@pytest.mark.parametrize(
+    ("used", "words"),
+    [
+        ("import bitsandbytes as bnb", "bitsandbytes has CUDA's kernels alone"),
+        ("import transformers\nconfig = transformers.BitsAndBytesConfig()", "load the model in bf16"),
+        ("model = Net.from_pretrained(name, load_in_4bit=True)", "load the model in bf16"),
+        ("from flash_attn import flash_attn_func", 'attn_implementation="sdpa"'),
+        ("import deepspeed.comm", "DeepSpeed knows no NeuronCore"),
+        ("args = TrainingArguments(optim=o, deepspeed='zero.json')", "DeepSpeed knows no NeuronCore"),
+        ("from apex import amp", "apex is CUDA's"),
+        ("import xformers.ops", "xformers has CUDA's kernels"),
+        ("from nvidia.dali.pipeline import Pipeline", "DALI decodes on a GPU"),
+        ("import triton", "triton compiles for GPUs"),
+        ("from torch.utils.cpp_extension import load", "CUDA's C++ is for GPUs"),
+        (
+            "try:\n    import apex\nexcept ImportError:\n    raise ImportError('Install apex')",
+            "apex is CUDA's",
+        ),
+    ],
+)
+def test_a_library_that_needs_a_gpu(used: str, words: str) -> None:
+    """At its first use alone."""
+    (found,) = said(f"{used}\n{used}\n")
+    assert words in found and "note: " not in found
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "try:\n    import apex\nexcept ImportError:\n    apex = None",
+        "if is_flash_attn_available():\n    import flash_attn",
+        "if TYPE_CHECKING:\n    import triton",
+        "model = Net.from_pretrained(name, load_in_8bit=False, device_map=None)",
+        "model = Net.from_pretrained(name, device_map='cpu')",
+        "choices = ['flash_attention_2', 'sdpa']",
+        "if attention == 'flash_attention_2': pass",
+        "import re\nwords = re.compile('a')\nwords.compile()",
+    ],
+)
+def test_a_library_that_a_script_can_do_without(used: str) -> None:
+    """Or an argument that asks for none."""
+    assert said(used + "\n") == []
+
+
+def test_a_library_under_a_condition_is_a_note() -> None:
+    """Whether the job comes there, the text does not tell."""
+    for used in ("if args.adam:\n    import bitsandbytes\n", "def f():\n    import bitsandbytes\n"):
+        (found,) = said(used)
+        assert "note: bitsandbytes" in found
+
+
+def test_a_library_is_told_once_a_program(tmp_path: Path) -> None:
+    """In the file that comes first."""
+    (tmp_path / "more.py").write_text("import apex\n")
+    script = Script(tmp_path / "train.py", b"import apex\nimport more\n")
+    found = read_program([script, *modules_of(script)[0]])
+    assert [len(remarks) for remarks in found.values()] == [1, 0]
+    again = said("a = N.from_pretrained(n, device_map='auto')\nb = N.from_pretrained(n, device_map='auto')\n")
+    assert len(again) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("m = N.from_pretrained(n, attn_implementation='flash_attention_2')",
+         'm = N.from_pretrained(n, attn_implementation="sdpa")'),
+        ("m = N.from_pretrained(n, device_map='auto')\nn = N.from_pretrained(n, device_map={'': 0}, x=1)",
+         "m = N.from_pretrained(n)\nn = N.from_pretrained(n, x=1)"),
+        ("args = TrainingArguments(optim='paged_adamw_32bit')", 'args = TrainingArguments(optim="adamw_torch")'),
+        ("@torch.compile\ndef f(x): return x", "def f(x): return x"),
+        ("class A:\n    @torch.compile(dynamic=False,\n        fullgraph=True)\n    def f(x): return x",
+         "class A:\n    def f(x): return x"),
+        ("model = AutoModel.from_config(c)\nmodel.compile(mode='max-autotune')\nprint()",
+         "model = AutoModel.from_config(c)\nprint()"),
+    ],
+)  # fmt: skip
+def test_edits(before: str, after: str) -> None:
+    """What is sure of them."""
+    assert changed(f"import torch\n{before}\n").endswith(f"\n{after}\n")
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        ("collator = transformers.DataCollatorForSeq2Seq(tokenizer)", True),
+        ("collator = transformers.DataCollatorWithPadding(tokenizer)", True),
+        ("args = TrainingArguments(optim=o, group_by_length=True)", True),
+        ("def collate(rows):\n    return tokenizer(rows, padding=True)", True),
+        ("def prompt(rows):\n    return tokenizer(rows, padding=True)", False),
+        ("collator = transformers.DataCollatorWithPadding(tokenizer, padding='max_length')", False),
+        ("collator = transformers.DataCollatorForSeq2Seq(tokenizer, pad_to_multiple_of=64)", False),
+        (
+            "rows = tokenizer(rows, padding='max_length')\ncollator = transformers.DataCollatorWithPadding(t)",
+            False,
+        ),
+    ],
+)
+def test_lengths_that_change(used: str, told: bool) -> None:
+    """A note, as all samples may be of one length."""
+    found = said(
+        f"import transformers\nfrom transformers import TrainingArguments, Trainer\n{used}\nTrainer(m, args)\n"
+    )
+    assert ["note: pads each batch to its longest sample" in one for one in found] == [True] * told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("x = batch[torch.nonzero(batch)]", True),
+        ("x = (batch > 0).nonzero()", True),
+        ("x = torch.where(batch > 0)", True),
+        ("x = torch.masked_select(batch, mask)", True),
+        ("x = torch.where(batch > 0, batch, 0)", False),
+        ("x = numpy.unique(names)", False),
+    ],
+)
+def test_shapes_that_depend_on_values(line: str, told: bool) -> None:
+    """In each step, a note; outside of the loop it is one graph more."""
+    found = said(HEAD + LOOP.replace("    loss.b", f"    {line}\n    loss.b"))
+    assert ["as many elements as it finds" in one for one in found] == [True] * told
+    assert said(HEAD + line + "\n" + LOOP) == []

@@ -1,0 +1,38 @@
+"""How a script tells that it is one of several processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_reading import said
+
+_LAUNCHED = """\
+import torch
+parser.add_argument("--local_rank", type=int, default=-1, help="of torch.distributed.launch")
+args = parser.parse_args()
+if args.local_rank != -1:
+    model = DistributedDataParallel(model)
+"""
+
+
+def test_the_local_rank_of_torchrun() -> None:
+    """It gives none as an argument: DistributedDataParallel stood in a branch that nothing reaches."""
+    (found,) = said(_LAUNCHED)
+    assert found.startswith("2: no_exchange: torchrun gives LOCAL_RANK in the environment")
+    made = changed(_LAUNCHED)
+    assert 'type=int, default=int(os.environ.get("LOCAL_RANK", -1)), help=' in made and "import os\n" in made
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("args.local_rank != -1", "args.distributed"),
+        ("default=-1", "default=0"),
+        ("if args", "args.local_rank, args.rank = of_the_environment()\nif args"),
+        ("args = parser", "import os; rank = os.environ['LOCAL_RANK']\nargs = parser"),
+    ],
+)
+def test_a_local_rank_that_decides_nothing(old: str, new: str) -> None:
+    """Or that the script takes from the environment itself."""
+    assert said(_LAUNCHED.replace(old, new)) == []

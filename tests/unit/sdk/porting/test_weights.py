@@ -1,0 +1,99 @@
+"""First weights that differ between cores: what makes them equal for certain, and what only looks like it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+from windtunnel.porting.reading import modules_of, read_program
+from windtunnel.porting.script import Script
+
+_NET = "model = Net().to(device)\n"
+_TRAIN = "import torch\nfrom transformers import AutoModelForCausalLM, Trainer, set_seed\n{}trainer.train()\n"
+
+
+def _kind(text: str) -> str:
+    """How `unequal_weights` is told: not, as a note, surely."""
+    found = [one for one in said(text) if "unequal_weights" in one]
+    return "note" if any("note: " in one for one in found) else "sure" if found else ""
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        ("config = json.load(open(path))\n" + _NET, "sure"),
+        ("wave = torchaudio.load(path)\n" + _NET, "sure"),
+        (_NET + "ema.load_state_dict(torch.load(path))\n", "sure"),
+        (_NET + "optimizer.load_state_dict(torch.load(path))\n", "sure"),
+        (_NET + "torch.manual_seed(0)\n", "sure"),
+        ("import numpy as np\nnp.random.seed(0)\n" + _NET, "sure"),
+        ("torch.cuda.manual_seed_all(0)\n" + _NET, "sure"),
+        ("torch.use_deterministic_algorithms(True)\n" + _NET, "sure"),
+        ("import random\ndef set_seed(n):\n    random.seed(n)\nset_seed(1)\n" + _NET, "sure"),
+        ("if args.seed is not None:\n    torch.manual_seed(args.seed)\n" + _NET, "note"),
+        (_NET + "if args.resume:\n    model.load_state_dict(torch.load(args.resume))\n", "note"),
+        ("def seeds(n):\n    torch.manual_seed(n)\nif args.seed:\n    seeds(args.seed)\n" + _NET, "note"),
+        ("body = resnet(pretrained=True)\nmodel = Net(body).to(device)\n", "note"),
+        ("def seeds(n):\n    torch.manual_seed(n)\nseeds(1)\n" + _NET, ""),
+        (_NET + "load_checkpoint(model, path)\n", ""),
+        (_NET + "model.module.load_state_dict(torch.load(path))\n", ""),
+        ("def build():\n    net = Net()\n    net.load_state_dict(torch.load(path))\n    return net\n"
+         "model = build()\n", ""),
+        ("if __name__ == '__main__':\n    torch.manual_seed(1)\n" + _NET, ""),
+    ],
+)  # fmt: skip
+def test_what_makes_first_weights_equal(made: str, kind: str) -> None:
+    """A seed of torch's before the model, or a file for it, on every way: of anything else it is told."""
+    assert _kind(HEAD + made + LOOP) == kind
+
+
+def test_a_seed_in_a_function_that_runs_after_the_model() -> None:
+    """The order is that of what calls both."""
+    text = HEAD + "def build():\n    return Net()\ndef main():\n    {}\n    {}\n"
+    trains = "".join(f"    {line}\n" for line in LOOP.splitlines()) + "main()\n"
+    seed, model = "torch.manual_seed(1)", "model = build()"
+    assert [_kind(text.format(*order) + trains) for order in ((model, seed), (seed, model))] == ["sure", ""]
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        ("trainer = Trainer(model=Net(), args=args)\n", "sure"),
+        ("model = Net()\nset_seed(1)\ntrainer = Trainer(model, args)\n", "sure"),
+        ("set_seed(1)\ntrainer = Trainer(model=Net(), args=args)\n", ""),
+        ("from trl import SFTTrainer\ntrainer = SFTTrainer('gpt2', peft_config=LoraConfig())\n", "note"),
+        ("from trl import SFTTrainer\ntrainer = SFTTrainer('gpt2', peft_config=None)\n", ""),
+        ("from accelerate.utils import set_seed\nset_seed(1, device_specific=True)\nmodel = Net()\n"
+         "trainer = Trainer(model=model)\n", "sure"),
+    ],
+)  # fmt: skip
+def test_first_weights_that_a_trainer_is_given(made: str, kind: str) -> None:
+    """Made where they are handed over, or an adapter that the Trainer makes."""
+    assert _kind(_TRAIN.format(made)) == kind
+
+
+@pytest.mark.parametrize(
+    ("base", "managed"), [("", False), ("(Base)", False), ("(transformers.Trainer)", True)]
+)
+def test_a_trainer_of_the_programs_own(tmp_path: Path, base: str, managed: bool) -> None:
+    """Its loop is in a file that is read, as in minGPT's: what a library would do, it does not."""
+    trainer = f"import transformers\nclass Trainer{base}:\n    pass\n"
+    (tmp_path / "trainer.py").write_text(trainer)
+    loop = LOOP.replace("xm.optimizer_step(optimizer)", "optimizer.step()")
+    text = HEAD + "from trainer import Trainer\ntorch.manual_seed(0)\n" + loop + "Trainer(model)\n"
+    script = Script(tmp_path / "train.py", text.encode())
+    kinds = {one.kind for one in read_program([script, *modules_of(script)[0]])[script]}
+    assert ("no_exchange" in kinds) == (not managed)
+
+
+def test_a_method_is_not_the_function_of_its_name() -> None:
+    """`generator.train()` in a loop calls no `train` of the script's, whose values are read once."""
+    text = (
+        HEAD
+        + "def train():\n    {}\n    loss = model(batch.to(device))\n    loss.backward()\n    print(loss.item())\n"
+    )
+    text = text.format("torch.manual_seed(0)") + "for epoch in range(9):\n    {}\n"
+    assert [one for one in said(text.format("generator.train()")) if "host_read" in one] == []
+    assert [one for one in said(text.format("train()")) if "host_read" in one]
