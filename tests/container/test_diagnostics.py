@@ -58,6 +58,15 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert any("was f32[8,32] and is f32[3,32]" in detail for detail in shapes)
 
 
+@pytest.mark.parametrize(("how", "graphs"), [("sharded", "one graph more"), ("unended", "2 graphs more")])
+def test_a_ragged_batch_has_the_graphs_that_it_adds_on_trn1(torchrun, tmp_path, how, graphs):
+    """One where collectives cut it here, and none of those that are new before and after it in a step without end."""
+    torchrun("ragged.py", how, workers=2 if how == "sharded" else 1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record for record in findings(tmp_path)}["ragged_batch"]
+    assert found["line"] == line_of("ragged.py", "made")
+    assert f"ends with a batch of 6 instead of 16: another shape, {graphs} (" in found["message"]
+
+
 def test_batches_of_any_kind_reach_the_script_as_they_are(torchrun):
     """Iterators are not used up, and objects with attributes of the names that tensors have are no error."""
     (said,) = torchrun("batches.py", workers=1).said

@@ -58,6 +58,8 @@ class Graph:
     hlo_proto: bytes = field(default=b"", repr=False)
     """An HloProto, of which the module is the first field."""
     library: str = ""
+    whole: int | None = None
+    """Number of the graph on trn1 of which this is a piece, where a collective cut it, or all."""
 
 
 @dataclass(frozen=True)

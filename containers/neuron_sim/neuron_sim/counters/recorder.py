@@ -89,6 +89,8 @@ class Recorder:
         self._arithmetic: set[str] = set()
         self._pieces: Counter[str] = Counter()
         self._uncut: set[frozenset[tuple[str, int]]] = set()
+        self._joined = 0
+        """Graphs that have run, as trn1 has them."""
         self._samples = 0
         self._has_loader = False
         self.has_failed = False
@@ -333,7 +335,9 @@ class Recorder:
 
     def _take_in(self, graphs: GraphLog) -> None:
         seen = graphs.read()
+        wholes: dict[str, int] = {}
         for name, is_cut in seen.executed:
+            wholes.setdefault(name, self._joined)
             self._executed[name] += 1
             self._pieces[name] += 1
             if not is_cut:
@@ -351,12 +355,16 @@ class Recorder:
             # XLA's files say how the compiler's time was shared out, torch_xla's metric how much it was.
             share = graph.compile_seconds / noted if noted else 1 / len(compiled)
             reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
-            self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, reason=reason))
+            whole = wholes.get(graph.hash, self._joined)
+            self._compiled(
+                dataclasses.replace(graph, compile_seconds=spent * share, reason=reason, whole=whole)
+            )
 
     def _join(self) -> None:
         """What ran since the last time is one graph to trn1, which compiles it once."""
         pieces = frozenset(self._pieces.items())
         self._pieces.clear()
+        self._joined += bool(pieces)
         if pieces and pieces not in self._uncut:
             self._uncut.add(pieces)
             self.write({"kind": "uncut", "pieces": dict(pieces)})

@@ -38,9 +38,9 @@ _JOINS_ADVICE = (
 )
 
 
-def ragged_batch(loader: Loader, count: int, seconds: float) -> Finding:
-    """A smaller last batch, the latest: another shape, another graph."""
-    ends = f"ends with a batch of {loader.latest} instead of {loader.usual}: another shape, {_graphs(count)} more "
+def ragged_batch(loader: Loader, last: int, count: int, seconds: float) -> Finding:
+    """A smaller last batch, of so many samples: another shape, another graph."""
+    ends = f"ends with a batch of {last} instead of {loader.usual}: another shape, {_graphs(count)} more "
     return _ragged_batch(loader, f"{ends}({seconds:.1f} s of compiling here)", count, seconds)
 
 

@@ -167,7 +167,14 @@ class Watch(recorder.Listener):
         if (slow := advice.slow_compile(graph.source, graph.compile_seconds)) is not None:
             self.findings.note(slow)
         if graph.reason is not None and not self._away:
-            self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds, graph.library)
+            self._recompiles.graph(
+                graph.source,
+                graph.reason,
+                graph.compile_seconds,
+                graph.library,
+                loader=self.loaders.latest,
+                whole=graph.whole,
+            )
             size = graph.hlo_text.count(" = "), graph.cost.input_bytes
             grown = self._recompiles.grown(graph.source, graph.library, *size, graph.compile_seconds)
             if grown is not None:
@@ -181,7 +188,7 @@ class Watch(recorder.Listener):
             recorder.counting.write(self.loaders.unfinished())
         self._has_stepped = True
         accumulates = record["optimizer"] and not record.get("updated")
-        for finding in self._recompiles.step(self.loaders.latest, accumulates=accumulates):
+        for finding in self._recompiles.step(accumulates=accumulates):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
         self._note_fallbacks(accessed)
