@@ -117,6 +117,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("drawn", {("same_data", "made")}),
         ("streamed", {("no_exchange", "step"), ("same_data", "made")}),
         ("unseeded", {("unequal_weights", "moved")}),
+        ("placeholder", set()),
         ("sent", set()),
         ("averaged", set()),
         ("ported", set()),
