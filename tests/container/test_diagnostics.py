@@ -58,6 +58,13 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert any("was f32[8,32] and is f32[3,32]" in detail for detail in shapes)
 
 
+def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path):
+    """On one core, where no collective has run what was pending."""
+    torchrun("too_late.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    read = {record["finding"]: record for record in findings(tmp_path)}["host_read"]
+    assert re.search(r"separate graphs \d+ times, .* as the forward pass, is computed again", read["message"])
+
+
 @pytest.mark.parametrize(("how", "graphs"), [("sharded", "one graph more"), ("unended", "2 graphs more")])
 def test_a_ragged_batch_has_the_graphs_that_it_adds_on_trn1(torchrun, tmp_path, how, graphs):
     """One where collectives cut it here, and none of those that are new before and after it in a step without end."""
@@ -83,6 +90,7 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     branch = found["host_read", line_of("shapes.py", "branch")]
     assert "`if tensor:`" in branch["message"]
     assert "separate graphs" in branch["message"]
+    assert "again" not in branch["message"]  # the product is there by then
     fallback = found["cpu_fallback", line_of("shapes.py", "fallback")]
     assert "aten::nonzero" in fallback["message"]
     slow = found["input_bound", line_of("shapes.py", "slow")]

@@ -31,6 +31,7 @@ from neuron_sim.counters import (
     script_time,
 )
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
+from neuron_sim.counters.pending_reads import PendingReads
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
 from neuron_sim.counters.why_new import Comparer
@@ -89,6 +90,7 @@ class Recorder:
         self._arithmetic: set[str] = set()
         self._pieces: Counter[str] = Counter()
         self._uncut: set[frozenset[tuple[str, int]]] = set()
+        self._reads = PendingReads()
         self._joined = 0
         """Graphs that have run, as trn1 has them."""
         self._samples = 0
@@ -135,7 +137,7 @@ class Recorder:
     def _reset(self) -> None:
         """Begin a step."""
         self._executed: Counter[str] = Counter()
-        self._accessed: list[str] = []
+        self._reads.begin()
         self._collectives: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         self._collective_s = 0.0
         self._input_wait_s = 0.0
@@ -268,9 +270,9 @@ class Recorder:
                 "updated": self._updates,
                 "microbatch": self._in_pieces,
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
-                "accessed": dict(Counter(self._accessed)),
                 "sdpa": attention.take(),
                 "launches": launches.counted.take(),
+                **self._reads.record(),
             }
             record |= {key: value for key, value in some.items() if value}
             self.write(record)
@@ -336,13 +338,13 @@ class Recorder:
     def _take_in(self, graphs: GraphLog) -> None:
         seen = graphs.read()
         wholes: dict[str, int] = {}
-        for name, is_cut in seen.executed:
-            wholes.setdefault(name, self._joined)
-            self._executed[name] += 1
-            self._pieces[name] += 1
-            if not is_cut:
+        for ran in seen.executed:
+            wholes.setdefault(ran.graph, self._joined)
+            self._executed[ran.graph] += 1
+            self._pieces[ran.graph] += 1
+            self._reads.ran(ran)
+            if not ran.is_cut:
                 self._join()
-        self._accessed += seen.accessed
         compiled = seen.compiled
         if not compiled:
             return
@@ -372,6 +374,7 @@ class Recorder:
     def _compiled(self, graph: Graph) -> None:
         cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)
         self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
+        self._reads.compiled(graph.hash, graph.cost.work.products)
         if graph.cost.flops:
             self._arithmetic.add(graph.hash)
         self.write(records.graph(graph, cached=cached))

@@ -192,7 +192,7 @@ class Watch(recorder.Listener):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
         self._note_fallbacks(accessed)
-        self._note_reads(accessed, trains=record["optimizer"])
+        self._note_reads(record)
         self._note_input(record)
         self._note_training(record)
 
@@ -227,15 +227,16 @@ class Watch(recorder.Listener):
         self.findings.note(found, said=True)
         self._remark(f"its DataLoader ({line}) raised {error}, which ended its loop")
 
-    def _note_reads(self, accessed: Counter[str], *, trains: bool) -> None:
-        step = self.reads.step
+    def _note_reads(self, record: dict[str, Any]) -> None:
+        step, trains = self.reads.step, record["optimizer"]
         # What is read once a pass is read in each step where a pass has one.
         counts = not self.loaders.passes.is_late
         self._loop_steps += counts
         for (line, _), read in self.reads.lines.items():
             if read.latest_step != step:
                 continue
-            read.pending += accessed[line]
+            read.cuts += record.get("cut", {}).get(line, 0)
+            read.again += record.get("computed_again", {}).get(line, 0)
             read.trains = read.trains or trains
             if counts:
                 read.since = read.since or self._loop_steps
@@ -255,7 +256,7 @@ class Watch(recorder.Listener):
             return  # How a library evaluates (Trainer asks all cores for their sizes), a script cannot change.
         self.findings.note(
             advice.host_read(
-                line, list(read.how), read.count, read.seconds, passed, read.pending, read.library
+                line, list(read.how), read.count, read.seconds, passed, read.cuts, read.again, read.library
             )
         )
 
