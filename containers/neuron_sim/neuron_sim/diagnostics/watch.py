@@ -31,7 +31,7 @@ from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 _ITEM = "aten::_local_scalar_dense"
 """`.item()`'s own counter: no operation that XLA lacks."""
 _LOOP_STEPS = 3
-"""In so many steps a line must read from the device to be one of the loop's."""
+"""In so many steps a line must read from the device to be one of the loop's. A short rehearsal evaluates as many."""
 _LOOP_SHARE = 0.5
 """Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
 _NO_NUMBERS = 3
