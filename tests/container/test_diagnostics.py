@@ -58,6 +58,22 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert any("was f32[8,32] and is f32[3,32]" in detail for detail in shapes)
 
 
+def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path):
+    """On one core, where no collective has run what was pending."""
+    torchrun("too_late.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    read = {record["finding"]: record for record in findings(tmp_path)}["host_read"]
+    assert re.search(r"separate graphs \d+ times, .* as the forward pass, is computed again", read["message"])
+
+
+@pytest.mark.parametrize(("how", "graphs"), [("sharded", "one graph more"), ("unended", "2 graphs more")])
+def test_a_ragged_batch_has_the_graphs_that_it_adds_on_trn1(torchrun, tmp_path, how, graphs):
+    """One where collectives cut it here, and none of those that are new before and after it in a step without end."""
+    torchrun("ragged.py", how, workers=2 if how == "sharded" else 1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record for record in findings(tmp_path)}["ragged_batch"]
+    assert found["line"] == line_of("ragged.py", "made")
+    assert f"ends with a batch of 6 instead of 16: another shape, {graphs} (" in found["message"]
+
+
 def test_batches_of_any_kind_reach_the_script_as_they_are(torchrun):
     """Iterators are not used up, and objects with attributes of the names that tensors have are no error."""
     (said,) = torchrun("batches.py", workers=1).said
@@ -74,6 +90,7 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     branch = found["host_read", line_of("shapes.py", "branch")]
     assert "`if tensor:`" in branch["message"]
     assert "separate graphs" in branch["message"]
+    assert "again" not in branch["message"]  # the product is there by then
     fallback = found["cpu_fallback", line_of("shapes.py", "fallback")]
     assert "aten::nonzero" in fallback["message"]
     slow = found["input_bound", line_of("shapes.py", "slow")]
@@ -109,6 +126,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("drawn", {("same_data", "made")}),
         ("streamed", {("no_exchange", "step"), ("same_data", "made")}),
         ("unseeded", {("unequal_weights", "moved")}),
+        ("placeholder", set()),
         ("sent", set()),
         ("averaged", set()),
         ("ported", set()),

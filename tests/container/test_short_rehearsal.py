@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+SCRIPTS = Path(__file__).parent / "scripts"
 STEPS = 6
 WORKERS = 2
 
@@ -190,10 +193,10 @@ def test_evaluation_within_training(torchrun, tmp_path):
     assert evaluated["bound_of_pass"] == 11
 
 
-def test_evaluation_that_turns_gradients_off_in_its_loop_ends_after_two_batches(torchrun, tmp_path):
+def test_evaluation_that_turns_gradients_off_in_its_loop_ends_after_three_batches(torchrun, tmp_path):
     (train,), (evaluated,), _, _ = loaders_of(torchrun, tmp_path, "within")
     assert (train["passes"], train["taken"]) == (2, STEPS + 1)
-    assert (evaluated["passes"], evaluated["taken"], evaluated["batches"]) == (2, 2 + 1, 20)
+    assert (evaluated["passes"], evaluated["taken"], evaluated["batches"]) == (2, 3 + 1, 20)
 
 
 @pytest.mark.parametrize(("shape", "enough", "evaluations"), [("ninety", 3, 3), ("at_each_fifth", 13, 2)])
@@ -213,6 +216,16 @@ def test_what_a_rehearsal_itself_causes_is_not_the_scripts(torchrun, tmp_path):
     assert (evaluated["passes"], evaluated["split"], evaluated["last"]) == (3, True, 10)
     assert "in the loop" not in launch.output
     assert "will end with a batch of 6 instead of 8" in launch.output
+
+
+@pytest.mark.parametrize("shape", ["read_within", "read_after"])
+def test_a_value_that_is_read_with_each_batch_of_an_evaluation_is_named(torchrun, tmp_path, shape):
+    """As in a whole run; one that is read after each evaluation, of three on the same line, is none of the loop's."""
+    *_, launch = loaders_of(torchrun, tmp_path, shape)
+    text = (SCRIPTS / "short.py").read_text().splitlines()
+    line = next(number for number, line in enumerate(text, 1) if "# line: within" in line)
+    named = re.findall(r"warning: (short\.py:\d+): \.item\(\) on a device tensor in the loop", launch.output)
+    assert set(named) == ({f"short.py:{line}"} if shape == "read_within" else set()), launch.output
 
 
 def test_workers_that_persist_are_not_read_by_the_pass_that_was_cut(torchrun, tmp_path):

@@ -267,6 +267,19 @@ elif SHAPE == "within":
         for (batch,) in pl.MpDeviceLoader(evaluation, device):
             with torch.no_grad():
                 model(batch).sum()
+elif SHAPE in ("read_within", "read_after"):
+    held_out = [sampled(400, 10) for _ in range(1 if SHAPE == "read_within" else 3)]
+    for _epoch in range(3):
+        for (batch,) in pl.MpDeviceLoader(sampled(800, 8), device):
+            train(batch)
+        for part in held_out:
+            with torch.no_grad():
+                for (batch,) in pl.MpDeviceLoader(part, device):
+                    total = model(batch).sum()
+                    if SHAPE == "read_within":
+                        total.item()  # line: within
+            if SHAPE == "read_after":
+                print("evaluated", total.item())
 elif SHAPE == "ninety":
     epochs(sampled(8000, 8), 90, sampled(400, 10))
 elif SHAPE == "at_each_fifth":

@@ -26,6 +26,13 @@ class Drawn(TensorDataset):
         return torch.randn(8), torch.randn(1)
 
 
+class Placeholder(TensorDataset):
+    """Samples that are all alike, to be trained on before there are any."""
+
+    def __getitem__(self, index):
+        return torch.zeros(8), torch.zeros(1)
+
+
 class Streamed(IterableDataset):
     """The samples of a data set, without an index."""
 
@@ -55,15 +62,17 @@ if how not in ("before", "by_hand"):
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
 if how == "drawn":
     dataset = Drawn(*dataset.tensors)
+if how == "placeholder":
+    dataset = Placeholder(*dataset.tensors)
 if how == "streamed":
     dataset = Streamed(dataset)
-shares = how in ("drawn", "unseeded", "sent", "averaged", "saved", "ported")
+shares = how in ("drawn", "placeholder", "unseeded", "sent", "averaged", "saved", "ported")
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "by_hand", "drawn", "streamed", "unseeded", "sent", "averaged", "saved", "ported"):
+if shares or how in ("apart", "by_hand", "streamed"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
-    if how in ("apart", "by_hand", "drawn", "streamed", "unended") and step == 4:
+    if how in ("apart", "by_hand", "drawn", "placeholder", "streamed", "unended") and step == 4:
         meet()  # both have seen as many batches as are compared
     if how == "saved" and step == 4:
         model.cpu()  # line: left

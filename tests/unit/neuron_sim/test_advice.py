@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+import pytest
+
 from neuron_sim.diagnostics import advice
+
+
+@pytest.mark.parametrize(
+    ("cuts", "again", "said"),
+    [
+        (0, 0, "until the device has finished."),
+        (2, 0, "into separate graphs 2 times, each compiled and run on its own."),
+        (
+            2,
+            1,
+            "run on its own: what the value is computed from, as the forward pass, is computed again for the rest.",
+        ),
+    ],
+)
+def test_a_value_that_is_read_repeats_work_only_where_some_is_left(cuts: int, again: int, said: str) -> None:
+    """After a step's end, and in evaluation, nothing is."""
+    found = advice.host_read("train.py:9", [".item()"], 9, 1.0, 9, cuts, again)
+    assert found.message.endswith(said)
 
 
 def test_a_compilation_that_alarms_xla_is_explained() -> None:

@@ -19,14 +19,25 @@ OTHER = Reason("control_flow", "other operations: +1 add")
 
 
 def run(steps: list[list[Reason]], loader: Loader | None = None, passes: int = 1) -> list[Finding]:
-    """What is found in steps, or passes of one, that compile graphs for these reasons, all on one line."""
+    """What is found in steps, or passes of one, that compile graphs for these reasons, all on one line.
+
+    ``loader``: whose batch the last of them computes with.
+    """
     watched = Recompilations()
     found = []
     for number, reasons in enumerate(steps, start=1):
         for reason in reasons:
-            watched.graph("train.py:7", reason, 0.5)
-        found += watched.step(loader, accumulates=number % passes > 0)
+            watched.graph("train.py:7", reason, 0.5, loader=loader if number == len(steps) else None)
+        found += watched.step(accumulates=number % passes > 0)
     return found
+
+
+def ragged(*sizes: int) -> Loader:
+    """A loader that has given batches of these sizes."""
+    loader = Loader(made_at="train.py:3")
+    for size in sizes:
+        loader.came(size, "train.py:6")
+    return loader
 
 
 def test_warming_up_is_no_finding() -> None:
@@ -58,7 +69,7 @@ def test_a_set_up_warms_nothing_but_itself() -> None:
     for number, reasons in enumerate(steps):
         for reason in reasons:
             watched.graph("train.py:2" if number < 3 else "train.py:7", reason, 0.5)
-        found.append(watched.step(None))
+        found.append(watched.step())
     assert not any(found[:-1])
     assert found[-1][0].count == 2  # and not those of its warming up
 
@@ -118,7 +129,7 @@ def test_layers_that_become_larger_are_no_sequence() -> None:
     watched = Recompilations()
     for n in range(20):
         assert watched.grown("train.py:7", "", 50, 100 * n, 0.5) is None
-        watched.step(None)
+        watched.step()
 
 
 def test_loops_inside_of_a_library_are_told_apart() -> None:
@@ -129,7 +140,7 @@ def test_loops_inside_of_a_library_are_told_apart() -> None:
         watched.graph(
             "train.py:7", FIRST if step < 4 else OTHER, 0.5, f"loop{step % 4} of transformers/trainer.py:9"
         )
-        found += watched.step(None)
+        found += watched.step()
     assert found == []
 
 
@@ -139,7 +150,7 @@ def test_the_tensor_that_an_evaluation_joins_is_named() -> None:
     found = []
     for reason in (FIRST, *[SHAPE] * 4):
         watched.graph("train.py:7", reason, 0.5, "evaluation_loop of transformers/trainer.py:4260")
-        found += watched.step(None)
+        found += watched.step()
     (said,) = found
     assert "(in evaluation_loop of transformers/trainer.py:4260)" in said.message
     assert "eval_accumulation_steps=1" in said.advice
@@ -152,23 +163,50 @@ def test_other_work_on_a_warm_line_is_let_pass() -> None:
 
 def test_a_ragged_batch_that_lowers_to_other_operations_is_one_all_the_same() -> None:
     """XLA may need a transpose more for another batch size: that is no other work of the script."""
-    loader = Loader(made_at="train.py:3")
-    for size in (8, 8, 3):
-        loader.came(size, "train.py:6")
-    (found,) = run([[FIRST], [], [], [OTHER]], loader)
+    (found,) = run([[FIRST], [], [], [OTHER]], ragged(8, 8, 3))
     assert (found.kind, found.line) == ("ragged_batch", "train.py:3")
 
 
 def test_a_ragged_batch_names_where_the_loader_was_made() -> None:
     """At once, also before the loop is warm: the batch is smaller than the others."""
-    loader = Loader(made_at="train.py:3")
-    for size in (8, 8, 3):
-        loader.came(size, "train.py:6")
-    (found,) = run([[FIRST], [SHAPE]], loader)
+    (found,) = run([[FIRST], [SHAPE]], ragged(8, 8, 3))
     assert (found.kind, found.line) == ("ragged_batch", "train.py:3")
     assert "drop_last=True at train.py:3" in found.advice
     assert "iterated at train.py:6" in found.message
     assert "3 instead of 8" in found.message
+
+
+def test_what_collectives_cut_is_one_graph() -> None:
+    """As trn1 compiles it, and `uncut` has it: FSDP's seven layers made eleven of a ragged batch's one."""
+    watched = Recompilations()
+    watched.graph("train.py:7", FIRST, 0.5, whole=0)
+    assert watched.step() == []
+    loader = ragged(8, 8, 3)
+    for _ in range(11):
+        watched.graph("train.py:7", SHAPE, 0.5, loader=loader, whole=1)
+    found = watched.step()
+    assert (found[-1].kind, found[-1].count, found[-1].seconds) == ("ragged_batch", 1, 5.5)
+    assert "one graph more" in found[-1].message
+    for whole in range(2, 6):
+        for _ in range(3):
+            watched.graph("train.py:7", SHAPE, 0.5, whole=whole)
+        found = watched.step()
+    assert (found[-1].kind, found[-1].count) == ("recompiles", 4)
+
+
+def test_a_ragged_batch_is_no_cause_of_graphs_before_and_after_it() -> None:
+    """Where nothing ends a step, all are judged together."""
+    watched, loader = Recompilations(), Loader(made_at="train.py:3")
+    for number, size in enumerate((8, 8, 3, 8, 8, 3, 8)):
+        loader.came(size, "train.py:6")
+        watched.graph("train.py:7", OTHER if number else FIRST, 0.5, loader=loader)
+    loader.came(3, "train.py:6")
+    for _ in "weight", "bias":  # saved after the loop
+        watched.graph("train.py:9", OTHER, 0.5, loader=loader)
+    found = watched.step()
+    assert {one.kind for one in found} == {"ragged_batch"}
+    assert found[-1].count == 2
+    assert "a batch of 3 instead of 8" in found[-1].message
 
 
 def test_a_loader_whose_batches_vary_by_design_is_not_ragged() -> None:

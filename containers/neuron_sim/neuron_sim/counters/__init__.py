@@ -12,5 +12,6 @@ modules       a model's parameters, also where its class has a method of its own
 batches       how many samples came from the input pipeline, and how long the loop waited for them
 script_lines  the line of the user's script that is running
 script_time   CPU time of the script's thread, without the simulator's own
+pending_reads values that the script read while they were pending, and what that cost the step
 quiet_steps   some steps begin with idle devices, so that tracing them is timed undisturbed
 """

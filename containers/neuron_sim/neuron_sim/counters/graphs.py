@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from neuron_sim.counters import hlo, script_lines
 from neuron_sim.counters.why_new import Reason
@@ -58,19 +59,27 @@ class Graph:
     hlo_proto: bytes = field(default=b"", repr=False)
     """An HloProto, of which the module is the first field."""
     library: str = ""
+    whole: int | None = None
+    """Number of the graph on trn1 of which this is a piece, where a collective cut it, or all."""
+
+
+class Ran(NamedTuple):
+    """An execution: the graph's hash, and whether a collective cut it there: on trn1 it goes on.
+
+    ``read_at``: the user's line that ran what was pending because it needed a value; None: a step's end did.
+    """
+
+    graph: str
+    is_cut: bool = False
+    read_at: str | None = None
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What ran since the last look.
+    """What ran since the last look, in order."""
 
-    ``executed``: hashes in order, and whether a collective cut the graph there: on trn1 it goes on. ``accessed`` has
-    the user's lines that ran a pending graph because they needed a value, rather than at a step's end.
-    """
-
-    executed: Sequence[tuple[str, bool]] = ()
+    executed: Sequence[Ran] = ()
     compiled: Sequence[Graph] = ()
-    accessed: Sequence[str] = ()
 
 
 class GraphLog:
@@ -118,17 +127,15 @@ class GraphLog:
             # torch_xla opens the file anew to append: what comes next begins at the start.
             os.truncate(self._analysis, 0)
             self._offset = 0
-        executed: list[tuple[str, bool]] = []
+        executed: list[Ran] = []
         new: list[_Analysis] = []
-        accessed: list[str] = []
         for analysis in _analyses(data[:end].decode(errors="replace")):
             if analysis.kind == "Execution":
-                executed.append((analysis.graph_hash, analysis.is_cut))
-                if analysis.accessed:
-                    accessed.append(analysis.source)
+                read_at = analysis.source if analysis.accessed else None
+                executed.append(Ran(analysis.graph_hash, analysis.is_cut, read_at))
             else:
                 new.append(analysis)
-        return Seen(executed, self._read_dumps(new) if new else [], accessed)
+        return Seen(executed, self._read_dumps(new) if new else [])
 
     def _read_dumps(self, new: list[_Analysis]) -> list[Graph]:
         """XLA numbers its dumps in the order in which it compiled."""

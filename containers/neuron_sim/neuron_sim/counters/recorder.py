@@ -31,6 +31,7 @@ from neuron_sim.counters import (
     script_time,
 )
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
+from neuron_sim.counters.pending_reads import PendingReads
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
 from neuron_sim.counters.why_new import Comparer
@@ -89,6 +90,9 @@ class Recorder:
         self._arithmetic: set[str] = set()
         self._pieces: Counter[str] = Counter()
         self._uncut: set[frozenset[tuple[str, int]]] = set()
+        self._reads = PendingReads()
+        self._joined = 0
+        """Graphs that have run, as trn1 has them."""
         self._samples = 0
         self._has_loader = False
         self.has_failed = False
@@ -133,7 +137,7 @@ class Recorder:
     def _reset(self) -> None:
         """Begin a step."""
         self._executed: Counter[str] = Counter()
-        self._accessed: list[str] = []
+        self._reads.begin()
         self._collectives: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         self._collective_s = 0.0
         self._input_wait_s = 0.0
@@ -266,9 +270,9 @@ class Recorder:
                 "updated": self._updates,
                 "microbatch": self._in_pieces,
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
-                "accessed": dict(Counter(self._accessed)),
                 "sdpa": attention.take(),
                 "launches": launches.counted.take(),
+                **self._reads.record(),
             }
             record |= {key: value for key, value in some.items() if value}
             self.write(record)
@@ -333,12 +337,14 @@ class Recorder:
 
     def _take_in(self, graphs: GraphLog) -> None:
         seen = graphs.read()
-        for name, is_cut in seen.executed:
-            self._executed[name] += 1
-            self._pieces[name] += 1
-            if not is_cut:
+        wholes: dict[str, int] = {}
+        for ran in seen.executed:
+            wholes.setdefault(ran.graph, self._joined)
+            self._executed[ran.graph] += 1
+            self._pieces[ran.graph] += 1
+            self._reads.ran(ran)
+            if not ran.is_cut:
                 self._join()
-        self._accessed += seen.accessed
         compiled = seen.compiled
         if not compiled:
             return
@@ -351,12 +357,16 @@ class Recorder:
             # XLA's files say how the compiler's time was shared out, torch_xla's metric how much it was.
             share = graph.compile_seconds / noted if noted else 1 / len(compiled)
             reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
-            self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, reason=reason))
+            whole = wholes.get(graph.hash, self._joined)
+            self._compiled(
+                dataclasses.replace(graph, compile_seconds=spent * share, reason=reason, whole=whole)
+            )
 
     def _join(self) -> None:
         """What ran since the last time is one graph to trn1, which compiles it once."""
         pieces = frozenset(self._pieces.items())
         self._pieces.clear()
+        self._joined += bool(pieces)
         if pieces and pieces not in self._uncut:
             self._uncut.add(pieces)
             self.write({"kind": "uncut", "pieces": dict(pieces)})
@@ -364,6 +374,7 @@ class Recorder:
     def _compiled(self, graph: Graph) -> None:
         cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)
         self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
+        self._reads.compiled(graph.hash, graph.cost.work.products)
         if graph.cost.flops:
             self._arithmetic.add(graph.hash)
         self.write(records.graph(graph, cached=cached))

@@ -38,9 +38,9 @@ _JOINS_ADVICE = (
 )
 
 
-def ragged_batch(loader: Loader, count: int, seconds: float) -> Finding:
-    """A smaller last batch, the latest: another shape, another graph."""
-    ends = f"ends with a batch of {loader.latest} instead of {loader.usual}: another shape, {_graphs(count)} more "
+def ragged_batch(loader: Loader, last: int, count: int, seconds: float) -> Finding:
+    """A smaller last batch, of so many samples: another shape, another graph."""
+    ends = f"ends with a batch of {last} instead of {loader.usual}: another shape, {_graphs(count)} more "
     return _ragged_batch(loader, f"{ends}({seconds:.1f} s of compiling here)", count, seconds)
 
 
@@ -123,15 +123,22 @@ def slow_compile(line: str, seconds: float) -> Finding | None:
 
 
 def host_read(
-    line: str, how: Sequence[str], count: int, seconds: float, steps: int, pending: int, library: str = ""
+    line: str,
+    how: Sequence[str],
+    count: int,
+    seconds: float,
+    steps: int,
+    cuts: int,
+    again: int,
+    library: str = "",
 ) -> Finding:
-    """A value fetched from the device in the loop. ``library``: where, if not on the script's own line."""
-    cut = (
-        f" It cut the step into separate graphs {pending} times, each compiled and run on its own: what the value is "
-        "computed from, as the forward pass, is computed again for the rest."
-        if pending
-        else ""
-    )
+    """A value fetched from the device in the loop. ``library``: where, if not on the script's own line.
+
+    ``cuts``, ``again``: see `host_reads.Line`.
+    """
+    repeated = ": what the value is computed from, as the forward pass, is computed again for the rest"
+    cut = f" It cut the step into separate graphs {_times(cuts)}, each compiled and run on its own"
+    cut = f"{cut}{repeated if again else ''}." if cuts else ""
     inside = f" (in {library})" if library else ""
     return Finding(
         "host_read",

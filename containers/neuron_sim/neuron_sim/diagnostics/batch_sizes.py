@@ -66,4 +66,8 @@ class Loader:
     @property
     def ragged(self) -> bool:
         """Whether the latest batch is a smaller one among batches of otherwise one size."""
-        return 0 < self.latest < self.usual and len(self.sizes) <= _FEW
+        return self.is_ragged(self.latest)
+
+    def is_ragged(self, size: int) -> bool:
+        """Whether a batch of ``size`` samples is, or would be."""
+        return 0 < size < self.usual and len(self.sizes.keys() | {size}) <= _FEW

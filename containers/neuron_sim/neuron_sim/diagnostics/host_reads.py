@@ -28,7 +28,9 @@ class Line:
     since: int = 0
     until: int = 0
     """Of the loop's steps, counted from 1, the first and the latest that read it."""
-    pending: int = 0
+    cuts: int = 0
+    again: int = 0
+    """Of its readings, those that cut a step, and those after which what they had computed was computed again."""
     latest_step: int = -1
     trains: bool = False
     """Whether it was read in a step that trains."""

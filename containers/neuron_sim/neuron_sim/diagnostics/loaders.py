@@ -95,6 +95,9 @@ class Loaders:
     @script_time.set_aside
     def _note(self, record: Loader, size: int) -> None:
         line = script_lines.calling_line()
+        before = self.latest if self.latest is not None and self.latest.ragged else None
+        if before is not (record if record.is_ragged(size) else None):
+            recorder.counting.look()  # what has run until now did not do so with this batch
         record.came(size, line)
         _run(record).line = line
         self.latest = record

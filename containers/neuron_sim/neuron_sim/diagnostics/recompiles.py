@@ -36,16 +36,19 @@ _ACCUMULATED = 64
 
 @dataclass
 class _Tally:
-    """``steps``: in how many it happened; one may have many graphs (FSDP, collectives), or be many passes."""
+    """``count``: graphs as trn1 compiles them. ``steps``: in how many it happened; one may be many passes."""
 
     count: int = 0
     seconds: float = 0.0
     steps: int = 0
     latest_step: int = -1
+    latest_whole: int | None = None
 
-    def add(self, seconds: float, step: int) -> None:
-        self.count += 1
-        self.seconds += seconds
+    def add(self, graph: _New, step: int) -> None:
+        if graph.whole is None or graph.whole != self.latest_whole:
+            self.latest_whole = graph.whole
+            self.count += 1
+        self.seconds += graph.seconds
         if step != self.latest_step:
             self.latest_step = step
             self.steps += 1
@@ -53,9 +56,14 @@ class _Tally:
 
 @dataclass
 class _Line:
-    """A line that runs graphs. ``since``: the step of its first. ``tallies``: by cause, anew once it is warm."""
+    """A line that runs graphs. ``since``: the step of its first. ``tallies``: by cause, anew once it is warm.
+
+    ``ragged``: the loader whose smaller batch was the latest at its first. What runs after the last one is no more of
+    that shape than what runs after any other.
+    """
 
     since: int
+    ragged: Loader | None
     is_warm: bool = False
     tallies: dict[str, _Tally] = field(default_factory=dict)
 
@@ -86,6 +94,9 @@ class _New:
     reason: Reason
     seconds: float
     library: str
+    ragged: tuple[Loader, int] | None
+    """The loader whose latest batch was a smaller one, and its samples."""
+    whole: int | None
 
 
 class Recompilations:
@@ -104,12 +115,23 @@ class Recompilations:
         self._ragged: dict[int, _Tally] = {}
         self._rows: dict[tuple[str, str], _Row] = {}
 
-    def graph(self, source: str, reason: Reason, compile_seconds: float, library: str = "") -> None:
-        """A graph has been compiled in the step that runs.
+    def graph(
+        self,
+        source: str,
+        reason: Reason,
+        compile_seconds: float,
+        library: str = "",
+        *,
+        loader: Loader | None = None,
+        whole: int | None = None,
+    ) -> None:
+        """A graph has been compiled in the step that runs, with the latest batch of ``loader``.
 
-        A line that calls a library (`trainer.train()`) has many loops in it: ``library`` tells them apart.
+        A line that calls a library (`trainer.train()`) has many loops in it: ``library`` tells them apart. ``whole``:
+        see `Graph.whole`.
         """
-        self._new.append(_New(source, reason, compile_seconds, library))
+        ragged = (loader, loader.latest) if loader is not None and loader.ragged else None
+        self._new.append(_New(source, reason, compile_seconds, library, ragged, whole))
 
     def grown(
         self, source: str, library: str, instructions: int, input_bytes: int, compile_seconds: float
@@ -123,8 +145,8 @@ class Recompilations:
             return None
         return advice.growing_graphs(source, library, row.count, row.seconds)
 
-    def step(self, loader: Loader | None, *, accumulates: bool = False) -> list[Finding]:
-        """A step has ended that computed with the latest batch of ``loader``: what is to be said now.
+    def step(self, *, accumulates: bool = False) -> list[Finding]:
+        """A step has ended: what is to be said now.
 
         ``accumulates``: it computed gradients, and no optimizer stepped in it.
         """
@@ -137,27 +159,29 @@ class Recompilations:
         self._quiet = 0 if new else self._quiet + 1
         if self._quiet >= _WARM_AFTER:
             self._quiet_at = self._steps
-        return [finding for graph in new if (finding := self._judge(graph, loader)) is not None]
+        return [finding for graph in new if (finding := self._judge(graph)) is not None]
 
-    def _judge(self, graph: _New, loader: Loader | None) -> Finding | None:
+    def _judge(self, graph: _New) -> Finding | None:
         place = (graph.source, graph.library)
         line = self._lines.get(place)
         if line is None:
-            self._lines[place] = _Line(self._steps)
+            self._lines[place] = _Line(self._steps, graph.ragged and graph.ragged[0])
             return None
         reason = graph.reason
         if reason.kind == "first":
             return None
         # A small batch may also lower to other operations: a transpose more, say.
-        if reason.kind in ("shape", "control_flow") and loader is not None and loader.ragged:
+        of_shape = reason.kind in ("shape", "control_flow")
+        if of_shape and graph.ragged is not None and graph.ragged[0] is not line.ragged:
+            loader, last = graph.ragged
             tally = self._ragged.setdefault(id(loader), _Tally())
-            tally.add(graph.seconds, self._optimized)
-            return advice.ragged_batch(loader, tally.count, tally.seconds)
+            tally.add(graph, self._optimized)
+            return advice.ragged_batch(loader, last, tally.count, tally.seconds)
         if not line.is_warm and self._quiet_at > line.since:
             line.is_warm = True
             line.tallies.clear()  # what it compiled to get warm
         tally = line.tallies.setdefault(reason.kind, _Tally())
-        tally.add(graph.seconds, self._optimized)
+        tally.add(graph, self._optimized)
         # Evaluation may share a line with training, and a library's function serves many tensors.
         may_be_other_work = graph.library or reason.kind in ("control_flow", "donation")
         many = _MANY_NUMBERS if reason.kind == "scalar" and not graph.library else _MANY

@@ -40,8 +40,8 @@ class SameData:
         self._meeting = meeting
 
     def leave(self, first: Sequence[int]) -> None:
-        """Let the other cores know, once there is enough to compare."""
-        if len(first) == FIRST:
+        """Let the other cores know, once there is enough to compare: not where all are alike, as placeholders."""
+        if len(first) == FIRST and len(set(first)) > 1:
             self._meeting.leave(str(first))
 
     def others(self) -> tuple[list[int], list[int]]:

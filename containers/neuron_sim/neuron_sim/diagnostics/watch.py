@@ -31,7 +31,7 @@ from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 _ITEM = "aten::_local_scalar_dense"
 """`.item()`'s own counter: no operation that XLA lacks."""
 _LOOP_STEPS = 3
-"""In so many steps a line must read from the device to be one of the loop's."""
+"""In so many steps a line must read from the device to be one of the loop's. A short rehearsal evaluates as many."""
 _LOOP_SHARE = 0.5
 """Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
 _NO_NUMBERS = 3
@@ -167,7 +167,14 @@ class Watch(recorder.Listener):
         if (slow := advice.slow_compile(graph.source, graph.compile_seconds)) is not None:
             self.findings.note(slow)
         if graph.reason is not None and not self._away:
-            self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds, graph.library)
+            self._recompiles.graph(
+                graph.source,
+                graph.reason,
+                graph.compile_seconds,
+                graph.library,
+                loader=self.loaders.latest,
+                whole=graph.whole,
+            )
             size = graph.hlo_text.count(" = "), graph.cost.input_bytes
             grown = self._recompiles.grown(graph.source, graph.library, *size, graph.compile_seconds)
             if grown is not None:
@@ -181,11 +188,11 @@ class Watch(recorder.Listener):
             recorder.counting.write(self.loaders.unfinished())
         self._has_stepped = True
         accumulates = record["optimizer"] and not record.get("updated")
-        for finding in self._recompiles.step(self.loaders.latest, accumulates=accumulates):
+        for finding in self._recompiles.step(accumulates=accumulates):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
         self._note_fallbacks(accessed)
-        self._note_reads(accessed, trains=record["optimizer"])
+        self._note_reads(record)
         self._note_input(record)
         self._note_training(record)
 
@@ -220,15 +227,16 @@ class Watch(recorder.Listener):
         self.findings.note(found, said=True)
         self._remark(f"its DataLoader ({line}) raised {error}, which ended its loop")
 
-    def _note_reads(self, accessed: Counter[str], *, trains: bool) -> None:
-        step = self.reads.step
+    def _note_reads(self, record: dict[str, Any]) -> None:
+        step, trains = self.reads.step, record["optimizer"]
         # What is read once a pass is read in each step where a pass has one.
         counts = not self.loaders.passes.is_late
         self._loop_steps += counts
         for (line, _), read in self.reads.lines.items():
             if read.latest_step != step:
                 continue
-            read.pending += accessed[line]
+            read.cuts += record.get("cut", {}).get(line, 0)
+            read.again += record.get("computed_again", {}).get(line, 0)
             read.trains = read.trains or trains
             if counts:
                 read.since = read.since or self._loop_steps
@@ -248,7 +256,7 @@ class Watch(recorder.Listener):
             return  # How a library evaluates (Trainer asks all cores for their sizes), a script cannot change.
         self.findings.note(
             advice.host_read(
-                line, list(read.how), read.count, read.seconds, passed, read.pending, read.library
+                line, list(read.how), read.count, read.seconds, passed, read.cuts, read.again, read.library
             )
         )
 

@@ -21,8 +21,10 @@ from typing import Any, NoReturn
 
 from neuron_sim.rehearsal import iterators, loops, turns
 
-_EVALUATED = 2
-"""So many batches belong to a first pass without gradients: one compiles, one shows that the next are like it."""
+_EVALUATED = 3
+"""So many batches belong to a first pass without gradients: one compiles, the others show that the next are like it.
+And a value that is read with each is read in as many steps as a line of the loop's must be: see `diagnostics.watch`.
+"""
 _READ_AHEAD = 2
 """Times the batches asked for: transformers' Trainer takes a step's batches before it trains on the first."""
 _OPTIMIZED = 3
