@@ -18,7 +18,7 @@ from sagemaker_training import modules
 from neuron_sim import settings
 from neuron_sim.launcher.requirements import with_stand_ins
 with_stand_ins(modules.install_requirements)(sys.argv[1], capture_error=True)
-print("stood in for", settings.stood_in_for())
+print("older transformers:", settings.older_transformers())
 """
 OWN = "windtunnel-some-requirement"
 
@@ -79,7 +79,14 @@ def test_a_pin_that_cannot_be_had_is_stood_in_for_and_the_rest_is_installed(inst
     assert has(OWN)
     assert f"==4.21.0 is left out; transformers {metadata.version('transformers')}, which is installed" in log
     assert "WINDTUNNEL_STRICT_REQUIREMENTS=1" in log
-    assert "stood in for ['transformers[torch]==4.21.0']" in log
+    assert "older transformers: transformers[torch]==4.21.0\n" in log
+
+
+def test_those_from_4_26_on_make_the_group_on_aws_too(install):
+    """So a script that makes it again fails there."""
+    _, log = install(f"transformers==4.30.2\n{OWN}\n")
+    assert "transformers==4.30.2 is left out" in log
+    assert "older transformers: \n" in log
 
 
 def test_what_is_installed_is_compiled_when_it_is_imported(install):
@@ -95,12 +102,11 @@ def test_what_is_installed_is_compiled_when_it_is_imported(install):
     assert Path(found.stdout.strip()).exists()
 
 
-@pytest.mark.parametrize(
-    ("asked", "passes"), [("transformers==4.21.0", True), ("transformers==4.30.2", False), ("", False)]
-)
-def test_a_script_for_an_older_transformers_may_make_the_group_itself(torchrun, asked, passes):
-    """The one that stands in has made it when it was imported, which those from 4.26 on do on AWS, too."""
-    launch = torchrun("grouped.py", check=False, NEURON_SIM_STOOD_IN_FOR=f"datasets==2.5.2;{asked}")
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_script_for_an_older_transformers_may_make_the_group_itself(torchrun, passes):
+    """The one that stands in has made it when it was imported."""
+    asked = {"NEURON_SIM_OLDER_TRANSFORMERS": "transformers==4.21.0"} if passes else {}
+    launch = torchrun("grouped.py", check=False, **asked)
     assert (launch.code == 0) is passes
     assert ("initialize the default process group twice" in launch.output) is not passes
     assert [said["world"] for said in launch.said] == ([2, 2] if passes else [])

@@ -14,8 +14,8 @@ DEFAULT_INSTANCE_TYPE = "ml.trn1.2xlarge"
 DEFAULT_FRAMEWORK_VERSION = "2.9"
 TRIAL_CACHES = "NEURON_SIM_TRIAL_CACHES"
 """Set by `neuron_parallel_compile` for the script that it runs."""
-STOOD_IN_FOR = "NEURON_SIM_STOOD_IN_FOR"
-"""Set for a script whose requirements.txt was not installed as it is: see `stood_in_for`."""
+OLDER_TRANSFORMERS = "NEURON_SIM_OLDER_TRANSFORMERS"
+"""Set for a script whose requirements.txt was not installed as it is: see `older_transformers`."""
 
 
 @dataclass(frozen=True)
@@ -238,9 +238,11 @@ def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
 
 
-def stood_in_for(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What requirements.txt asked for and another version stands in for: ``transformers==4.21.0``."""
-    return environment.get(STOOD_IN_FOR, "").split(";")
+def older_transformers(environment: Mapping[str, str] = os.environ) -> str:
+    """What requirements.txt asked for, of a version that makes no group of processes, and another stands in for:
+    ``transformers==4.21.0``; empty: nothing of the kind.
+    """
+    return environment.get(OLDER_TRANSFORMERS, "")
 
 
 def waits_dir(environment: Mapping[str, str] = os.environ) -> Path:

@@ -39,7 +39,7 @@ class EnvironmentFold:
             return (
                 (f"[{len(held) - 1} lines folded: {self._how}]", line) if _is_environment(held[:-1]) else held
             )
-        begun = [text for text in self._held[:5] if text][:2]
+        begun = [text for text in self._held[:5] if text.strip()][:2]
         return () if begun == _FIRST[: len(begun)] and len(self._held) < _MOST_LINES else self.rest()
 
     def rest(self) -> Sequence[str]:
@@ -50,7 +50,9 @@ class EnvironmentFold:
 
 def _is_environment(lines: Sequence[str]) -> bool:
     """Whether they are the toolkit's: an object in JSON, and behind it the variables that it sets."""
-    texts = [line for line in lines if line]  # CloudWatch on AWS keeps no empty lines
+    texts = [
+        line for line in lines if line.strip()
+    ]  # empty ones are blanks here, and CloudWatch on AWS keeps none
     if _BETWEEN not in texts:
         return False
     place = texts.index(_BETWEEN)

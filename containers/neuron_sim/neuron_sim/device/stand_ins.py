@@ -8,14 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch.distributed as dist
-from packaging.requirements import Requirement
-from packaging.version import Version
 
 from neuron_sim import settings
 from neuron_sim.diagnostics import log
-
-_MAKES_A_GROUP = Version("4.26")
-"""Of transformers: from here on `import transformers.training_args` makes torchrun's processes an XLA group."""
 
 
 def around_init_process_group(initialise: Callable[..., None]) -> Callable[..., None]:
@@ -28,7 +23,7 @@ def around_init_process_group(initialise: Callable[..., None]) -> Callable[..., 
     @functools.wraps(initialise)
     def initialise_once(*arguments: Any, **keywords: Any) -> None:
         nonlocal is_made
-        if is_made and dist.is_initialized() and (asked := _older_transformers()):
+        if is_made and dist.is_initialized() and (asked := settings.older_transformers()):
             is_made = False
             log.say(
                 f"init_process_group: the transformers that stands in for {asked} has made this group already."
@@ -38,13 +33,3 @@ def around_init_process_group(initialise: Callable[..., None]) -> Callable[..., 
         is_made = str(sys._getframe(1).f_globals.get("__name__")).startswith("transformers.")
 
     return initialise_once
-
-
-def _older_transformers() -> str:
-    """What the script asked for, if that makes no group; else empty."""
-    for text in settings.stood_in_for():
-        asked = Requirement(text) if text else None
-        if asked is not None and asked.name == "transformers":
-            versions = [Version(one.version.removesuffix(".*")) for one in asked.specifier]
-            return text if versions and max(versions) < _MAKES_A_GROUP else ""
-    return ""

@@ -35,6 +35,10 @@ _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
 
 
+_MAKES_A_GROUP = Version("4.26")
+"""Of transformers: from here on `import transformers.training_args` makes torchrun's processes an XLA group."""
+
+
 @dataclass(frozen=True)
 class Pin:
     """A line that asks for another version of what is installed."""
@@ -74,7 +78,9 @@ def with_stand_ins(install: Install) -> Install:
                 except InstallRequirementsError:
                     why = "pip cannot install it"
         _say(why, pins)
-        os.environ[settings.STOOD_IN_FOR] = ";".join(pin.asked for pin in pins)
+        os.environ[settings.OLDER_TRANSFORMERS] = next(
+            (one.asked for one in pins if _makes_no_group(one)), ""
+        )
         left_out = {pin.line for pin in pins}
         try:
             _write(file, "\n".join(line for line in _lines(asked) if line not in left_out))
@@ -113,6 +119,13 @@ def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
             new = planned.get(canonicalize_name(need.name))
             if new and _applies(need) and not need.specifier.contains(new, prereleases=True):
                 yield f"{installed.name} {installed.version} needs {need.name}{need.specifier}, not {new}"
+
+
+def _makes_no_group(pin: Pin) -> bool:
+    """Whether it asks for a transformers of before `_MAKES_A_GROUP`."""
+    asked = Requirement(pin.asked)
+    versions = [Version(one.version.removesuffix(".*")) for one in asked.specifier]
+    return canonicalize_name(asked.name) == "transformers" and max(versions) < _MAKES_A_GROUP
 
 
 def _minor(version: str) -> tuple[int, ...]:

@@ -31,8 +31,11 @@ def shown(lines: Sequence[str]) -> list[str]:
 
 
 def test_one_line_for_all_of_it() -> None:
-    """The first time; when a script prints the very same, that is the script's. AWS keeps no empty lines."""
+    """The first time; when a script prints the very same, that is the script's. Empty lines come as blanks from a
+    backend of this machine, and not at all from AWS.
+    """
     assert shown(LOG) == ["pip says", BEGIN, NOTE, COMMAND, *SCRIPT]
+    assert shown([line or " " for line in LOG])[:4] == ["pip says", BEGIN, NOTE, COMMAND]
     assert shown([line for line in LOG if line])[2:4] == [
         f"[{len(list(filter(None, ENVIRONMENT)))} lines folded: how]",
         COMMAND,
