@@ -205,12 +205,10 @@ def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:
         for one in subject.loops_around(first)
         if isinstance(one, ast.For) and isinstance(one.target, ast.Name)
     ]
-    epoch = next((name for name in around if "epoch" in name.lower()), "")
-    if epoch:
-        pass
-    elif isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
-        epoch = outer.target.id
+    names = [name for name in around if "epoch" in name.lower()]
+    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
+        names.append(outer.target.id)
     elif "epoch" in parameters(script.scopes(loop)[0]) and outer is script.scopes(loop)[0]:
-        epoch = "epoch"
-    if epoch:
-        yield _before(script, first, f"{loader}.sampler.set_epoch({epoch})")
+        names.append("epoch")
+    if names:
+        yield _before(script, first, f"{loader}.sampler.set_epoch({names[0]})")

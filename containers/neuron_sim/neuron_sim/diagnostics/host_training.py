@@ -96,23 +96,26 @@ class HostTraining:
             return
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
         if self._on_device:
-            self._look_for_left(optimizer, parameters)
+            self._note_left(self._replaced(optimizer, parameters))
             return
         self._on_device = any(parameter.device.type != "cpu" for parameter in parameters)
         self._steps += 1
         if self._steps == _FIRST:
             self._line = script_lines.calling_line()
-            moved = next((self._moved[each] for each in parameters if each in self._moved), None)
-            if moved is not None:
-                self._lines = self._made.get(optimizer, "?"), moved
+            self._lines = self._replaced(optimizer, parameters)
             if (finding := self.finding()) is not None:
                 log.say(finding.text)
 
-    def _look_for_left(self, optimizer: Any, parameters: list[torch.Tensor]) -> None:
-        left = next((self._moved[each] for each in parameters if each in self._moved), None)
-        if left is None:
+    def _replaced(self, optimizer: Any, parameters: list[torch.Tensor]) -> tuple[str, str] | None:
+        """Where an optimizer was made, and where a move put others in the place of parameters that it holds."""
+        moved = next((self._moved[each] for each in parameters if each in self._moved), None)
+        return None if moved is None else (self._made.get(optimizer, "?"), moved)
+
+    def _note_left(self, lines: tuple[str, str] | None) -> None:
+        """An optimizer on the device has made a step. ``lines``: of `_replaced`; None: it holds the model's own."""
+        if lines is None:
             return
-        self._left = self._made.get(optimizer, "?"), left
+        self._left = lines
         self._left_steps += 1
         if self._left_steps == _FIRST and (finding := self.finding()) is not None:
             log.say(finding.text)
