@@ -31,6 +31,7 @@ _ENDED = {
     "REVOKED",
     "TIMEOUT",
 }
+_ENDING = {"COMPLETING", "STAGE_OUT"}
 _FORMAT = "%i|%T|%k|%N|%r"
 
 
@@ -50,6 +51,11 @@ class SlurmJob:
     def ended(self) -> bool:
         """Whether nothing of it runs any more, nor will."""
         return self.state in _ENDED
+
+    @property
+    def ending(self) -> bool:
+        """Whether its processes are being ended, for a reason that Slurm does not tell yet."""
+        return self.state in _ENDING
 
 
 class Slurm:

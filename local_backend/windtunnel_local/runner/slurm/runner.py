@@ -88,7 +88,7 @@ class SlurmRunner(Runner):
         deadline = time.monotonic() + _START_PATIENCE_S
         for container in plan.containers:
             while folder.read(container.host, "run.json") == [None]:
-                if time.monotonic() > deadline or self._settle(folder, container.host, _DECIDING_AGE_S):
+                if time.monotonic() > deadline or self._settle(folder, container.host, None, _DECIDING_AGE_S):
                     raise RunnerError(
                         f"InternalServerError: host {container.host} did not start: Slurm job {folder.number}; see"
                         f" {folder.path}/slurm.out."
@@ -102,9 +102,7 @@ class SlurmRunner(Runner):
         if run is None and not (folder.host(host) / "orders.json").exists():
             return ContainerState("absent")
         if leaves_open(ended):
-            settled = self._settle(folder, host, _USUAL_AGE_S if ended is None else _DECIDING_AGE_S)
-            # A kill in a Slurm job that goes on is the host's own. One that was told to end waits for Slurm's word.
-            ended = settled or (None if ended is None or ended.get("told") else ended)
+            ended = self._settle(folder, host, ended, _USUAL_AGE_S if ended is None else _DECIDING_AGE_S)
         if ended is not None:
             return exited(run, ended)
         return ContainerState("running", started_at=moment(run["started"]) if run else None)
@@ -289,26 +287,34 @@ class SlurmRunner(Runner):
             (place / "names").write_text("".join(lines))
         write(place / "orders.json", {**orders, "shared": True, "names": several})
 
-    def _settle(self, folder: JobFolder, host: str, age_s: float) -> dict[str, object] | None:
-        """How a host ended that has not written it down, or whose end Slurm brought about; None: it runs.
+    def _settle(
+        self, folder: JobFolder, host: str, ended: dict[str, object] | None, age_s: float
+    ) -> dict[str, object] | None:
+        """How a host ended whose exit.json (None: it wrote none) leaves that open; None: it runs, or is being ended.
 
         A controller that does not answer leaves it at that. What is found is kept: Slurm forgets its jobs.
         """
         (verdict,) = folder.read(host, "verdict.json")
+        killed = ended is not None and not ended.get("told")
         number = folder.number
         if verdict is not None or number is None:
-            return verdict
+            return verdict or (ended if killed else None)
         try:
-            found = self._find(folder, number, age_s)
+            # What brought a kill about has happened before it: an answer of before the kill may not know it.
+            found = self._find(folder, number, 0 if killed else age_s)
         except RunnerUnavailable:
+            return ended if killed else None
+        if found is None or found.ended:
+            (ended,) = folder.read(host, "exit.json")  # again: it is written before Slurm learns of the end
+            if not leaves_open(ended):
+                return ended
+            verdict = verdict_of(host, number, found, ended)
+        elif ended is None or not killed or found.ending:
             return None
-        if found is not None and not found.ended:
-            return None
-        (ended,) = folder.read(host, "exit.json")  # again: it is written before Slurm learns of the end
-        if leaves_open(ended):
-            ended = verdict_of(host, number, found, ended)
-            write(folder.host(host) / "verdict.json", ended)
-        return ended
+        else:
+            verdict = ended  # the Slurm job goes on: the kill is the host's own
+        write(folder.host(host) / "verdict.json", verdict)
+        return verdict
 
     def _find(self, folder: JobFolder, number: int, age_s: float) -> SlurmJob | None:
         """What Slurm says of the folder's job; None: it does not know it any more."""
