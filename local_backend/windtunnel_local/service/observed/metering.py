@@ -144,7 +144,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         graphs=diagnosing.graphs(
             graphs, counting.steps if counting else (), counting.uncut if counting else ()
         ),
-        device_memory_peak_bytes=memory and memory.total,
+        device_memory_peak_bytes=memory.total if memory else None,
         device_memory=memory,
         # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
         diagnostics=diagnosing.findings(record for r in reversed(everything) for record in r.findings),
