@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 from neuron_sim import settings
@@ -13,8 +14,9 @@ def by_lines() -> None:
     `print("loss", 0.5)` unbuffered is four writes, and the toolkit, which reads whatever is there, logs them as up to
     three lines.
     """
-    sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
-    sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # else it is the script's own
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def say(text: str, *, by_any: bool = False) -> None:

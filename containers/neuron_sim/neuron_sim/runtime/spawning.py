@@ -101,7 +101,6 @@ def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
         else:
             # torch_xla sets it too, with the first use of the device: too late for the counters.
             os.environ[_ORDINAL] = str(local_rank)
-        log.by_lines()
         recorder.counting.begin()
         lifetime.join()
         failed = True
