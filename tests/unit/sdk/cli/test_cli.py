@@ -346,6 +346,6 @@ def test_help_of_the_backends_commands_that_cannot_be_written_is_said_in_a_line(
 @pytest.mark.parametrize("command", ["plan --architecture X", "compare", "inference", "prices", "report"])
 def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
     """The same in all commands."""
-    for words in (["trn1", "p4d"], ["trn1,p4d"], ["trn1,", "p4d"]):
+    for words in (["trn1", "p4d"], ["trn1,p4d"], ["trn1,", "p4d"], ["TRN1, P4D"]):
         parsed = cli.build_parser().parse_args([*command.split(), "--instances", *words])
         assert parsed.instances == ["trn1", "p4d"]

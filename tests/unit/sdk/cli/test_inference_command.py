@@ -131,6 +131,11 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
         (["inference", "BERT-Huge"], 2, "GPT3-175B, ViT-Base, MPT-125m"),
         (["inference", "Llama2-7B"], 2, "not for llama"),
         (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 2, "Calibrated are ml.trn1.2xlarge"),
+        (
+            ["inference", "BERT-Base", "--instances", "trn1"],
+            2,
+            "Name the type: trn1.2xlarge or trn1.32xlarge.",
+        ),
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
         (["inference", "BERT-Base", "--rate", "0"], 2, "a rate must be above 0"),
         (["inference", "--rate", "5"], 2, "needs an ARCHITECTURE"),
