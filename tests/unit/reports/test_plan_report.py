@@ -73,7 +73,7 @@ def test_a_size_in_words_has_no_exponent() -> None:
     """Neither where it rounds up to the next unit, nor beyond the largest."""
     words = [labels.tokens(number) for number in (15e9, 999_999_999, 1.234e9, 1e15, 512)]
     assert words == [
-        *("15 billion tokens", "1,000 million tokens", "1.23 billion tokens"),
+        *("15 billion tokens", "1 billion tokens", "1.23 billion tokens"),
         *("1,000 trillion tokens", "512 tokens"),
     ]
 
