@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from decimal import Decimal, DecimalException
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-_DIGITS = 4300
-"""What Python reads; what is modelled takes less, and says how much."""
+_MOST = 10**30
+"""Of anything: what is modelled takes less, and says how much."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:[\d_]+\.?[\d_]*|\.\d+)(?:e[+-]?\d+)?)"
 """``1_000``, ``1,000``, ``1.5``, ``1e9``: a comma stands between thousands and nowhere else."""
@@ -22,10 +22,10 @@ def whole(text: str) -> int:
         ArgumentTypeError: it is none.
     """
     found = _number(text)
-    # Looked at before it is made a whole number, which takes minutes with a million digits.
-    if found is None or found.adjusted() >= _DIGITS or found != int(found):
+    # Compared before it is made a whole number, which takes minutes with a million digits.
+    if found is None or abs(found) > _MOST or found != int(found):
         raise argparse.ArgumentTypeError(
-            f"{text!r:.80} is no whole number; write it as 20, 1,024, 3.6M or 1e6"
+            f"{text!r:.80} is no whole number up to 1e30; write it as 20, 1,024, 3.6M or 1e6"
         )
     return int(found)
 
@@ -75,7 +75,7 @@ def dollars(text: str) -> float:
     Raises:
         ArgumentTypeError: it is none of these.
     """
-    found = _number(text.strip().removeprefix("$"))
+    found = _number(text.strip().strip("$"))
     if found is None:
         raise argparse.ArgumentTypeError(
             f"{text!r:.80} is no number of dollars; write it as 2000, $2,000, 20k or 1.5M"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Listed(argparse.Action):
-    """``--instances trn1 p4d``, ``trn1,p4d``, or both: a list of names, in small letters as AWS has them."""
+    """``--instances trn1 p4d``, ``trn1,p4d``, or both: names, in small letters as AWS has them."""
 
     def __call__(
         self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None

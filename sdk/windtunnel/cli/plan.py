@@ -86,6 +86,10 @@ def run_plan(args: argparse.Namespace) -> int:
         "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",
         "lora_rank", "lora_targets",
     )  # fmt: skip
+    if numbered := [name for name in args.instances or () if "=" in name]:
+        raise ConfigurationError(
+            f"--instances {numbered[0]}: plan searches how many there are. Fix it for all types: --nodes 4"
+        )
     try:
         report = plan(
             architecture_of(args.architecture),

@@ -118,6 +118,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
     ("arguments", "message"),
     [
         (("report",), "name a job"),
+        (("report", "counters.json"), "windtunnel compare counters.json"),
         (("report", "job", "--published"), "--published takes no job"),
         (("report", "--published", "--price", "ml.p4d.24xlarge=1"), "nothing of one (given: --price)"),
         (
