@@ -26,9 +26,10 @@ class Listed(argparse.Action):
         self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None
     ) -> None:
         """Take the texts apart."""
-        setattr(
-            namespace, self.dest, [name for text in values for name in text.lower().replace(",", " ").split()]
-        )
+        names = [name for text in values for name in text.lower().replace(",", " ").split()]
+        if not names:
+            raise argparse.ArgumentError(self, f"expected a name, not {values[0]!r}")
+        setattr(namespace, self.dest, names)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:

@@ -349,3 +349,5 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
     for words in (["trn1", "p4d"], ["trn1,p4d"], ["trn1,", "p4d"], ["TRN1, P4D"]):
         parsed = cli.build_parser().parse_args([*command.split(), "--instances", *words])
         assert parsed.instances == ["trn1", "p4d"]
+    with pytest.raises(SystemExit):
+        cli.build_parser().parse_args([*command.split(), "--instances", ","])
