@@ -24,7 +24,7 @@ from windtunnel.cli.options import (
     rehearsal_of,
     user_calibration_of,
 )
-from windtunnel.errors import ConfigurationError
+from windtunnel.errors import ConfigurationError, JobNotFound
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
@@ -175,9 +175,14 @@ def _rehearsed(args: argparse.Namespace) -> Any:
     from windtunnel.priceperf.model.architectures import architecture
     from windtunnel.rehearsal import read_counters, rehearsed
 
-    if architecture(args.job) is not None:
-        raise ValueError(f"{args.job} is a model, and no job: windtunnel compare --architecture {args.job}")
-    named = rehearsal_of(args.job)
+    try:
+        named = rehearsal_of(args.job)
+    except JobNotFound as error:
+        if architecture(args.job) is None:
+            raise
+        raise ValueError(
+            f"{args.job} is a model, and no job: windtunnel compare --architecture {args.job}"
+        ) from error
     found = read_counters(named) if isinstance(named, str) else named
     if not given and args.sequence_length is None:
         return found

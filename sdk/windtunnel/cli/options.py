@@ -244,7 +244,8 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
         "--sequence-length",
         type=length,
         metavar="N",
-        help="tokens a sample (of a described model: its family's)",
+        help="tokens a sample (of a described model: its family's; of a rehearsed one for its tokens/s and the cost of a "
+        "token alone: rehearse it with that length)",
     )
 
 

@@ -351,3 +351,12 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
         assert parsed.instances == ["trn1", "p4d"]
     with pytest.raises(SystemExit):
         cli.build_parser().parse_args([*command.split(), "--instances", ","])
+
+
+def test_a_model_where_a_job_is_expected_is_told_so(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is no job of that name."""
+    assert jobs
+    assert cli.main(["compare", "bert-base"]) == 2
+    assert "windtunnel compare --architecture bert-base" in capsys.readouterr().err

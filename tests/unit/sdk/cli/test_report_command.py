@@ -128,7 +128,6 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
         (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
         (("compare",), "--architecture NAME"),
-        (("compare", "bert-base"), "windtunnel compare --architecture bert-base"),
         (("compare", "--architecture", "", "--samples", "9"), "architecture '' is not known"),
         (("compare", "--zero", "full"), "--zero describes a model"),
         (
