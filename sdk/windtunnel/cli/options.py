@@ -244,8 +244,8 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
         "--sequence-length",
         type=length,
         metavar="N",
-        help="tokens a sample (of a described model: its family's; of a rehearsed one for its tokens/s and the cost of a "
-        "token alone: rehearse it with that length)",
+        help="tokens a sample (of a described model: its family's); of a rehearsed job it is only checked against the "
+        "calibrated range: rehearse with that length",
     )
 
 
