@@ -24,6 +24,7 @@ from windtunnel.porting import (
     reads,
     shapes,
     steps,
+    tensor_types,
     weights,
 )
 from windtunnel.porting.finding import Finding
@@ -32,6 +33,7 @@ from windtunnel.porting.subject import Subject
 
 _TOPICS = (
     device.uses_of_cuda,
+    tensor_types.of_cuda,
     device.unused_device,
     lightning.without_neuron,
     native.of_native_pytorch,
