@@ -48,6 +48,7 @@ _TOPICS = (
     shapes.of_lengths,
     shapes.of_values,
     steps.early_optimizers,
+    steps.models_that_leave,
     steps.no_exchange,
     steps.early_clips,
     reads.host_reads,
