@@ -9,7 +9,7 @@ from functools import partial
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, taken_out
-from windtunnel.porting.script import constant, is_method, keyword
+from windtunnel.porting.script import constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
 
 
@@ -110,6 +110,10 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
     given = " ".join(ast.unparse(one) for one in call.args)
     names = {one.id for one in call.args if isinstance(one, ast.Name)}
     made = " ".join(ast.unparse(node.value) for target, node in subject.script.assigned if target in names)
+    scope = subject.script.scopes(call)[0]
+    if isinstance(scope, ast.FunctionDef):
+        given_to = [pair for _, to in subject.calls_of(scope) for pair in handed(scope, to)]
+        made += " ".join(ast.unparse(value) for name, value in given_to if name in names)
     if "BytesIO" in made:
         return True
     path = " ".join(ast.unparse(one) for one in call.args[1:])

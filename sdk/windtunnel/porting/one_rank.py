@@ -66,10 +66,9 @@ def taken_out(
 
 
 def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]:
-    """The program's calls of the function that a call stands in, by its name."""
+    """The program's calls of the function that a call stands in."""
     function = subject.script.scopes(call)[0]
-    name = function.name if isinstance(function, ast.FunctionDef) else ""
-    return [pair for pair in subject.program[0].calls_by_name.get(name, ()) if name and pair[1] is not call]
+    return subject.calls_of(function) if isinstance(function, ast.FunctionDef) else []
 
 
 def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:

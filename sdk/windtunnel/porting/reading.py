@@ -15,6 +15,7 @@ from windtunnel.porting import (
     device,
     ends,
     files,
+    kept,
     libraries,
     lightning,
     logs,
@@ -53,6 +54,7 @@ _TOPICS = (
     steps.early_clips,
     reads.host_reads,
     files.saves,
+    kept.lost,
     files.safetensors_of_the_device,
     logs.unheard,
 )

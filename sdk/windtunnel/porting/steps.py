@@ -113,7 +113,7 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
     for call, _ in script.calls:
         if not isinstance(call.func, ast.Attribute) or not _goes_to_the_host(call):
             continue
-        model, here = _owner(call).removesuffix(".module"), script.scopes(call)[0]
+        model, here = _moved(call), script.scopes(call)[0]
         loops = [loop for loop in subject.loops_around(call) if _trains(subject, loop)]
         callers = subject.calls_of(here) if isinstance(here, ast.FunctionDef) else []
         called = [loop for one, to in callers for loop in one.loops_around(to) if _trains(one, loop)]
@@ -121,23 +121,30 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
             (
                 move
                 for move in subject.moves
-                if _owner(move).removesuffix(".module") == model and script.scopes(move)[0] is here
+                if ast.unparse(_moved(move)) == ast.unparse(model) and script.scopes(move)[0] is here
                 if (called and move.lineno > call.lineno) or any(loop in script.above(move) for loop in loops)
             ),
             None,
         )
-        if (
-            back
-            and is_model(script, call.func.value)
-            and not _is_new_in(script, model, loops or [here, *called])
-        ):
+        name = ast.unparse(model)
+        if back and is_model(script, model) and not _is_new_in(script, name, loops or [here, *called]):
             yield Finding(
                 call.lineno,
                 "optimizer_before_move",
-                f"{model} leaves the device here and comes back in line {back.lineno}, where .to() makes new "
+                f"{name} leaves the device here and comes back in line {back.lineno}, where .to() makes new "
                 "parameters: an optimizer made before changes none of these. Save it from the device, as xm.save("
-                f"{model}.state_dict(), path) does, or move a copy: copy.deepcopy({model}).cpu().",
+                f"{name}.state_dict(), path) does, or move a copy: copy.deepcopy({name}).cpu().",
             )
+
+
+def _moved(call: ast.Call) -> ast.expr:
+    """The model of ``model.module.eval().cpu()``."""
+    assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
+    owner = call.func.value
+    while isinstance(owner, ast.Call) and any(is_method(owner, mode) for mode in ("eval", "train")):
+        assert isinstance(owner.func, ast.Attribute)  # noqa: S101 - is a method
+        owner = owner.func.value
+    return owner.value if isinstance(owner, ast.Attribute) and owner.attr == "module" else owner
 
 
 def _goes_to_the_host(call: ast.Call) -> bool:

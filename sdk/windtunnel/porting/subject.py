@@ -228,7 +228,7 @@ class Subject:
             for one, call in self.program[0].calls_by_name.get(name, ())
             if not isinstance(call.func, ast.Attribute)
             or (of_a_class and name == function.name)
-            or ast.unparse(call.func).partition(".")[0] in one.script.imports
+            or _is_of_a_module(one.script, call.func)
         ]
 
     @cached_property
@@ -315,6 +315,12 @@ class Subject:
     def trains(self) -> bool:
         """Whether there is a training loop in any file of the program."""
         return any(one.training_loops for one in self.program)
+
+
+def _is_of_a_module(script: Script, function: ast.Attribute) -> bool:
+    """Whether it is of a module that may be the program's: `torch.save` is none of the script's own `save`."""
+    imported = script.imports.get(ast.unparse(function).partition(".")[0], "torch")
+    return imported.partition(".")[0] not in ("torch", "torch_xla")
 
 
 def _numbers_gpu(node: ast.expr) -> bool:

@@ -92,3 +92,61 @@ def test_a_function_that_one_rank_calls() -> None:
     (found,) = [one for one in read(script(called)) if "torch.save:" in one.text]
     assert "as one alone would wait" in found.text and not found.edits
     assert f"    {_OUT}\n" in changed(text + "if rank == 0: save()\n")
+
+
+def test_a_state_that_is_handed_to_a_function() -> None:
+    """As the ImageNet example has it: what is saved are tensors of the device, though the function does not say so."""
+    function = "def save(state, path):\n    torch.save(state, path)\n"
+    (found,) = _saves(f"{function}save({{'model': model.state_dict()}}, path)\n")
+    assert "every rank writes tensors of the device" in found
+    assert _saves(f"{function}save(losses, path)\n") == []
+    assert _saves(f"{function}save({{k: v.cpu() for k, v in model.state_dict().items()}}, path)\n") == []
+
+
+_LOOP = "import torch, os, argparse\nfor batch in loader:\n    model(batch.cuda()).sum().backward()\n"
+
+
+def _lost(text: str) -> list[str]:
+    return [str(one) for one in read(script(_LOOP + text)) if "is lost with the container" in one.text]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('torch.save(model.state_dict(), "model.pt")\n', 4),
+        ('torch.save(model.state_dict(), f"out/{epoch}.pt")\n', 4),
+        ('path = "out"\ntorch.save({"m": model.state_dict()}, os.path.join(path, "model.pt"))\n', 5),
+        ('model.save_pretrained("out/" + name)\n', 4),
+        ('def save(state, path="last.pt"):\n    torch.save(state, path)\nsave(m.state_dict())\n', 5),
+        (
+            'def save(state, path):\n    torch.save(state, path + ".pt")\nsave(m.state_dict(), path="last")\n',
+            5,
+        ),
+    ],
+)
+def test_a_model_that_is_lost_is_noted(text: str, line: int) -> None:
+    """With its container, as no path is of SageMaker's: a job of hours that left nothing."""
+    (found,) = _lost(text)
+    assert found.startswith(f"{line}: note: the model goes to ")
+    assert len(_lost(text + text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'torch.save(model.state_dict(), os.environ["SM_MODEL_DIR"] + "/model.pt")\n',
+        'torch.save(model.state_dict(), os.path.join(args.out, "model.pt"))\n',
+        'torch.save(model.state_dict(), "/opt/ml/model/model.pt")\n',
+        'torch.save(model.state_dict(), "last.pt")\ntorch.save(model.state_dict(), args.save)\n',
+        'torch.save(losses, "losses.pt")\n',
+        'torch.save(model.state_dict(), "%s/model.pt" % args.out)\n',
+        'torch.save(model.state_dict(), "{}/model.pt".format(args.out))\n',
+        'torch.save(model.state_dict(), "model.pt")\nbucket.upload_file("model.pt", key)\n',
+        "def save(state, path):\n    torch.save(state, path)\nsave(m.state_dict(), args.path)\n",
+        "def save(state, path):\n    torch.save(state, path)\n",
+        "torch.save(model.state_dict(), made())\n",
+    ],
+)
+def test_a_model_that_is_or_may_be_kept(text: str) -> None:
+    """By what SageMaker says, an argument, or what the text does not tell; of results nothing is said."""
+    assert _lost(text) == []

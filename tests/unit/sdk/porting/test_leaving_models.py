@@ -42,6 +42,7 @@ def _told(text: str) -> list[str]:
         (_MADE + _EPOCHS.replace("step(optimizer)", "step(optimizer)\n        if best:\n            model.cpu()\n"
                                  "            model.cuda()"), "16"),
         (_FUNCTION + _MADE + _EPOCHS + "    save(model)\n", "8"),
+        (_MADE + _EPOCHS + "    model.eval().cpu()\n    model.to(device).train()\n", "17"),
         (_MADE + _EPOCHS + '    model.module.to(torch.device("cpu"))\n    model.to(device)\n', "17"),
     ],
 )  # fmt: skip
