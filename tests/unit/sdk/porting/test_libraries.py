@@ -133,3 +133,26 @@ def test_shapes_that_depend_on_values(line: str, told: bool) -> None:
     found = said(HEAD + LOOP.replace("    loss.b", f"    {line}\n    loss.b"))
     assert ["as many elements as it finds" in one for one in found] == [True] * told
     assert said(HEAD + line + "\n" + LOOP) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("rows = [ids[i : i + block_size] for i in range(0, total, block_size)]", False),
+        ("for ids in rows:\n    if len(ids) == max_length: kept.append(ids)", False),
+        ("for length, ids in rows:\n    if length == context_length: kept.append(ids)", False),
+        ("rows = transformers.TextDataset(tokenizer, path, block_size=128)", False),
+        ("rows = transformers.LineByLineTextDataset(tokenizer, path, block_size=128)", True),
+        ("rows = [ids[i : i + batch_size] for i in range(0, total, batch_size)]", True),
+        ("if len(rows) == 0: raise ValueError", True),
+    ],
+)
+def test_texts_of_one_length(made: str, told: bool) -> None:
+    """A collator that masks words has nothing to pad there; another one's texts may be others."""
+    head = "import torch, transformers\nfrom transformers import Trainer\n"
+    collator = "collator = transformers.DataCollator{}(tokenizer)\nTrainer(m, args)\n"
+    masks, labels = (
+        any("pads each batch" in one for one in said(f"{head}{made}\n{collator.format(kind)}"))
+        for kind in ("ForLanguageModeling", "WithPadding")
+    )
+    assert masks == told and labels
