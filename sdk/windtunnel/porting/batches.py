@@ -29,7 +29,7 @@ _ONE, _NO = ast.Constant(1), ast.Constant(False)
 
 def same_data(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops that give every core the same batches."""
-    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or _is_shared(subject):
+    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or is_shared(subject):
         return
     for name, call, loop in _trained_loaders(subject):
         shuffle = keyword(call, "shuffle")
@@ -123,7 +123,7 @@ def _before(script: Script, statement: ast.AST, line: str) -> Edit:
     return Edit(place, place, f"{line}; " if indent.strip() else f"{line}{script.newline}{indent}")
 
 
-def _is_shared(subject: Subject) -> bool:
+def is_shared(subject: Subject) -> bool:
     """Whether anything divides the data."""
     return any(word in name for one in subject.program for name in one.script.words for word in _DIVIDING)
 
