@@ -1,11 +1,10 @@
-"""Data that a training loop draws by itself, without a loader: alike on all cores where they are seeded alike."""
+"""Data of a training loop without a loader: alike on all cores where nothing tells these apart, or all draw alike."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from functools import partial
 
 from windtunnel.porting.batches import is_shared
 from windtunnel.porting.ends import within
@@ -23,6 +22,10 @@ _SEEDS = {
     "torch.manual_seed": "torch", "torch.random.manual_seed": "torch", "numpy.random.seed": "numpy",
     "random.seed": "random",
 }  # fmt: skip
+_CHANCE = re.compile(
+    r"shuffle\w*|rand(int|n|perm|om|om_sample|om_split)?|permutation|choices?|sample|normal|uniform|multinomial|reset"
+)
+"""Called by a program whose cores perhaps have other data."""
 _OF_DEVICE = re.compile(r"(set_rng_state|cuda\.manual_seed|cuda\.manual_seed_all)$")
 """What seeds the device, or becomes that by an edit; torch.manual_seed does not."""
 
@@ -34,7 +37,17 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
     script, seeds = subject.script, _seeds(subject)
     if any(one.script.calls_any("parallelize_module") for one in subject.program):
         return  # cores that share a model take the same batches
-    for loop in filter(partial(_takes_no_batches, subject), subject.training_loops):
+    loops = [loop for loop in subject.training_loops if _takes_no_batches(subject, loop)]
+    if loops and not any(map(_may_differ, subject.program)):
+        yield Finding(
+            loops[0].lineno,
+            "same_data",
+            "nothing here tells the cores apart: unless what this loop trains on differs from core to core, they train "
+            f"on the same. Give each core a part, by {subject.names.rank()} of {subject.names.world_size()}.",
+            sure=False,
+        )
+        return
+    for loop in loops:
         for one, call in within(subject, loop):
             library = _library(one.script.dotted(call.func))
             if one is not subject or not library or keyword(call, "generator"):
@@ -59,6 +72,12 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
                 sure=False,
             )
             return
+
+
+def _may_differ(one: Subject) -> bool:
+    """Whether something in a file tells cores apart, or is left to chance."""
+    called = (one.script.called(call) for call, _ in one.script.calls)
+    return any(map(names_rank, one.script.words)) or any(map(_CHANCE.fullmatch, called))
 
 
 def _takes_no_batches(subject: Subject, loop: Loop) -> bool:

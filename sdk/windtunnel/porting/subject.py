@@ -99,9 +99,15 @@ class Subject:
 
     def is_cuda_place(self, node: ast.expr) -> bool:
         """Whether a map_location names a CUDA device, or a variable that holds one or torch_xla's."""
-        held = {target for target, made in self.script.assigned if self._is_device(made.value)}
+        held = {
+            target
+            for target, made in self.script.assigned
+            if self._is_device(made.value) or self._numbers_accelerator(made.value)
+        }
         return ast.unparse(node) in held or any(
-            self.is_cuda_device(part) or (isinstance(part, ast.Call) and is_cuda_call(part))
+            self.is_cuda_device(part)
+            or (isinstance(part, ast.Call) and is_cuda_call(part))
+            or (isinstance(part, ast.JoinedStr) and self._numbers_accelerator(part))
             for part in ast.walk(node)
         )
 

@@ -74,3 +74,24 @@ def test_numbers_that_the_device_draws(seed: str) -> None:
 def test_numbers_that_differ_or_are_no_batches(text: str) -> None:
     """Without a seed each core draws its own; what goes over data of a loader has these."""
     assert _told(text) == []
+
+
+_SLICED = """\
+torch.manual_seed(0)
+model = Net().to(device)
+optimizer = torch.optim.SGD(model.parameters())
+for i in range(0, len(data), 8):
+    model(data[i : i + 8].to(device)).sum().backward()
+    xm.optimizer_step(optimizer)
+    torch_xla.sync()
+"""
+
+
+def test_data_that_nothing_shares_out() -> None:
+    """A note: each core goes through all of them. What names the rank, or draws, may have data of each core's own."""
+    told = [one for one in said(HEAD.replace(", DistributedSampler", "") + _SLICED) if "same_data" in one]
+    assert [one.partition(" nothing")[0] for one in told] == ["10: note: same_data:"]
+    for other in ("data = data[xr.global_ordinal() :: 2]\n", "shuffle(data)\n", "state = env.reset()\n"):
+        assert not any(
+            "same_data" in one for one in said(HEAD.replace(", DistributedSampler", "") + other + _SLICED)
+        )
