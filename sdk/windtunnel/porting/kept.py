@@ -15,8 +15,8 @@ _SAVES = {"torch.save": 1, "torch_xla.core.xla_model.save": 1, "torch.jit.save":
 """Functions, with the place of the path."""
 _METHODS = ("save_pretrained", "save_model")
 _JOINS = ("join", "Path", "PurePath", "str", "abspath", "fspath")
-_ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_dir", re.IGNORECASE)
-"""In a word of the program: what is saved goes further, or the path is another."""
+_ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_dir|^exec$", re.IGNORECASE)
+"""In a word of the program: what is saved goes further, or the path is another, as of nanoGPT's configurator."""
 
 
 def lost(subject: Subject) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ def taken_out(
         return None  # one alone comes to the test
     stays = script.statement(call) not in guard.body or not all(map(script.is_alone, guard.body[1:]))
     stays = stays or not all(_is_harmless(subject, one, is_for_all) for one in guard.body)
-    if stays or _lacks_a_name(subject, guard):
+    if stays or _lacks_a_name(subject, guard) or "#" in script.segment(guard.test):
         return None
     terms = guard.test.values if _is_and(guard.test) else [guard.test]  # type: ignore[attr-defined]
     rest = [one for one in terms if not names_rank(ast.unparse(one))]
@@ -57,8 +57,10 @@ def taken_out(
         kept = " and ".join(_as_term(script.segment(one), one, len(rest)) for one in rest)
         return (Edit(script.start(guard.test), script.end(guard.test), kept),)
     indent = script.before(guard)
-    between = script.text[script.end(guard.test) : script.start(guard.body[0])].decode()
-    comments = "".join(f"{one.rstrip()}{script.newline}{indent}" for one in re.findall(r"#[^\r\n]*", between))
+    before = script.text[script.start(guard) : script.start(guard.test)]
+    behind = script.text[script.end(guard.test) : script.start(guard.body[0])]
+    found = re.findall(r"#[^\r\n]*", (before + behind).decode())
+    comments = "".join(f"{one.rstrip()}{script.newline}{indent}" for one in found)
     return (
         Edit(script.start(guard), script.start(guard.body[0]), comments),
         *(Edit(script.lines[one.lineno - 1], script.start(one), indent) for one in guard.body[1:]),

@@ -32,11 +32,14 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
             and constant(padding.value) in _LONGEST
             and _is_of_a_batch(subject.script, call)
         )
-        if collates or longest or (grouped and constant(grouped.value) is True):
+        padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject.script, call)
+        packed = name.endswith(".pack_padded_sequence")
+        if collates or longest or padded or packed or (grouped and constant(grouped.value) is True):
+            what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
             yield Finding(
                 call.lineno,
                 "",
-                "pads each batch to its longest sample: each length is a graph to compile. Pad to one length, with "
+                f"{what}: each length is a graph to compile. Pad to one length, as a tokenizer does with "
                 'padding="max_length" and max_length.',
                 sure=False,
             )

@@ -145,6 +145,7 @@ def test_a_model_that_is_lost_is_noted(text: str, line: int) -> None:
         "def save(state, path):\n    torch.save(state, path)\nsave(m.state_dict(), args.path)\n",
         "def save(state, path):\n    torch.save(state, path)\n",
         "torch.save(model.state_dict(), made())\n",
+        'out = "out"\nexec(open("configurator.py").read())\ntorch.save(model.state_dict(), out)\n',
     ],
 )
 def test_a_model_that_is_or_may_be_kept(text: str) -> None:

@@ -101,6 +101,8 @@ def test_edits(before: str, after: str) -> None:
         ("args = TrainingArguments(optim=o, group_by_length=True)", True),
         ("def collate(rows):\n    return tokenizer(rows, padding=True)", True),
         ("def prompt(rows):\n    return tokenizer(rows, padding=True)", False),
+        ("def collate(rows):\n    return torch.nn.utils.rnn.pad_sequence(rows)", True),
+        ("def prompt(rows):\n    return torch.nn.utils.rnn.pad_sequence(rows)", False),
         ("collator = transformers.DataCollatorWithPadding(tokenizer, padding='max_length')", False),
         ("collator = transformers.DataCollatorForSeq2Seq(tokenizer, pad_to_multiple_of=64)", False),
         (
@@ -115,6 +117,13 @@ def test_lengths_that_change(used: str, told: bool) -> None:
         f"import transformers\nfrom transformers import TrainingArguments, Trainer\n{used}\nTrainer(m, args)\n"
     )
     assert ["note: pads each batch to its longest sample" in one for one in found] == [True] * told
+
+
+def test_a_batch_that_is_packed() -> None:
+    """Of a recurrent network: as many rows as the lengths of a batch have together."""
+    text = LOOP.replace("model(batch)", "model(torch.nn.utils.rnn.pack_padded_sequence(batch, lengths))")
+    (found,) = said(HEAD + text)
+    assert found.startswith("10: note: packs each batch by its lengths: each length is a graph to compile")
 
 
 @pytest.mark.parametrize(
