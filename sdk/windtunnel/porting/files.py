@@ -12,6 +12,9 @@ from windtunnel.porting.one_rank import is_by_one, is_in_a_step, taken_out
 from windtunnel.porting.script import constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
 
+_XM_SAVE = "torch_xla.core.xla_model.save"
+_ENDS = ("mark_step", "torch_xla.sync", "rendezvous")
+
 
 def saves(subject: Subject) -> Iterator[Finding]:
     """`torch.save` of device tensors; with the remark where no test of the rank stands around it."""
@@ -19,11 +22,12 @@ def saves(subject: Subject) -> Iterator[Finding]:
     if not subject.trains or not (subject.cuda or subject.xla):
         return
     for call, name in script.calls:
-        if name != "torch.save" or not call.args or _is_on_the_host(subject, call):
+        if name not in ("torch.save", _XM_SAVE) or not call.args or _is_on_the_host(subject, call):
             continue
         one = is_by_one(subject, call)
-        if one and not subject.cuda:
-            continue  # the file is right where torch_xla reads it
+        if name == _XM_SAVE or (one and not subject.cuda):  # the file is right where torch_xla reads it
+            yield from _alone_in_a_step(subject, call) if one else ()
+            continue
         what = (
             "tensors of the device"
             if one
@@ -42,6 +46,18 @@ def saves(subject: Subject) -> Iterator[Finding]:
             "",
             f"torch.save: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}.",
             () if is_whole or (waits and out is None) else (edit, *(out or ())),
+        )
+
+
+def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """A save by one process where the step has not run, unless the script ends steps by itself."""
+    if subject.several and is_in_a_step(subject, call) and not subject.script.calls_any(*_ENDS):
+        yield Finding(
+            call.lineno,
+            "",
+            "one process alone saves in the loop: it runs the step, and waits for the others' exchange. Let all call "
+            f"xm.save, which tests the rank itself, or end the step before that: {subject.names.end_of_step()}.",
+            sure=False,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed, diff, script
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
 from windtunnel.porting.reading import read
 
 _HEAD = """\
@@ -74,6 +75,19 @@ def test_a_save_that_stays_with_one_rank_is_told(save: str) -> None:
     (found,) = _saves(save)
     assert "outside of the test of the rank, as one alone would wait for the others" in found
     assert changed(_HEAD + save).endswith(save)
+
+
+def test_a_ported_script_that_saves_on_one_rank() -> None:
+    """In the loop it is a note, unless the script ends the step itself; behind the loop it is right."""
+    for save in ("torch.save", "xm.save"):
+        inside = HEAD + LOOP + f"    if xm.is_master_ordinal():\n        {save}(model.state_dict(), path)\n"
+        (found,) = said(inside)
+        assert (
+            found.startswith("14: note: one process alone saves in the loop") and "torch_xla.sync()" in found
+        )
+        assert said(inside.replace("    if xm", "    torch_xla.sync()\n    if xm")) == []
+        assert said(inside.replace("    if xm", "if xm").replace("        ", "    ")) == []
+    assert said(HEAD + LOOP + "    xm.save(model.state_dict(), path)\n") == []
 
 
 def test_behind_the_loop_one_rank_may_save() -> None:
