@@ -53,7 +53,7 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
             if one is not subject or not library or keyword(call, "generator"):
                 continue
             given = subject.device_given(call)
-            if given is not None and constant(given) != "cpu":
+            if given is not None and all(constant(part) != "cpu" for part in ast.walk(given)):
                 library = "the device"
             if library not in seeds:
                 continue

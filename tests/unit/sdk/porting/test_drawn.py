@@ -65,6 +65,7 @@ def test_numbers_that_the_device_draws(seed: str) -> None:
         _DRAWN.replace("manual_seed(0)", "manual_seed(7 + offset)") + "offset = xr.global_ordinal()\n",
         _DRAWN.replace("torch.randint", "np.random.randint"),
         _DRAWN.replace("(8, 16))", "(8, 16), generator=own)"),
+        _DRAWN.replace("torch.manual_seed(0)\n", "").replace("16))", "16), device=torch.device('cpu'))"),
         _DRAWN.replace("in range(99)", "in stream()"),
         _DRAWN + "model = parallelize_module(model, mesh, plan)\n",
         _DRAWN.replace("    x =", "    batch = next(batches)\n    x ="),
