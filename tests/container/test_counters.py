@@ -30,7 +30,8 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     assert "trial" not in start  # not under neuron_parallel_compile
     assert (start["local_cores"], start["instance_cores"], start["host"]) == (2, 2, "algo-1")
     assert (end["kind"], end["exit"]) == ("end", "ok")
-    assert end["peak_device_bytes"] > 2 * 32 * 16 * 4
+    fullest = [record for record in first if record["kind"] == "memory"][-1]
+    assert fullest["total"] > 2 * 32 * 16 * 4
 
     graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
     training = [record for record in first if record["kind"] == "step" and record["optimizer"]]
@@ -171,6 +172,21 @@ def test_what_tracing_is_held_against_is_timed_before_and_after_it(torchrun, tmp
     steps = [record for record in records(tmp_path, 0) if record.get("reference_seconds")]
     assert [step["reference_seconds"] for step in steps] == [2.0] * 3
     assert all(step["updated"] and step["trace_seconds"] < 0.02 for step in steps), steps
+
+
+def test_what_runs_where_a_value_is_read_is_in_the_fullest_moment(torchrun, tmp_path):
+    """No synchronisation of the script's looks at memory there."""
+    script = tmp_path / "reads.py"
+    script.write_text(
+        "import torch, torch_xla\n"
+        "value = torch.ones(512, 512, device=torch_xla.device())\n"
+        "(value @ value).sum().item()\n"
+    )
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = records(tmp_path, 0)
+    (fullest,) = [record for record in found if record["kind"] == "memory"][-1:]
+    graphs = [record for record in found if record["kind"] == "graph"]
+    assert fullest["total"] >= max(graph["temp_bytes"] + graph["output_bytes"] for graph in graphs) > 0
 
 
 def test_sharded_state_counts_as_this_rank_holds_it(torchrun, tmp_path):

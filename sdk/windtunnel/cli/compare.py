@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
+from windtunnel.cli.amounts import number, whole
 from windtunnel.cli.options import (
     Listed,
     add_batch,
@@ -22,9 +23,8 @@ from windtunnel.cli.options import (
     prices_of,
     rehearsal_of,
     user_calibration_of,
-    whole,
 )
-from windtunnel.errors import ConfigurationError
+from windtunnel.errors import ConfigurationError, JobNotFound
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
@@ -112,7 +112,7 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--attention", choices=("auto", "eager", "flash"))
     model.add_argument(
         "--head-part",
-        type=float,
+        type=number,
         metavar="PART",
         help="of the positions that reach the vocabulary head (default 1; masked language models 0.15, a classifier 0)",
     )
@@ -138,11 +138,11 @@ def run_compare(args: argparse.Namespace) -> int:
         # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
         args.microbatch, args.batch_per_device = args.batch_per_device, None
     assumed: tuple[str, ...] = ()
-    if args.architecture and not args.job and _no_batch(args):
+    if args.architecture is not None and not args.job and _no_batch(args):
         args.global_batch, assumed = GLOBAL_BATCH, (sequences_a_step(GLOBAL_BATCH),)
     try:
         report = compare(
-            _rehearsed(args) if args.job or not args.architecture else _described(args),
+            _rehearsed(args) if args.job or args.architecture is None else _described(args),
             [_instance(text) for text in args.instances] if args.instances else None,
             full_scale_of(args),
             instance_count=args.nodes,
@@ -172,9 +172,17 @@ def _rehearsed(args: argparse.Namespace) -> Any:
             raise ValueError(f"{_option(given[0])} describes a model: give --architecture NAME too")
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
     from windtunnel.priceperf import DescribedWorkload
+    from windtunnel.priceperf.model.architectures import architecture
     from windtunnel.rehearsal import read_counters, rehearsed
 
-    named = rehearsal_of(args.job)
+    try:
+        named = rehearsal_of(args.job)
+    except JobNotFound as error:
+        if architecture(args.job) is None:
+            raise
+        raise ValueError(
+            f"{args.job} is a model, and no job: windtunnel compare --architecture {args.job}"
+        ) from error
     found = read_counters(named) if isinstance(named, str) else named
     if not given and args.sequence_length is None:
         return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from windtunnel.cli.options import add_place, count, session_of
+from windtunnel.cli.amounts import count
+from windtunnel.cli.options import add_place, session_of
 from windtunnel.cli.output import complain
 
 

@@ -12,8 +12,12 @@ def config_of(model: str) -> Path:
         InvalidInput: it cannot be had.
     """
     from windtunnel.priceperf import InvalidInput
+    from windtunnel.priceperf.model.architectures import architecture
 
     instead = "give its config.json, or the folder that has it"
+    short = model.rpartition("/")[2]
+    if architecture(short) is not None:
+        instead = f"{short} is known here without it. Or {instead}"
     try:
         from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     except ImportError:

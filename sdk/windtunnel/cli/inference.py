@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
+from windtunnel.cli.amounts import count, dollars, length, number, one_of_several, seconds
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import Listed, add_place, count, day, dollars, session_of
+from windtunnel.cli.options import Listed, add_place, day, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def add_parser(commands: Any) -> None:
     _add_modelled(parser)
     own = parser.add_argument_group("your own figure")
     own.add_argument(
-        "--throughput", type=float, metavar="N", help="inferences per second of a whole instance"
+        "--throughput", type=number, metavar="N", help="inferences per second of a whole instance"
     )
     own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
     own.add_argument("--usd-per-hour", type=dollars, metavar="USD", help="a price of your own")
@@ -59,10 +60,14 @@ def add_parser(commands: Any) -> None:
 def _add_modelled(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("modelled")
     model.add_argument(
-        "--batch-size", type=count, nargs="+", metavar="N", help="sequences of a call (default 1 to 64)"
+        "--batch-size",
+        type=one_of_several,
+        nargs="+",
+        metavar="N",
+        help="sequences of a call (default 1 to 64)",
     )
     model.add_argument(
-        "--sequence-length", type=count, metavar="N", help="tokens (default 128; of vision models 197)"
+        "--sequence-length", type=length, metavar="N", help="tokens (default 128; of vision models 197)"
     )
     model.add_argument(
         "--instances",
@@ -72,7 +77,7 @@ def _add_modelled(parser: argparse.ArgumentParser) -> None:
         help="default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at that of a SageMaker endpoint",
     )
     model.add_argument(
-        "--rate", type=float, metavar="N", help="requests a second: how many instances, and their cost"
+        "--rate", type=number, metavar="N", help="requests a second: how many instances, and their cost"
     )
     model.add_argument(
         "--hidden-output", action="store_true", help="the answer is the hidden states, as AutoModel's"
@@ -92,7 +97,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
     load.add_argument(
         "--clients", type=count, metavar="N", help="that ask at the same time (with --rate: at most)"
     )
-    load.add_argument("--duration", type=float, metavar="S", help=f"seconds (default {_DURATION_S:g})")
+    load.add_argument("--duration", type=seconds, metavar="S", help=f"seconds (default {_DURATION_S:g})")
 
 
 _OF_MODEL = ("batch_size", "sequence_length", "instances", "rate", "hidden_output")

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel.cli.options import add_place, count, session_of
+from windtunnel.cli.amounts import count
+from windtunnel.cli.options import add_place, session_of
 from windtunnel.cli.output import Status, complain
 from windtunnel.rendering.format import one_line
 from windtunnel.session.training_service import TERMINAL

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import re
 from collections.abc import Iterable
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.amounts import count, dollars, length, number, seconds, whole
 from windtunnel.cli.hub import config_of
 
 if TYPE_CHECKING:
@@ -21,13 +20,16 @@ if TYPE_CHECKING:
 
 
 class Listed(argparse.Action):
-    """``--instances trn1 p4d``, ``trn1,p4d``, or both: a list of names."""
+    """``--instances trn1 p4d``, ``trn1,p4d``, or both: names, in small letters as AWS has them."""
 
     def __call__(
         self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None
     ) -> None:
         """Take the texts apart."""
-        setattr(namespace, self.dest, [name for text in values for name in text.split(",") if name])
+        names = [name for text in values for name in text.lower().replace(",", " ").split()]
+        if not names:
+            raise argparse.ArgumentError(self, f"expected a name, not {values[0]!r}")
+        setattr(namespace, self.dest, names)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +121,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     from windtunnel.priceperf.model.architectures import architecture
 
     path = Path(text)
-    if architecture(text) is not None:
+    if not text or architecture(text) is not None:
         return text
     if path.is_dir():
         path, name = path / "config.json", path.resolve().name
@@ -156,7 +158,7 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
         "--price",
         action="append",
         metavar="TYPE=USD",
-        help="your own price of an hour, in place of the book's: ml.p5.48xlarge=55.04 (again for each type)",
+        help="your own price of an hour, in place of the book's: p5=55.04, ml.p5.48xlarge=55.04 (again for each type)",
     )
 
 
@@ -174,11 +176,11 @@ def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
 
     given: dict[str, float] = {}
     for text in args.price:
-        name, _, usd = text.partition("=")
-        if name.strip() in given:
-            raise InvalidInput(f"--price gives {name.strip()} twice: leave one")
+        name = _of_price(text)
+        if name in given:
+            raise InvalidInput(f"--price gives {name} twice: leave one")
         try:
-            given[name.strip()] = dollars(usd)
+            given[name] = dollars(text.partition("=")[2])
         except argparse.ArgumentTypeError:
             raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}") from None
     return cache.load().book.stating(given, on or datetime.now(timezone.utc).date())
@@ -194,8 +196,15 @@ def all_priced(args: argparse.Namespace, names: Iterable[str]) -> None:
 
     priced = sorted(set(names))
     for text in args.price or ():
-        if text.partition("=")[0].strip() not in priced:
+        if _of_price(text) not in priced:
             raise InvalidInput(f"--price {text} is of none of what is priced here: {', '.join(priced)}")
+
+
+def _of_price(text: str) -> str:
+    """The instance type of ``TYPE=USD``, as `--instances` names it."""
+    from windtunnel.priceperf.instances import named_instance
+
+    return named_instance(text.partition("=")[0].strip().lower())
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
@@ -211,16 +220,16 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     size.add_argument(
         "--evaluation-not-split", action="store_true", help="each worker evaluates all of them (no sampler)"
     )
-    size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
+    size.add_argument("--dataset-gib", type=number, metavar="GIB", help="what each instance downloads")
     size.add_argument(
         "--preparation-seconds",
-        type=float,
+        type=seconds,
         metavar="S",
         help="what trains nothing: tokenising, unpacking, checkpoints",
     )
     size.add_argument(
         "--loader-samples-per-second",
-        type=float,
+        type=number,
         metavar="R",
         help="what one process of the data loader prepares: steps wait where all vCPUs together give fewer",
     )
@@ -233,9 +242,10 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--compile-cached", action="store_true", help="all graphs come from a compile cache")
     size.add_argument(
         "--sequence-length",
-        type=whole,
+        type=length,
         metavar="N",
-        help="tokens a sample (of a described model: its family's)",
+        help="tokens a sample (of a described model: its family's); of a rehearsed job it is only checked against the "
+        "calibrated range: rehearse with that length",
     )
 
 
@@ -266,53 +276,6 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
             raise InvalidInput("sizes of the real job need --full-scale-samples N (samples of one epoch) too")
         return None
     return FullScale(train_samples=args.full_scale_samples, **given)
-
-
-def whole(text: str) -> int:
-    """An argument's whole number, also written 1e6 or 1_000_000, as argparse wants it.
-
-    Raises:
-        ArgumentTypeError: it is no whole number.
-    """
-    try:
-        return int(text)
-    except ValueError:
-        number = _number(text)
-    if not number.is_integer():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number; write it as 20, 1e6 or 1_000_000")
-    return int(number)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def count(text: str) -> int:
-    """The same, from 1.
-
-    Raises:
-        ArgumentTypeError: it is not.
-    """
-    number = whole(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 is needed")
-    return number
-
-
-def dollars(text: str) -> float:
-    """``2000``, ``$2,000`` or ``20k`` as argparse wants it.
-
-    Raises:
-        ArgumentTypeError: it is none of these.
-    """
-    plain = re.sub(r",(?=\d{3}(\D|$))", "", text.strip().lower().removeprefix("$"))
-    number = _number(plain.removesuffix("k")) * (1000 if plain.endswith("k") else 1)
-    if math.isnan(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of dollars; write it as 2000, $2,000 or 20k")
-    return number
 
 
 def day(text: str) -> date:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import re
-from decimal import Decimal, DecimalException
 from typing import Any
 
 from windtunnel.cli import output
+from windtunnel.cli.amounts import count, dollars, hours, length, one_of_several
 from windtunnel.cli.options import (
     Listed,
     add_lora,
     add_prices,
     all_priced,
     architecture_of,
-    count,
     day,
-    dollars,
     prices_of,
 )
 from windtunnel.errors import ConfigurationError
-
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-_MOST = 10**30
-"""Of anything: what is modelled takes less, and says how much."""
-_HOURS = {"m": 1 / 60, "h": 1, "d": 24}
 
 
 def add_parser(commands: Any) -> None:
@@ -50,16 +42,16 @@ def add_parser(commands: Any) -> None:
         "SageMaker training; trn1.32xlarge is priced as EC2",
     )
     size = parser.add_argument_group("the job")
-    size.add_argument("--tokens", type=amount, metavar="N", help="of all steps: 15B, 300M (default 1B)")
+    size.add_argument("--tokens", type=count, metavar="N", help="of all steps: 15B, 300M (default 1B)")
     size.add_argument(
-        "--samples", "--full-scale-samples", type=amount, metavar="N", help="sequences, instead of tokens"
+        "--samples", "--full-scale-samples", type=count, metavar="N", help="sequences, instead of tokens"
     )
-    size.add_argument("--steps", type=amount, metavar="N", help="optimizer steps, instead of tokens")
+    size.add_argument("--steps", type=count, metavar="N", help="optimizer steps, instead of tokens")
     size.add_argument(
         "--global-batch", "--batch", type=count, metavar="N", help="sequences of a step (default 1024)"
     )
-    size.add_argument("--sequence-length", type=count, metavar="N", help="tokens (default: the family's)")
-    size.add_argument("--parameters", type=amount, metavar="N", help="weights (default: the architecture's)")
+    size.add_argument("--sequence-length", type=length, metavar="N", help="tokens (default: the family's)")
+    size.add_argument("--parameters", type=count, metavar="N", help="weights (default: the architecture's)")
     add_lora(size)
     size.add_argument(
         "--software",
@@ -72,7 +64,7 @@ def add_parser(commands: Any) -> None:
     limits.add_argument("--deadline", type=hours, metavar="TIME", help="48h, 90m or 3d, start included")
     limits.add_argument("--budget", type=dollars, metavar="USD", help="US dollars")
     limits.add_argument(
-        "--nodes", type=count, nargs="+", metavar="N", help="instances to try (default 1 to 64)"
+        "--nodes", type=one_of_several, nargs="+", metavar="N", help="instances to try (default 1 to 64)"
     )
     limits.add_argument("--on", "--prices-on", type=day, metavar="DATE", help="prices in force on that day")
     add_prices(parser)
@@ -94,6 +86,10 @@ def run_plan(args: argparse.Namespace) -> int:
         "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",
         "lora_rank", "lora_targets",
     )  # fmt: skip
+    if numbered := [name for name in args.instances or () if "=" in name]:
+        raise ConfigurationError(
+            f"--instances {numbered[0]}: plan searches how many there are. Fix it for all types: --nodes 4"
+        )
     try:
         report = plan(
             architecture_of(args.architecture),
@@ -107,34 +103,3 @@ def run_plan(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     return output.show(report, args)
-
-
-def amount(text: str) -> int:
-    """``15B``, ``300M``, ``1e9`` or ``1_000_000`` as argparse wants it.
-
-    Raises:
-        ArgumentTypeError: it is none of these, or below 1.
-    """
-    found = re.fullmatch(r"([\d._]+(?:e\d+)?)([kmbt]?)", text.strip().lower())
-    try:
-        number = Decimal(found[1]) * _UNITS[found[2]] if found else Decimal(0)
-    except DecimalException:
-        number = Decimal(0)
-    # Compared before it is made a whole number, which takes minutes with a million digits.
-    if not 1 <= number <= _MOST or number != int(number):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no whole amount; write it as 15B, 300M, 1e9 or 1_000_000"
-        )
-    return int(number)
-
-
-def hours(text: str) -> float:
-    """``48h``, ``90m`` or ``3d`` in hours, as argparse wants it; a number alone is hours.
-
-    Raises:
-        ArgumentTypeError: it is none of these.
-    """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([mhd]?)", text.strip().lower())
-    if found is None or float(found[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 48h, 90m or 3d")
-    return float(found[1]) * _HOURS[found[2] or "h"]

@@ -41,7 +41,9 @@ def add_parser(commands: Any) -> None:
         metavar="TYPE",
         help="default: all that are modelled; the list takes families, too (trn1)",
     )
-    parser.add_argument("--region", nargs="+", metavar="REGION", help="default: all; for refresh us-east-1")
+    parser.add_argument(
+        "--region", nargs="+", action=Listed, metavar="REGION", help="default: all; for refresh us-east-1"
+    )
     parser.add_argument(
         "--hosting", action="store_true", help="with refresh: prices of endpoints; needs --instances"
     )

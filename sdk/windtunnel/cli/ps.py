@@ -10,7 +10,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_place, count, session_of
+from windtunnel.cli.amounts import count
+from windtunnel.cli.options import add_place, session_of
 from windtunnel.errors import JobNotFound
 from windtunnel.rendering.format import local_time, one_line
 from windtunnel.reports.failure import in_short

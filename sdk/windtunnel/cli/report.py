@@ -98,6 +98,11 @@ def run_report(args: argparse.Namespace) -> int:
             "name a job (windtunnel report JOB; `windtunnel ps` lists them), or give --describe FILE.json "
             "or --published"
         )
+    if args.job and Path(args.job).suffix == ".json":
+        raise ConfigurationError(
+            f"{args.job} is a file, and report takes a job. Of its counters: windtunnel compare {args.job}; of what "
+            f"describe-training-job printed: windtunnel report --describe {args.job}"
+        )
     try:
         full_scale, job = full_scale_of(args), _job(args)
         report = report_for_job(

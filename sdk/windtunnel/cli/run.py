@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.amounts import dollars, whole, whole_seconds
 from windtunnel.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
-from windtunnel.cli.options import add_place, dollars, session_of, whole
+from windtunnel.cli.options import add_place, session_of
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
 from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, WindtunnelError
@@ -49,10 +50,12 @@ def add_parser(commands: Any) -> None:
         "--metric", action="append", default=[], metavar="NAME=REGEX", help="a metric to find in the log"
     )
     run.add_argument("--job-name", help="default: the script's image and the time")
-    run.add_argument("--max-run", type=whole, metavar="S", help="stop after S seconds (default: a day)")
+    run.add_argument(
+        "--max-run", type=whole_seconds, metavar="S", help="stop after S seconds, or 2h (default: a day)"
+    )
     run.add_argument(
         "--keep-alive",
-        type=whole,
+        type=whole_seconds,
         metavar="S",
         help="keep the container S seconds: the next job starts in it",
     )

@@ -7,7 +7,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import whole
+from windtunnel.cli.amounts import whole
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:

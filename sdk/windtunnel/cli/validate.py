@@ -107,14 +107,14 @@ def read_table(path: Path) -> list[dict[Any, Any]]:
         raise ConfigurationError(
             f"{path} is no CSV table: {error}, in or before the line {at[:200]!r}"
         ) from error
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if twice:
-        raise ConfigurationError(f"{path} has more than one column {', '.join(twice)}. Leave one of each.")
-    if delimiter == ";":
-        rows = [{key: _decimal_point(value) for key, value in row.items()} for row in rows]
     if not rows:
         raise ConfigurationError(
             f"{path} has no rows. Expected is a header line (config, architecture, instance_type, "
             "microbatch, sequence_length, ...) and a line for each configuration."
         )
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise ConfigurationError(f"{path} has more than one column {', '.join(twice)}. Leave one of each.")
+    if delimiter == ";":
+        rows = [{key: _decimal_point(value) for key, value in row.items()} for row in rows]
     return rows

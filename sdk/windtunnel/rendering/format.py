@@ -12,27 +12,64 @@ MODELLED_DIGITS = 2
 """Significant digits of a modelled figure: its error is ten percent and more."""
 
 HOURS_FROM_S = 10_000
+YEARS_FROM_S = 3.6e7
+"""10,000 h."""
+_YEAR_S = 365.25 * 86_400
+WORDS_FROM = 1e7
+_WORDS = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
+_SIGNS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 NOTE_WIDTH = 94
 """Columns that a note, or a line of a headline, has in a terminal of 100."""
 
 
+def rounded(value: float, digits: int = MODELLED_DIGITS) -> float:
+    """The number with that many significant digits, as a number."""
+    return round(value, digits - 1 - math.floor(math.log10(abs(value)))) if value else value
+
+
 def significant(value: float, digits: int = MODELLED_DIGITS) -> str:
-    """The number with that many significant digits: 5123.4 -> '5,100', 0.0123 -> '0.012'."""
+    """The number with that many significant digits: 5123.4 -> '5,100', 0.0123 -> '0.012', 1.23e7 -> '12 million'."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "unbounded"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
-    return f"{rounded:,.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}"
+    near = rounded(value, digits)
+    size, word = _of_units(near, _WORDS) if abs(near) >= WORDS_FROM else (1.0, "")
+    near /= size
+    return f"{near:,.{max(0, digits - 1 - math.floor(math.log10(abs(near))))}f}{word}"
+
+
+def in_words(value: float, digits: int = 3) -> str:
+    """A large number as it is said: 15e9 -> '15 billion', 1.234e9 -> '1.23 billion', 512 -> '512'."""
+    near = rounded(value, digits)
+    size, word = _of_units(near, _WORDS)
+    return f"{float(f'{near / size:.{digits}g}'):,g}{word}" if word else f"{value:,.0f}"
+
+
+def short(value: float) -> str:
+    """Two significant digits, from 1,000 on in thousands, then in millions and more: '990', '1.2k', '4.6M'."""
+    size, sign = short_unit(value)
+    return f"{significant(value / size)}{sign}"
+
+
+def short_unit(value: float) -> tuple[float, str]:
+    """What `short` counts in: its size and sign."""
+    return _of_units(rounded(value), _SIGNS)
+
+
+def _of_units(value: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    return next((unit for unit in units if abs(value) >= unit[0]), (1.0, ""))
 
 
 def modelled_seconds(value: float, like: float | None = None) -> str:
-    """A modelled time: '0 s', '0.83 ms', '101 ms' as '100 ms', '5,100 s', from 10,000 s on '5.0 h'.
+    """A modelled time: '0 s', '0.83 ms', '101 ms' as '100 ms', '5,100 s', from 10,000 s on '5.0 h', from 10,000 h on
+    '1.2 years'.
 
     ``like``: seconds that decide the unit, as the middle of an interval does for its ends.
     """
     if value == 0:
         return "0 s"
     of_unit = like or value
+    if of_unit >= YEARS_FROM_S:
+        return f"{significant(value / _YEAR_S)} years"
     if of_unit >= HOURS_FROM_S:
         return f"{significant(value / 3600)} h"
     return f"{significant(value * 1e3)} ms" if of_unit < 1 else f"{significant(value)} s"
@@ -46,7 +83,7 @@ def seconds(value: float) -> str:
 
 
 def dollars(value: float) -> str:
-    """A modelled amount with two significant digits: '$41', '$0.034', '$1,200'."""
+    """A modelled amount with two significant digits: '$41', '$0.034', '$1,200', '$12 million'."""
     return f"${significant(value)}"
 
 

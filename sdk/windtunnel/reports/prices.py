@@ -128,12 +128,13 @@ def prices(
     if not chosen:
         known = sorted({price.instance_type for price in loaded.book.prices})
         oldest = min(price.effective_from for price in loaded.book.prices)
-        places = ", ".join(sorted({price.region for price in loaded.book.prices}))
-        nearest = "".join(did_you_mean(name, known) for name in instances or ())
+        places = sorted({price.region for price in loaded.book.prices})
+        wrong = [*((name, known) for name in instances or ()), *((name, places) for name in regions or ())]
+        nearest = "".join(did_you_mean(name, valid) for name, valid in wrong if name not in valid)
         asked = [*(instances or ()), *(regions or ()), *([str(on)] if on else [])]
         raise PriceUnknown(
             f"Nothing in the book for {' '.join(asked)}.{nearest} It has, each since its date ({oldest} the first): "
-            f"{', '.join(known)}; regions: {places}. "
+            f"{', '.join(known)}; regions: {', '.join(places)}. "
             "Others: windtunnel prices refresh --instances TYPE --region REGION."
         )
     missing = [

@@ -358,7 +358,9 @@ def _check_metrics(definitions: list[dict[str, str]]) -> None:
                 f"metric_definitions: {definition!r} needs exactly the keys 'Name' and 'Regex'."
             )
         if not all(isinstance(text, str) and text for text in definition.values()):
-            raise ConfigurationError(f"metric_definitions: in {definition!r} both values are texts.")
+            raise ConfigurationError(
+                f"metric_definitions: in {definition!r} both values must be texts, and not empty."
+            )
         _check_regex(definition["Name"], definition["Regex"])
 
 

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def _mp_fn(index, fails):
+    assert sys.stdout.line_buffering and not sys.stdout.write_through  # a line is not logged in pieces
     device = torch_xla.device()
     if fails and index == 1:
         raise ValueError("the reason of rank 1")

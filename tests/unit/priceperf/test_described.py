@@ -96,7 +96,7 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
         ({"microbatch": 0}, "microbatch must be a whole number of 1 or more, at most 1e.15, not 0"),
         ({"global_batch": 1.5}, "global_batch must be a whole number"),
         ({"gradient_accumulation": 4}, "not both"),
-        ({"tensor_parallel": 5}, "tensor_parallel 5 does not divide the 32 attention heads"),
+        ({"tensor_parallel": 5}, "not divide the 32 attention heads; 1, 2, 4, 8, 16, 32 do"),
         ({"pipeline_parallel": 64}, "more than the 32 layers"),
         ({"dtype": "int8"}, "dtype must be one of bf16, fp16, fp32, not 'int8'"),
         ({"optimizer": "adam9"}, "optimizer must be one of adamw, lamb, sgd"),

@@ -237,7 +237,7 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
     assert shown["change"][0].startswith("one process runs, so one core works and all are billed")
     assert "2 on trn1.2xlarge, 32 on trn1.32xlarge, 8 on p4d.24xlarge" in shown["change"][0]
     text = " ".join(report_for_counters(one).to_text().split())
-    assert "use torch_distributed or xmp.spawn." in text
+    assert "torch_distributed, or xmp.spawn's NEURONCORE_NUM_DEVICES." in text
     # Fewer cores on purpose, and as many processes as cores.
     for meant in ({**one, "local_cores": 1}, given):
         other = report_for_counters(meant).to_dict()["answer"]

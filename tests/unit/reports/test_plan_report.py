@@ -54,6 +54,12 @@ def test_tokens_samples_and_steps_are_one_size() -> None:
         small(tokens=0)
 
 
+def test_a_job_of_less_than_a_step_is_said_so() -> None:
+    """It is planned as the step that it begins."""
+    assert "2.05 million tokens in one step, not full, of 1,024 sequences" in small(samples=500).to_text()
+    assert "4.19 million tokens in steps of 1,024 sequences" in small(samples=1024).to_text()
+
+
 def test_a_step_of_one_sequence_is_said_so() -> None:
     """As in a job that is planned for its smallest batch."""
     assert "in steps of 1 sequence of 4,096" in small(global_batch=1, tokens=1e6).document().subtitle
@@ -73,7 +79,7 @@ def test_a_size_in_words_has_no_exponent() -> None:
     """Neither where it rounds up to the next unit, nor beyond the largest."""
     words = [labels.tokens(number) for number in (15e9, 999_999_999, 1.234e9, 1e15, 512)]
     assert words == [
-        *("15 billion tokens", "1,000 million tokens", "1.23 billion tokens"),
+        *("15 billion tokens", "1 billion tokens", "1.23 billion tokens"),
         *("1,000 trillion tokens", "512 tokens"),
     ]
 

@@ -161,6 +161,18 @@ def test_a_described_comparison_has_its_charts() -> None:
     report.plot(None, "dark").savefig(io.BytesIO(), format="png", dpi=40)
 
 
+def test_an_axis_of_millions_has_no_exponent() -> None:
+    """Dollars, hours and samples/s stand there as in the table."""
+    job = Workload.transformer("BERT-Large", global_batch=2**20)
+    report = windtunnel.compare(job, full_scale=FullScale(10**12), scaling="weak", instance_count=64)
+    for chart in report.charts():
+        figure = chart.figure()
+        figure.canvas.draw()
+        for axes in figure.axes:
+            ticks = [*axes.get_xticklabels(), *axes.get_yticklabels()]
+            assert not any("e+" in tick.get_text() for tick in ticks)
+
+
 def test_every_validated_row_is_a_point(validation: ValidationReport) -> None:
     """x is published, y predicted without the row; trn1, A100 and H100 have markers of their own."""
     rows = validation.validation.rows

@@ -86,7 +86,6 @@ class Recorder:
         self._graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
         self._comparer = Comparer()
         self._compiled_s = 0.0
-        self._peak_bytes = 0
         self._arithmetic: set[str] = set()
         self._pieces: Counter[str] = Counter()
         self._uncut: set[frozenset[tuple[str, int]]] = set()
@@ -298,7 +297,7 @@ class Recorder:
                 listener.close()
         if self._records is not None:
             rank = settings.identity().rank
-            self.write(records.end(rank, failed=self.has_failed, peak_device_bytes=self._peak_bytes))
+            self.write(records.end(rank, failed=self.has_failed))
         if self._graphs is not None:
             self._graphs.close()
 
@@ -373,7 +372,6 @@ class Recorder:
 
     def _compiled(self, graph: Graph) -> None:
         cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)
-        self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
         self._reads.compiled(graph.hash, graph.cost.work.products)
         if graph.cost.flops:
             self._arithmetic.add(graph.hash)

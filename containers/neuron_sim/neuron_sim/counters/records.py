@@ -101,14 +101,9 @@ def graph(compiled: Graph, *, cached: bool) -> dict[str, Any]:
     }
 
 
-def end(rank: int, *, failed: bool, peak_device_bytes: int) -> dict[str, Any]:
+def end(rank: int, *, failed: bool) -> dict[str, Any]:
     """The script has ended."""
-    return {
-        "kind": "end",
-        "rank": rank,
-        "exit": "error" if failed else "ok",
-        "peak_device_bytes": peak_device_bytes,
-    }
+    return {"kind": "end", "rank": rank, "exit": "error" if failed else "ok"}
 
 
 def _host_cpu() -> str | None:

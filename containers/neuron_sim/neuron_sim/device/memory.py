@@ -195,6 +195,10 @@ class Guard(recorder.Listener):
 
     def close(self) -> None:
         """The script has ended."""
+        unseen = self._planned - self._peak.total
+        if unseen > 0:  # of a graph that no look followed, as where a value is read
+            self._peak.temporaries += unseen
+            self._write()
         share = self._peak.total / self.limit
         if _TIGHT <= share <= 1:
             parts = self._peak.by_use()

@@ -78,6 +78,7 @@ def become_core(current: Settings) -> None:
     if not topology.is_simulated(current.instance_type):
         install(without_cores(), lambda: topology.instance(current.instance_type))
         return
+    log.by_lines()
     malloc.share()
     memory_by_use.freeze()
     counting = recorder.start(current)

@@ -10,19 +10,23 @@ from __future__ import annotations
 import copy
 import importlib.abc
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 
-class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """All modules of some packages; the first import of one of them brings all back."""
+def modules_of(packages: Collection[str]) -> list[str]:
+    """The names of all modules of some packages that are there."""
+    below = tuple(f"{package}." for package in packages)
+    return [name for name in sys.modules if name in packages or name.startswith(below)]
 
-    def __init__(self, packages: Collection[str], then: Callable[[], None]) -> None:
-        """Take them away, if they are there. ``then``: called when an import has brought them back."""
-        below = tuple(f"{package}." for package in packages)
-        names = [name for name in sys.modules if name in packages or name.startswith(below)]
+
+class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Modules of these names; the first import of one of them brings all back."""
+
+    def __init__(self, names: Iterable[str], then: Callable[[], None]) -> None:
+        """Take them away. ``then``: called when an import has brought them back."""
         self._modules: dict[str, Any] = {name: sys.modules.pop(name) for name in names}
         self._then = then
         sys.meta_path.insert(0, self)

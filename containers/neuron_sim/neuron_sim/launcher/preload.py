@@ -21,12 +21,16 @@ from typing import Any
 
 from neuron_sim.hooks import activation
 from neuron_sim.launcher import interpreter
-from neuron_sim.launcher.absent import Absent
+from neuron_sim.launcher.absent import Absent, modules_of
 from neuron_sim.launcher.script_imports import imports, local
 
 _TORCH_XLA = "torch_xla"
 _bring_it = {_TORCH_XLA}
 """What the script imports that imports torch_xla in turn (accelerate)."""
+_brought: list[str] = []
+"""All modules of these. Gone through once, before the fork: a worker that looks at 2,300 names has the memory of each
+of them to itself from then on, 4 MiB.
+"""
 _logging_calls: list[dict[str, Any]] = []
 _variables: dict[str, str] = {}
 """What torch_xla's import does besides: its calls of `logging.basicConfig`, and what it adds to the environment."""
@@ -151,7 +155,7 @@ def warm_up(script: Path) -> list[str]:
     for module, names in wanted:
         if module.partition(".")[0] in _NEVER or not _installed(module.partition(".")[0], script.parent):
             continue
-        torch_xla = Absent([_TORCH_XLA], functools.partial(_bring_it.add, module))
+        torch_xla = Absent(modules_of([_TORCH_XLA]), functools.partial(_bring_it.add, module))
         try:
             with _imports_for_workers_end():
                 loaded = importlib.import_module(module)
@@ -164,6 +168,7 @@ def warm_up(script: Path) -> list[str]:
         finally:
             torch_xla.bring_back()
         imported.append(module)
+    _brought[:] = modules_of(_bring_it)
     return imported
 
 
@@ -195,7 +200,7 @@ def until_imported(then: Callable[[], None]) -> Absent:
             logging.basicConfig(**how)
         then()
 
-    return Absent(_bring_it, imported)
+    return Absent(_brought, imported)
 
 
 def safe_to_fork() -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from neuron_sim.diagnostics import log
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.hooks import activation
 from neuron_sim.launcher import failure, fresh, interpreter, preload
@@ -94,10 +95,7 @@ def _like_a_new_process() -> None:
     multiprocessing.process._parent_process = None  # type: ignore[attr-defined]
     multiprocessing.set_start_method(None, force=True)
     sys.stdin = sys.__stdin__
-    # A whole line at once: `print("loss", 0.5)` unbuffered is four writes, and the toolkit, which reads
-    # whatever is there, logs them as up to three lines.
-    sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
-    sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
+    log.by_lines()
     _pin_to_processor()
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdigit() and "torch" in sys.modules:

@@ -125,7 +125,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
     held = working.parameters(counting.parameters) if counting else None
     # Those of one copy of a model that is split go through the same batches.
     copies = max(1, (world_size or 1) // (held.cores if held else 1))
-    peaks = [count(end, "peak_device_bytes") for r in ranks for end in r.ends]
+    memory = diagnosing.device_memory(record for r in ranks for record in r.memory)
     return Counters(
         job=job.name,
         instance_type=job.instance.name,
@@ -144,8 +144,8 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         graphs=diagnosing.graphs(
             graphs, counting.steps if counting else (), counting.uncut if counting else ()
         ),
-        device_memory_peak_bytes=max(peaks, default=0) or None,
-        device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
+        device_memory_peak_bytes=memory.total if memory else None,
+        device_memory=memory,
         # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
         diagnostics=diagnosing.findings(record for r in reversed(everything) for record in r.findings),
         seconds=job.seconds,

@@ -237,9 +237,13 @@ def calibration_of(instance: InstanceType) -> Calibration:
         NotCalibrated: there is none; the message says which instance types have one.
     """
     if instance.calibration is None:
-        known = ", ".join(name for name, entry in CATALOG.items() if entry.calibration)
-        raise NotCalibrated(f"{not_calibrated(instance)} Calibrated are {known}.")
+        raise NotCalibrated(f"{not_calibrated(instance)} {calibrated()}")
     return CALIBRATIONS[instance.calibration]
+
+
+def calibrated() -> str:
+    """Which instance types have one, as a sentence."""
+    return f"Calibrated are {', '.join(name for name, entry in CATALOG.items() if entry.calibration)}."
 
 
 def not_calibrated(instance: InstanceType) -> str:

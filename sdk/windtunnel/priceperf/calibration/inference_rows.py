@@ -91,14 +91,17 @@ def _row(line: dict[str, str]) -> InferenceRow:
 
 
 def architecture_of(name: str) -> Architecture:
-    """The dimensions of an architecture, or of a published model by its own name (``roberta-base``).
+    """The dimensions of an architecture, or of a published model by its own name (``roberta-base``), whoever has it on
+    the Hugging Face hub.
 
     Raises:
         InvalidInput: neither; the message lists them.
     """
     by_model = {row.model: row.architecture for use in get_args(Use) for row in inference_rows(use)}
     short = {model.rpartition("/")[2]: known for model, known in by_model.items()}
-    found = architecture({**by_model, **short}.get(name.lower(), name))
+    found = architecture(
+        {**by_model, **short}.get(name.lower()) or short.get(name.lower().rpartition("/")[2], name)
+    )
     if found is None:
         modelled = [known for known, one in ARCHITECTURES.items() if one.family in MODELLED_FAMILIES]
         raise InvalidInput(

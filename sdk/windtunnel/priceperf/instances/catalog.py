@@ -82,9 +82,12 @@ def instance_type(name: str) -> InstanceType:
     """The instance type of that name, with or without ``ml.``.
 
     Raises:
-        UnknownInstance: not in the catalog; the message lists what is.
+        UnknownInstance: not in the catalog; the message lists what is, of a family (``trn1``) its types.
     """
     full = name if name.startswith("ml.") else f"ml.{name}"
+    if types := [other for other in CATALOG if other.startswith(f"{full}.")]:
+        own = " or ".join(other if name == full else other.removeprefix("ml.") for other in types)
+        raise UnknownInstance(f"{name!r} is a family of instance types. Name the type: {own}.")
     if full not in CATALOG:
         raise UnknownInstance(
             f"No figures for instance type {name!r}.{did_you_mean(full, CATALOG)} Known: {', '.join(CATALOG)}. "

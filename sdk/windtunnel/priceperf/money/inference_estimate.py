@@ -10,6 +10,7 @@ from ..calibration.inference_calibration import Figure, constants, interval
 from ..errors import InvalidInput, PriceUnknown
 from ..instances import InstanceType, instance_type
 from ..model.inference_call import CallTime, Inference, Served, call_time, served
+from ..workload.full_scale import LARGEST
 from .billing import cost_per_million
 from .offerings import HOSTING_ON_DEMAND
 from .prices import Price, PriceBook
@@ -69,8 +70,10 @@ class InferenceEstimate:
         Raises:
             InvalidInput: a rate that is not above 0.
         """
-        if not (rate_per_s > 0 and math.isfinite(rate_per_s)):
-            raise InvalidInput(f"a rate must be above 0 requests per second, not {rate_per_s}")
+        if not 0 < rate_per_s <= LARGEST:
+            raise InvalidInput(
+                f"a rate must be above 0 requests per second, at most {LARGEST:g}, not {rate_per_s:g}"
+            )
         low, high = self.throughput_per_s
         needed = math.ceil(rate_per_s / self.served.throughput_per_s)
         usd = None if self.price is None else needed * self.price.usd_per_hour * HOURS_PER_DAY

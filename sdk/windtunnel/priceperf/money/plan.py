@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from ..calibration.calibrations import not_calibrated
+from ..calibration.calibrations import calibrated, not_calibrated
 from ..calibration.software import attention_of, first_told, software_named
 from ..errors import InvalidInput, NotCalibrated
 from ..instances import GIB, InstanceType, instance_type, named_instance
@@ -207,7 +207,7 @@ def plans(
         places.append(place)
         found += own
     if not any(place.instance.calibration for place in places):
-        raise NotCalibrated(" ".join(place.reason or "" for place in places))
+        raise NotCalibrated(" ".join([*(place.reason or "" for place in places), calibrated()]))
     found.sort(key=lambda plan: (math.inf if plan.cost is None else plan.cost.usd, plan.hours))
     return Plans(job, size, tuple(found), tuple(places), deadline_hours, budget_usd)
 

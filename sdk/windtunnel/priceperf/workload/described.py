@@ -33,7 +33,7 @@ from .full_scale import LARGEST, FullScale
 from .modelled import Modelled
 from .rehearsed import RehearsedJob
 from .slow_end import log_slower_as_script
-from .splits import OpenSplit, as_stated, fastest_of, fastest_that_fits
+from .splits import OpenSplit, as_stated, fastest_of, fastest_that_fits, must_divide_heads
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
@@ -117,11 +117,7 @@ class Described:
             parsed_version(self.neuron_version)  # refuses what is none
         if self.software is not None:
             object.__setattr__(self, "software", software_named(self.software))
-        heads = self.architecture.attention_heads
-        if heads % (self.tensor_parallel or 1):
-            raise InvalidInput(
-                f"tensor_parallel {self.tensor_parallel} does not divide the {heads} attention heads"
-            )
+        must_divide_heads(self.tensor_parallel, self.architecture)
         if (self.pipeline_parallel or 1) > self.architecture.layers:
             raise InvalidInput(
                 f"pipeline_parallel {self.pipeline_parallel} is more than the {self.architecture.layers} layers"

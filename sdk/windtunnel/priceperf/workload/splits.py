@@ -82,17 +82,8 @@ class OpenSplit(NamedTuple):
         for name, valid in (("recompute", get_args(Recompute)), ("zero", get_args(ZeroStage))):
             if getattr(self, name) not in (None, *valid):
                 raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
-        for name, whole_of, what in (
-            ("tensor_parallel", self.architecture.attention_heads, "attention heads"),
-            ("microbatch", self.global_batch, "sequences of the global batch"),
-        ):
-            fixed = getattr(self, name)
-            if fixed is not None and whole_of % fixed:
-                valid = tuple(map(str, divisors(int(whole_of))))
-                raise InvalidInput(
-                    f"{name} {fixed} does not divide the {whole_of:,.0f} {what}; "
-                    f"{', '.join(valid[:12])}{', ...' if len(valid) > 12 else ''} do"
-                )
+        must_divide_heads(self.tensor_parallel, self.architecture)
+        _must_divide("microbatch", self.microbatch, self.global_batch, "sequences of the global batch")
         stages = _stages(self.architecture)
         if self.pipeline_parallel is not None and self.pipeline_parallel not in stages:
             raise InvalidInput(
@@ -326,6 +317,21 @@ def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:
 def batch_that_divides(batch: float, workers: int) -> int:
     """The nearest that has whole sequences on each worker."""
     return max(1, round(batch / workers)) * workers
+
+
+def must_divide_heads(tensor_parallel: int | None, model: Architecture) -> None:
+    """Raise InvalidInput where not each worker of a layer gets as many attention heads, with the degrees that do."""
+    _must_divide("tensor_parallel", tensor_parallel, model.attention_heads, "attention heads")
+
+
+def _must_divide(name: str, fixed: int | None, whole_of: float, what: str) -> None:
+    if fixed is None or not whole_of % fixed:
+        return
+    valid = tuple(map(str, divisors(int(whole_of))))
+    raise InvalidInput(
+        f"{name} {fixed} does not divide the {whole_of:,.0f} {what}; "
+        f"{', '.join(valid[:12])}{', ...' if len(valid) > 12 else ''} do"
+    )
 
 
 @cache

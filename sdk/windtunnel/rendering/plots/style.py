@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from windtunnel.priceperf.errors import InvalidInput
+from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Kind
 
 ThemeName = Literal["light", "dark", "print"]
@@ -156,6 +157,11 @@ def frame(axes: Any, theme: Theme, grid: Literal["x", "y", "both"]) -> None:
     axes.grid(visible=True, axis=grid, color=theme.grid, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(which="both", color=theme.muted, labelcolor=theme.ink, labelsize=FONT_SIZE - 0.5)
+
+
+def written_out(axis: Any) -> None:
+    """Its numbers without an exponent: 2,000,000."""
+    axis.set_major_formatter(lambda value, _: fmt.given(value))
 
 
 def whisker(axes: Any, theme: Theme, position: float, ends: tuple[float, float, float], limit: float) -> None:

@@ -18,10 +18,8 @@ from windtunnel.reports.cluster.slurm_job import SlurmJob
 from windtunnel.reports.modelled.answer import LINES, fitted
 
 TITLE = "The answer"
-_UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 _LONG_H = 10_000
-"""From so many hours on they are written in thousands, too: eight columns share the screen."""
-_ROUNDED_UP = 0.995
+"""From so many hours on they are written in thousands, and in no years: eight columns share the screen."""
 
 
 def answer_section(found: Modelled, job: SlurmJob, above: Sequence[str], change: str) -> Section:
@@ -75,25 +73,15 @@ def _cells(row: ScalingRow) -> tuple[str, str, str]:
 
 
 def _time(seconds: float) -> str:
-    hours = seconds / 3600
-    return f"{_short(hours)} h" if hours >= _ROUNDED_UP * _LONG_H else fmt.modelled_seconds(seconds)
+    hours = fmt.rounded(seconds / 3600)
+    return f"{fmt.short(hours)} h" if hours >= _LONG_H else fmt.modelled_seconds(seconds)
 
 
 def _cost(cost: Cost) -> str:
     """``$90 (60-140)``, ``$330 (120-1.2k)``, ``$1.7k (1.4-3.3k)``: thousands, millions and more are said once."""
-    size, sign = _unit(cost.high_usd)
-    low = fmt.significant(cost.low_usd / size) if _unit(cost.low_usd)[1] else _short(cost.low_usd)
-    return f"${_short(cost.usd)} ({low}-{fmt.significant(cost.high_usd / size)}{sign})"
-
-
-def _short(value: float) -> str:
-    """Two significant digits, from 1,000 on in thousands, then in millions and more."""
-    size, sign = _unit(value)
-    return f"{fmt.significant(value / size)}{sign}"
-
-
-def _unit(value: float) -> tuple[float, str]:
-    return next((unit for unit in _UNITS if value >= _ROUNDED_UP * unit[0]), (1.0, ""))
+    size, sign = fmt.short_unit(cost.high_usd)
+    low = fmt.significant(cost.low_usd / size) if fmt.short_unit(cost.low_usd)[1] else fmt.short(cost.low_usd)
+    return f"${fmt.short(cost.usd)} ({low}-{fmt.significant(cost.high_usd / size)}{sign})"
 
 
 def _meaning(found: Modelled) -> str:

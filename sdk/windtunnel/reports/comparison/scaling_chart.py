@@ -10,7 +10,7 @@ from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.scaling import Scaling, ScalingMode, ScalingRow
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
-from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame
+from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, written_out
 from windtunnel.reports.modelled.labels import numbers
 
 _MEANING = {
@@ -101,7 +101,7 @@ def _draw(
         axes.set_xticks(counts, [f"{count:,}" for count in counts])
         axes.minorticks_off()
         axes.yaxis.set_major_locator(_locator(axes.get_ylim()))
-        axes.yaxis.set_major_formatter("{x:,g}")
+        written_out(axes.yaxis)
         axes.set_xlabel("instances")
         axes.set_ylabel(f"modelled, {unit}")
         axes.set_title(title, loc="left", fontsize=FONT_SIZE)

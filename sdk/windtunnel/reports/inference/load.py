@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from windtunnel.errors import ConfigurationError, ServiceCallFailed, WindtunnelError
+from windtunnel.rendering import format as fmt
 
 _MOST = 1_000_000
 """Seconds, and questions a second."""
@@ -43,7 +44,9 @@ class Load:
             raise ConfigurationError(f"clients must be 1 or more, not {self.clients}")
         for name, value in (("duration", self.duration_s), ("rate", self.rate_per_s)):
             if value is not None and not 0 < value <= _MOST:
-                raise ConfigurationError(f"{name} must be above 0 and at most {_MOST:,}, not {value:g}")
+                raise ConfigurationError(
+                    f"{name} must be above 0 and at most {_MOST:,}, not {fmt.given(value)}"
+                )
 
     @property
     def due(self) -> int:

@@ -201,11 +201,14 @@ def _rows(item: Estimate, shown: Screen, index: int, longest: float) -> Iterator
 
 
 def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, str]:
-    low, high = (_time(end, longest) for end in item.billable_interval_s)
-    billable = f"{_time(item.billable_s, longest)} ({fmt.interval(low, high)})"
+    low, high = (fmt.modelled_seconds(end, longest) for end in item.billable_interval_s)
+    billable = f"{fmt.modelled_seconds(item.billable_s, longest)} ({fmt.interval(low, high)})"
     if cost is None:
         return billable, "no price"
-    return billable, f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
+    return (
+        billable,
+        f"{fmt.dollars(cost.usd)} ({fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))})",
+    )
 
 
 def _without_compile(found: Answer | None) -> Decision | None:
@@ -218,16 +221,10 @@ def _compile_s(item: Estimate) -> float:
     return item.fixed_cost("compile").seconds if item.fits else 0.0
 
 
-def _time(value: float, like: float | None = None) -> str:
-    return fmt.modelled_seconds(value, like) if value < 1e10 else f"{value / 3600:.1e} h"
-
-
-def _usd(value: float) -> str:
-    return fmt.dollars(value) if value < 1e7 else f"${value:.1e}"
-
-
 def _number(value: float) -> str:
-    return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" if value < 1e7 else f"{value:.1e}"
+    return (
+        f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" if value < fmt.WORDS_FROM else fmt.in_words(value)
+    )
 
 
 def _job(workload: Workload, full_scale: FullScale | None) -> str:

@@ -110,8 +110,9 @@ def idle_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[st
         f"{item.instance.core_count * item.instance_count:,} on {label(item)}" for item in estimates
     )
     yield (
-        f"one process runs, so one core works and all are billed: as it is, up to so many times as long: {longer}. The "
-        "answer is of its work shared out over all, without exchange of gradients: use torch_distributed or xmp.spawn."
+        f"one process runs, so one core works and all are billed, for up to so many times as long: {longer}. The "
+        "answer is of its work shared out, gradients not exchanged: torch_distributed, or xmp.spawn's "
+        "NEURONCORE_NUM_DEVICES."
     )
 
 

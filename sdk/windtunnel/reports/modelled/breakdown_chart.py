@@ -20,6 +20,7 @@ from windtunnel.rendering.plots.style import (
     room_for,
     two_lines,
     whisker,
+    written_out,
 )
 from windtunnel.reports.modelled.labels import caveats, label
 
@@ -112,7 +113,7 @@ def _panel(target: Any, theme: Theme, bars: Sequence[_Bar], columns: int) -> Non
     ends = [room_for(bar.figures, end, _AXIS_IN) for bar, end in zip(bars, left, strict=True)]
     axes.set_xlim(0, max(1.04 * limit / scale, *ends))
     axes.set_xlabel(unit)
-    axes.xaxis.set_major_formatter("{x:,g}")
+    written_out(axes.xaxis)
     frame(axes, theme, "x")
     target.legend(loc="outside lower left", fontsize=FONT_SIZE - 0.5, handlelength=2.2, handleheight=1.1,
                   **by_rows(axes, columns))  # fmt: skip

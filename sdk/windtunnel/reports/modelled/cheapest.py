@@ -54,9 +54,8 @@ def turning(even: BreakEven, price: Price) -> str:
     """The price of an hour at which it turns, with the digits that tell it from the price now."""
     value, now = even.usd_per_hour, price.usd_per_hour
     for digits in range(2, 6):
-        text = fmt.significant(value, digits)
-        if (float(text.replace(",", "")) - now) * (value - now) > 0:
-            return f"${text}"
+        if (fmt.rounded(value, digits) - now) * (value - now) > 0:
+            return f"${fmt.significant(value, digits)}"
     return fmt.price(value)
 
 

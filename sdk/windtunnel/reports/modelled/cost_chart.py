@@ -21,6 +21,7 @@ from windtunnel.rendering.plots.style import (
     room_for,
     two_lines,
     whisker,
+    written_out,
 )
 from windtunnel.reports.modelled.labels import caveats, label
 
@@ -108,7 +109,7 @@ def _draw(target: Any, theme: Theme, bars: tuple[_Bar, ...], job: str, warned: t
     axes.set_ylim(position - 0.4, -1.0)
     ends = [room_for(_amount(bar.cost), min(bar.cost.high_usd, limit), _AXIS_IN) for bar in bars]
     axes.set_xlim(0, max(ends, default=1.0))
-    axes.xaxis.set_major_formatter("{x:,g}")
+    written_out(axes.xaxis)
     axes.set_xlabel("modelled cost of the job, US dollars")
     target.suptitle(f"Modelled cost of {plain(job)}", x=0.01, ha="left", **TITLE)
     frame(axes, theme, "x")

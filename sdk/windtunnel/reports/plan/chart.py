@@ -9,7 +9,7 @@ from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.plan import Plan, Plans
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
-from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, plain
+from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, plain, written_out
 from windtunnel.reports.modelled.labels import place
 from windtunnel.reports.plan import labels
 
@@ -57,7 +57,7 @@ def _draw(target: Any, theme: Theme, found: Plans) -> None:
     axes.minorticks_off()
     for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         axis.set_major_locator(_locator(ends))
-        axis.set_major_formatter("{x:,g}")
+        written_out(axis)
     frame(axes, theme, "both")
     target.suptitle("Modelled time and cost of each plan", x=0.01, ha="left", **TITLE)
     target.legend(loc="outside lower left", fontsize=FONT_SIZE - 0.5, **by_rows(axes, 3))

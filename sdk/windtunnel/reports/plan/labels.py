@@ -37,19 +37,16 @@ def hours(plan: Plan) -> str:
 
 
 def cost(plan: Plan) -> str:
-    """``$310 (280-350)``, ``$2.7k (2.2k-3.4k)``."""
+    """``$310 (280-350)``, ``$2.7k (2.2k-3.4k)``, ``$4.6M (3.4M-6.2M)``."""
     found = plan.cost
     if found is None:
         return "no price"
-    return f"${_short(found.usd)} ({_short(found.low_usd)}-{_short(found.high_usd)})"
+    return f"${fmt.short(found.usd)} ({fmt.short(found.low_usd)}-{fmt.short(found.high_usd)})"
 
 
 def tokens(number: float) -> str:
     """``15 billion tokens``."""
-    for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if number >= unit:
-            return f"{float(f'{number / unit:.3g}'):,g} {word} tokens"
-    return f"{number:,.0f} tokens"
+    return f"{fmt.in_words(number)} tokens"
 
 
 def limits(deadline_hours: float | None, budget_usd: float | None) -> str:
@@ -61,10 +58,6 @@ def limits(deadline_hours: float | None, budget_usd: float | None) -> str:
 
 def _deadline(given_h: float) -> str:
     return f"{fmt.given(given_h)} h" if given_h >= 1 else f"{fmt.given(given_h * 60)} min"
-
-
-def _short(usd: float) -> str:
-    return f"{fmt.significant(usd / 1e3)}k" if usd >= 1e3 else fmt.significant(usd)
 
 
 def sentence(plan: Plan) -> str:

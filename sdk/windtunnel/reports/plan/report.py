@@ -33,6 +33,8 @@ from windtunnel.reports.plan.sections import FRONT, headline, sections
 SCHEMA = "windtunnel.plan/1"
 INSTANCES = ("trn1", "p4d")
 TOKENS = 10**9
+_OTHER = 20
+"""So many times the architecture's weights, or fewer, may be stated: tied layers, larger embeddings."""
 """Of the job where nothing is said: cost and time of other sizes are in proportion, but for the fixed costs."""
 
 
@@ -59,9 +61,10 @@ class PlanReport(Report):
     def document(self) -> Document:
         """The report as sections."""
         job, samples = self.plans.job, self.plans.size.train_samples
+        steps = "one step, not full, of" if samples < job.global_batch else "steps of"
         return Document(
             f"Windtunnel plan: {self.title}",
-            f"modelled, not measured; {labels.tokens(samples * job.sequence_length)} in steps of "
+            f"modelled, not measured; {labels.tokens(samples * job.sequence_length)} in {steps} "
             f"{fmt.many(job.global_batch, 'sequence')} of {job.sequence_length:,}, bf16, AdamW"
             f"{'' if job.lora is None else f', {job.lora.words}'}",
             headline(self.plans, self.assumed),
@@ -146,6 +149,11 @@ def plan(
         InvalidInput: an argument out of its range, or more than one size.
     """
     model, weights = known_architecture(architecture)
+    if parameters is not None and not weights / _OTHER <= parameters <= weights * _OTHER:
+        raise InvalidInput(
+            f"parameters must be about those of the architecture, {fmt.in_words(weights)}, not {quoted(parameters)}: "
+            "8 billion are 8B"
+        )
     length = model.usual_length if sequence_length is None else sequence_length
     batch = GLOBAL_BATCH if global_batch is None else global_batch
     job = OpenSplit(

@@ -11,7 +11,7 @@ from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
-from windtunnel.rendering.plots.style import FONT_SIZE, Theme, frame, plain
+from windtunnel.rendering.plots.style import FONT_SIZE, Theme, frame, plain, written_out
 
 GOAL = 0.10
 """The outer band: what the model aims at."""
@@ -88,8 +88,8 @@ def _scatter(target: Any, theme: Theme, rows: Sequence[RowCheck]) -> None:
         axes.plot(x, y, linestyle="none", markersize=6, label=f"{calibration.label}, {fmt.many(len(found), 'row')}",
                   zorder=3, **theme.marks(index))  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-    axes.xaxis.set_major_formatter("{x:,g}")
-    axes.yaxis.set_major_formatter("{x:,g}")
+    written_out(axes.xaxis)
+    written_out(axes.yaxis)
     axes.set_aspect("equal")
     axes.set_xlabel("published, sequences per second")
     axes.set_ylabel("modelled, sequences per second")

@@ -346,6 +346,17 @@ def test_help_of_the_backends_commands_that_cannot_be_written_is_said_in_a_line(
 @pytest.mark.parametrize("command", ["plan --architecture X", "compare", "inference", "prices", "report"])
 def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
     """The same in all commands."""
-    for words in (["trn1", "p4d"], ["trn1,p4d"], ["trn1,", "p4d"]):
+    for words in (["trn1", "p4d"], ["trn1,p4d"], ["trn1,", "p4d"], ["TRN1, P4D"]):
         parsed = cli.build_parser().parse_args([*command.split(), "--instances", *words])
         assert parsed.instances == ["trn1", "p4d"]
+    with pytest.raises(SystemExit):
+        cli.build_parser().parse_args([*command.split(), "--instances", ","])
+
+
+def test_a_model_where_a_job_is_expected_is_told_so(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is no job of that name."""
+    assert jobs
+    assert cli.main(["compare", "bert-base"]) == 2
+    assert "windtunnel compare --architecture bert-base" in capsys.readouterr().err

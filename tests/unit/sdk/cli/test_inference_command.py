@@ -65,6 +65,14 @@ def estimated(capsys: Capture, *words: str) -> dict[str, Any]:
     return found
 
 
+def test_a_model_of_the_hub_has_its_published_name(capsys: Capture) -> None:
+    """Whoever has it there."""
+    models = [
+        estimated(capsys, name, "--batch-size", "1") for name in ("roberta-base", "FacebookAI/roberta-base")
+    ]
+    assert models[0]["estimates"] == models[1]["estimates"]
+
+
 def test_a_model_by_batch_size(capsys: Capture) -> None:
     """Each figure in its interval, marked as modelled, and the cost is throughput and price."""
     twice = ("--instances", "trn1.2xlarge", "inf2.xlarge", "trn1.2xlarge")
@@ -131,8 +139,14 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
         (["inference", "BERT-Huge"], 2, "GPT3-175B, ViT-Base, MPT-125m"),
         (["inference", "Llama2-7B"], 2, "not for llama"),
         (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 2, "Calibrated are ml.trn1.2xlarge"),
+        (
+            ["inference", "BERT-Base", "--instances", "trn1"],
+            2,
+            "Name the type: trn1.2xlarge or trn1.32xlarge.",
+        ),
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
         (["inference", "BERT-Base", "--rate", "0"], 2, "a rate must be above 0"),
+        (["inference", "BERT-Base", "--rate", "1e30"], 2, "at most 1e+15, not 1e+30"),
         (["inference", "--rate", "5"], 2, "needs an ARCHITECTURE"),
         (["inference", "--rate", "0"], 2, "needs an ARCHITECTURE"),
         (["inference", "--validate", "--rate", "5"], 2, "takes only --json and --html; given: --rate"),

@@ -16,7 +16,6 @@ import pytest
 from tests.fakes.counters import counters
 from tests.unit.sdk.fake_service import NOW, FakeService, Step
 from windtunnel.cli import main as cli
-from windtunnel.cli import options
 from windtunnel.job.metric_series import period_s
 from windtunnel.reports.aws_job.description import DescribedJob
 from windtunnel.reports.metric_series import MetricPoint, MetricSeries
@@ -294,11 +293,6 @@ def test_what_is_named_next_on_aws_asks_there(
     assert "windtunnel logs -f l --aws\n" in capsys.readouterr().err
     assert cli.main(["stop", "l", "--aws"]) == 0
     assert "windtunnel logs -f l --aws shows" in capsys.readouterr().out
-
-
-def test_whole_numbers() -> None:
-    """As a person writes them."""
-    assert [options.whole(text) for text in ("20", "1e6", "1_000_000", "2.0")] == [20, 10**6, 10**6, 2]
 
 
 def test_a_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 from pathlib import Path
 
 import pytest
 
 from windtunnel.cli import main as cli
-from windtunnel.cli.options import dollars
-from windtunnel.cli.plan import amount, hours
 
 JOB = ("plan", "--architecture", "Llama-3.1-8B", "--nodes", "1", "2", "4")
 
@@ -83,6 +79,9 @@ def test_each_instance_has_the_first_software_that_its_rows_name(capsys: pytest.
         (("--architecture", "GPT-9"), "architecture 'GPT-9' is not known. Did you mean 'GPT-2'"),
         (("--instances", "x9"), "No figures for instance type 'x9'"),
         (("--tensor-parallel", "7"), "does not divide the 32 attention heads"),
+        (("--instances", "trn1=4"), "--nodes 4"),
+        (("--instances", "inf2"), "Calibrated are ml.trn1.2xlarge"),
+        (("--parameters", "8"), "about those of the architecture, 8.03 billion, not 8: 8 billion are 8B"),
         (("--budget", "-3"), "budget_usd must be above 0"),
         (("--tokens", "1B", "--samples", "4"), "one size of the job, not tokens and samples"),
     ],
@@ -93,22 +92,3 @@ def test_what_cannot_be_is_refused(
     """In a line, with exit code 2."""
     assert cli.main([*JOB, *given]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_amounts_and_times() -> None:
-    """As people write them; what has a million digits is answered as soon as what is none."""
-    assert [amount(text) for text in ("15B", "300m", "1e9", "1_000", "1.5k")] == [
-        15 * 10**9, 300 * 10**6, 10**9, 1000, 1500,
-    ]  # fmt: skip
-    texts = ("2000", "$2,000", "20k", "$1.5k", "$1,234,567.5", "-3", "inf")
-    assert [dollars(text) for text in texts] == [2000, 2000, 20_000, 1500, 1_234_567.5, -3, math.inf]
-    for text in ("2,5", "20,00", "1,000,00", "nan", "k", "$", "20 thousand"):
-        with pytest.raises(argparse.ArgumentTypeError, match="is no number of dollars"):
-            dollars(text)
-    assert [hours(text) for text in ("48h", "90m", "3d", "1.5")] == [48, 1.5, 72, 1.5]
-    for text in ("x", "0", "-1", "1.5", "B", "1e", "1..2", "1e999999", "1e99999999T"):
-        with pytest.raises(argparse.ArgumentTypeError, match="write it as 15B"):
-            amount(text)
-    for text in ("x", "0h", "-1h", "h", "3w"):
-        with pytest.raises(argparse.ArgumentTypeError, match="write it as 48h"):
-            hours(text)

@@ -124,6 +124,11 @@ def test_a_family_is_all_its_types(capsys: Capture) -> None:
         (["--hosting"], 2, "goes with refresh"),
         (["--on", "2010-01-01"], 1, "Nothing in the book for 2010-01-01"),
         (["--instances", "ml.p5.48xlarge"], 1, "windtunnel prices refresh --instances"),
+        (
+            ["--instances", "trn1", "--region", "us-east1"],
+            1,
+            "us-east1. Did you mean 'us-east-1' or 'us-east-2'",
+        ),
     ],
 )
 def test_mistakes_name_the_fix(capsys: Capture, words: list[str], code: int, message: str) -> None:

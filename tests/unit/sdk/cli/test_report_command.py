@@ -118,6 +118,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
     ("arguments", "message"),
     [
         (("report",), "name a job"),
+        (("report", "counters.json"), "windtunnel compare counters.json"),
         (("report", "job", "--published"), "--published takes no job"),
         (("report", "--published", "--price", "ml.p4d.24xlarge=1"), "nothing of one (given: --price)"),
         (
@@ -127,6 +128,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
         (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
         (("compare",), "--architecture NAME"),
+        (("compare", "--architecture", "", "--samples", "9"), "architecture '' is not known"),
         (("compare", "--zero", "full"), "--zero describes a model"),
         (
             ("compare", "--architecture", "BERT-Large"),
@@ -141,12 +143,8 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
         (
             (
                 *LLAMA,
-                "--full-scale-samples",
-                "9",
-                "--price",
-                "ml.p4d.24xlarge=20",
-                "--price",
-                "ml.p4d.24xlarge=2",
+                *("--full-scale-samples", "9"),
+                *("--price", "ml.p4d.24xlarge=20", "--price", "p4d=2"),
             ),
             "twice",
         ),
@@ -250,7 +248,7 @@ def test_a_model_of_the_hub_is_described_by_its_configuration(
     assert "Windtunnel comparison: some/gpt2, 124 M parameters" in capsys.readouterr().out
     for name, why in (
         ("some/other", "cannot be had from the Hugging Face hub"),
-        ("so--me/x", "cannot be had"),
+        ("so--me/GPT2", "GPT2 is known here without it"),
     ):
         assert run("plan", "--architecture", name) == 2
         assert why in (said := capsys.readouterr().err) and "give its config.json" in said
@@ -305,10 +303,9 @@ def test_a_price_of_ones_own_is_taken_and_named(
     capsys: pytest.CaptureFixture[str], counters_file: str
 ) -> None:
     """An instance without a price in the book has a cost, and the screen says whose price it is."""
-    names = ("--instances", "ml.trn1.32xlarge", "ml.p5.48xlarge", "--price", "ml.p5.48xlarge=$60")
-    size = ("--full-scale-samples", "3600000")
-    for job in ((*LLAMA, *size), ("compare", counters_file, *size)):
-        assert run(*job, *names) == 0
+    names = ("--full-scale-samples", "3.6M", "--instances", "ml.trn1.32xlarge", "ml.p5.48xlarge", "--price")
+    for job, price in ((LLAMA, "P5=$60"), (("compare", counters_file), "ml.p5.48xlarge=$60")):
+        assert run(*job, *names, price) == 0
         text = capsys.readouterr().out
         assert "no price" not in text
         assert "p5.48xlarge: on-demand as you state it" in text

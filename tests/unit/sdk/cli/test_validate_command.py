@@ -99,6 +99,7 @@ def test_files_of_the_validation(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (None, "cannot read"),
         (b"", "has no rows"),
         (HEADER.encode(), "has no rows"),
+        (b'{"a": 1, "b": 1, "a": 1}', "has no rows"),
         (b"\xff\xfe\x00", "is no UTF-8 text"),
         (b'a,b\n"open,1\n', "is no CSV table"),
     ],

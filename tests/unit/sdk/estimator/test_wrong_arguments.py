@@ -41,7 +41,8 @@ def _in_project(project: Path) -> None:
         ({"dependencies": "lib"}, r"dependencies='lib': a list \(each item text or a path\) is needed"),
         ({"tags": "x"}, r"tags='x': a list \(each item a dict\) or a dict is needed"),
         ({"tags": [{"key": "a", "value": "b"}]}, "exactly the keys 'Key' and 'Value'"),
-        ({"metric_definitions": [{"Name": "x", "Regex": 1}]}, "both values are texts"),
+        ({"metric_definitions": [{"Name": "x", "Regex": 1}]}, "both values must be texts"),
+        ({"metric_definitions": [{"Name": "x", "Regex": ""}]}, "must be texts, and not empty"),
         ({"metric_definitions": ["x"]}, "each item a dict"),
         (
             {"metric_definitions": [{"Name": "x", "Regex": "a("}]},

@@ -1,0 +1,143 @@
+"""Counts, money and times of a command line as people write them: ``3.6M``, ``1,024``, ``$2k``, ``2d``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from decimal import Decimal, DecimalException
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_MOST = 10**30
+"""Of anything: what is modelled takes less, and says how much."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:[\d_]+\.?[\d_]*|\.\d+)(?:e[+-]?\d+)?)"
+"""``1_000``, ``1,000``, ``1.5``, ``1e9``: a comma stands between thousands and nowhere else."""
+
+
+def whole(text: str) -> int:
+    """A whole number: ``20``, ``1,024``, ``3.6M``, ``15B``, ``1e6`` or ``1_000_000``.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    found = _number(text)
+    # Compared before it is made a whole number, which takes minutes with a million digits.
+    if found is None or abs(found) > _MOST or found != int(found):
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.80} is no whole number up to 1e30; write it as 20, 1,024, 3.6M or 1e6"
+        )
+    return int(found)
+
+
+def count(text: str) -> int:
+    """The same, from 1.
+
+    Raises:
+        ArgumentTypeError: it is not.
+    """
+    found = whole(text)
+    if found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r:.80}: a whole number from 1 is needed")
+    return found
+
+
+def one_of_several(text: str) -> int:
+    """The same, of an option that takes several, where ``1,128`` may be two.
+
+    Raises:
+        ArgumentTypeError: it is none, or has a comma.
+    """
+    if "," in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.80}: write several with blanks, as 1 2 4, and none with a comma"
+        )
+    return count(text)
+
+
+def number(text: str) -> float:
+    """Any number: ``0.5``, ``2,693``, ``2k``.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    found = _number(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.80} is no number; write it as 0.5, 2,693, 2k or 1e6, without a unit"
+        )
+    return float(found)
+
+
+def dollars(text: str) -> float:
+    """``2000``, ``$2,000``, ``20k`` or ``1.5M``.
+
+    Raises:
+        ArgumentTypeError: it is none of these.
+    """
+    found = _number(text.strip().strip("$"))
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.80} is no number of dollars; write it as 2000, $2,000, 20k or 1.5M"
+        )
+    return float(found)
+
+
+def hours(text: str) -> float:
+    """``48h``, ``90m`` or ``3d`` in hours; a number alone is hours.
+
+    Raises:
+        ArgumentTypeError: it is none of these, or none at all.
+    """
+    return _time(text, "h", "48h, 90m or 3d", above=0) / 3600
+
+
+def seconds(text: str) -> float:
+    """``600``, ``10m``, ``1.5h`` or ``1d`` in seconds; a number alone is seconds.
+
+    Raises:
+        ArgumentTypeError: it is none of these.
+    """
+    return _time(text, "s", "600, 10m, 1.5h or 1d")
+
+
+def whole_seconds(text: str) -> int:
+    """The same, of a whole number of seconds.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    found = seconds(text)
+    if not found.is_integer():
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.80} is no whole number of seconds; write it as 600, 10m or 2h"
+        )
+    return int(found)
+
+
+def length(text: str) -> int:
+    """Tokens of a sequence, as `count`; ``8k`` may be 8,000 or 8,192.
+
+    Raises:
+        ArgumentTypeError: it is none, or ends so.
+    """
+    if text.strip().lower().endswith("k"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.80} may be thousands or times 1,024; write the number, as 8192"
+        )
+    return count(text)
+
+
+def _time(text: str, unit: str, valid: str, above: float = float("-inf")) -> float:
+    found = _number(text, {"": _SECONDS[unit], **_SECONDS})
+    if found is None or found <= above:
+        raise argparse.ArgumentTypeError(f"{text!r:.80} is no time; write it as {valid}")
+    return float(found)
+
+
+def _number(text: str, units: Mapping[str, int] = _UNITS) -> Decimal | None:
+    found = re.fullmatch(rf"({_NUMBER})\s*([{''.join(units)}]?)", text.strip().lower())
+    try:
+        return Decimal(found[1].replace(",", "")) * units[found[2]] if found else None
+    except DecimalException:
+        return None

@@ -1,0 +1,45 @@
+"""How a number is written."""
+
+from __future__ import annotations
+
+import pytest
+
+import windtunnel
+from windtunnel import FullScale
+from windtunnel.rendering import format as fmt
+
+_HOUR_S = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "text"),
+    [
+        (fmt.significant, 9_940_000, "9,900,000"),
+        (fmt.significant, 9_960_000, "10 million"),
+        (fmt.significant, 999_999_999, "1.0 billion"),
+        (fmt.significant, -1.23e7, "-12 million"),
+        (fmt.significant, 1.1e16, "11,000 trillion"),
+        (fmt.dollars, 2.6e9, "$2.6 billion"),
+        (fmt.dollars, 1.2e7, "$12 million"),
+        (fmt.modelled_seconds, 9_000 * _HOUR_S, "9,000 h"),
+        (fmt.modelled_seconds, 20_000 * _HOUR_S, "2.3 years"),
+        (fmt.modelled_seconds, 1.1e11 * _HOUR_S, "13 million years"),
+        (fmt.in_words, 12_345_678, "12.3 million"),
+        (fmt.short, 997, "1.0k"),
+        (fmt.short, 4.61e6, "4.6M"),
+    ],
+)
+def test_a_large_number_is_said_in_words(written: object, value: float, text: str) -> None:
+    """Also where it rounds up to the next word; a very long time in years."""
+    assert callable(written)
+    assert written(value) == text
+
+
+@pytest.mark.parametrize("samples", [10**9, 10**12, 10**15])
+def test_the_first_screen_of_a_huge_job_has_no_exponent(samples: int) -> None:
+    """Nor of a huge batch."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=20_000_000)
+    report = windtunnel.compare(job, full_scale=FullScale(samples))
+    text = report.to_text()
+    assert "e+" not in text
+    assert " years)" in text and "20 million (" in text
