@@ -4,8 +4,9 @@ script    the text and its syntax tree
 finding   one remark, with the edits that settle it where they are sure
 names     what torch_xla calls things in a framework version
 trainers, loaders, models    what of a script is a library's, a loader, a model
-device, native, cuda_only, libraries, processes, weights, batches, ends, shapes, steps, reads, precision, files,
-    logs    what is looked for
+device, tensor_types, native, cuda_only, libraries, processes, weights, batches, drawn, ends, shapes, steps, reads,
+    precision, files, kept, logs    what is looked for
+one_rank  what one process does alone
 flags     hyperparameters that its argparse refuses
 checkpointing    what to write for gradient checkpointing
 reading   all remarks on a script

@@ -10,6 +10,7 @@ from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import (
     Loop,
     Script,
+    arguments,
     constant,
     handed,
     is_call_of,
@@ -23,20 +24,20 @@ _SHUFFLE = 2
 _DIVIDING = (
     "DistributedSampler", "num_replicas", "num_shards", "split_dataset_by_node", "shard", "split_by_node",
 )  # fmt: skip
+_OF_ALL = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler")
+"""Samplers of torch that divide nothing."""
 _ONE, _NO = ast.Constant(1), ast.Constant(False)
 """What batch_size and drop_last are unless they are given."""
 
 
 def same_data(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops that give every core the same batches."""
-    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or _is_shared(subject):
+    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or is_shared(subject):
         return
     for name, call, loop in _trained_loaders(subject):
-        shuffle = keyword(call, "shuffle")
-        if (
-            any(one.arg in ("batch_sampler", "sampler") for one in call.keywords)
-            or len(call.args) > _SHUFFLE + 1
-        ):
+        shuffle, own = keyword(call, "shuffle"), keyword(call, "sampler")
+        given = own and not is_call_of(subject.script, _made(subject, own.value), *_OF_ALL)
+        if given or keyword(call, "batch_sampler") or len(call.args) > _SHUFFLE + 1:
             continue
         names = subject.names
         edits: tuple[Edit, ...] = ()
@@ -44,8 +45,10 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         # Written out a second time, a data set would be made twice, and perhaps not the same.
         plain = plain and isinstance(_data_set(call), ast.Name | ast.Attribute)
         plain = plain and isinstance(subject.script.parents[call], ast.stmt)  # not as an argument
+        if own:
+            plain = plain and _is_random_alone(subject, own.value, _data_set(call))
         if plain and loop is not None and _is_map_style(subject):
-            edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
+            edits = (*_sampler(subject, call, own or shuffle, name), *_epochs(subject, name, loop))
         sampler = (
             f"Give the DataLoader sampler=DistributedSampler(dataset, num_replicas={names.world_size()}, "
             f"rank={names.rank()}), and each epoch call its set_epoch(epoch)."
@@ -91,6 +94,19 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
                     yield made
 
 
+def _made(subject: Subject, node: ast.expr) -> ast.expr:
+    """What a name is given, where that is one thing."""
+    values = subject.script.values(ast.unparse(node))
+    return values[0] if len(values) == 1 else node
+
+
+def _is_random_alone(subject: Subject, sampler: ast.expr, data: ast.expr | None) -> bool:
+    """Whether a sampler is ``RandomSampler(data)``, written where it is given."""
+    made = is_call_of(subject.script, sampler, "RandomSampler") and isinstance(sampler, ast.Call)
+    given = [ast.unparse(one) for one in arguments(sampler)] if made and isinstance(sampler, ast.Call) else []
+    return data is not None and given == [ast.unparse(data)]
+
+
 def _data_set(call: ast.Call) -> ast.expr | None:
     named = keyword(call, "dataset")
     return named.value if named else next(iter(call.args), None)
@@ -100,7 +116,8 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
     """A sampler made before the loader, and given to it; it shuffles where the loader did."""
     script, names = subject.script, subject.names
     made = "sampler" if "sampler" not in script.bound_names() else f"{loader.replace('.', '_')}_sampler"
-    shuffles = script.segment(shuffle.value) if shuffle else "False"
+    of_all = shuffle is not None and shuffle.arg == "sampler"  # RandomSampler
+    shuffles = "True" if of_all else script.segment(shuffle.value) if shuffle else "False"
     data = _data_set(call)
     assert data is not None  # noqa: S101 - a name, as asked for before
     yield _before(
@@ -123,7 +140,7 @@ def _before(script: Script, statement: ast.AST, line: str) -> Edit:
     return Edit(place, place, f"{line}; " if indent.strip() else f"{line}{script.newline}{indent}")
 
 
-def _is_shared(subject: Subject) -> bool:
+def is_shared(subject: Subject) -> bool:
     """Whether anything divides the data."""
     return any(word in name for one in subject.program for name in one.script.words for word in _DIVIDING)
 

@@ -16,7 +16,7 @@ _UNUSED = "device_unused"
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
 _FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
-_TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
+TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
 _DECIDING = re.compile(r"exit$|spawn|launch|device$|manual_seed|set_default")
 """Ends a name of a call that does more than ask a GPU how it is."""
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
@@ -29,7 +29,6 @@ def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
     yield from _moves(subject)
     yield from _pinned(subject)
     yield from _functions(subject)
-    yield from _types(subject)
 
 
 def unused_device(subject: Subject) -> Iterator[Finding]:
@@ -52,7 +51,7 @@ def _names_xla(subject: Subject) -> bool:
     return subject.script.calls_any(*named) or not all(_is_handled(subject, node) for node in texts)
 
 
-def _is_dead(subject: Subject, node: ast.AST) -> bool:
+def is_dead(subject: Subject, node: ast.AST) -> bool:
     """Whether it stands in an `if torch.cuda.is_available():` or `if device.type == "cuda":` that stays as it is: of a
     script that has torch_xla's device besides, or one that decides nothing; or beside torch_xla's device in an ``a if b
     else c``.
@@ -63,7 +62,7 @@ def _is_dead(subject: Subject, node: ast.AST) -> bool:
             asks = any(_asks(subject, part) for part in ast.walk(outer.test))
             if asks and (subject.xla or not _decides(subject, outer)):
                 return True
-        if child is getattr(outer, "body", None) and _asks_cuda_more(subject, outer):
+        if child is getattr(outer, "body", None) and asks_cuda_more(subject, outer):
             return True
         if isinstance(outer, ast.IfExp) and subject.xla and child is not outer.test:
             there = outer.orelse if child is outer.body else outer.body
@@ -74,7 +73,7 @@ def _is_dead(subject: Subject, node: ast.AST) -> bool:
     return False
 
 
-def _asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
+def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
     """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other end is trn1's, or
     takes `torch.cuda.FloatTensor`, which raises.
     """
@@ -87,7 +86,7 @@ def _asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
     return any(
         bool(_FUNCTIONS.match(subject.script.dotted(node.func)))
         if isinstance(node, ast.Call)
-        else bool(_TYPES.fullmatch(subject.script.dotted(node)))
+        else bool(TYPES.fullmatch(subject.script.dotted(node)))
         for node in ast.walk(outer.body)
     )
 
@@ -132,7 +131,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
         if subject.xla or not (on_cuda or name in (*_QUESTIONS, _BF16)):
             continue
         above = list(itertools.takewhile(lambda one: not isinstance(one, ast.stmt), script.above(node)))
-        if any(subject.is_cuda_device(one) or _asks_cuda_more(subject, one) for one in above):
+        if any(subject.is_cuda_device(one) or asks_cuda_more(subject, one) for one in above):
             continue
         for_cuda = any(isinstance(one, ast.keyword) and one.arg in CUDA_PRECISIONS for one in above)
         if name != _BF16 and for_cuda:
@@ -176,7 +175,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for node in script.walk(ast.expr):
         parent = script.parents.get(node)
-        if not subject.is_cuda_device(node) or subject.is_cuda_device(parent) or _is_dead(subject, node):
+        if not subject.is_cuda_device(node) or subject.is_cuda_device(parent) or is_dead(subject, node):
             continue
         word = isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute)
         if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
@@ -270,7 +269,7 @@ def _moves(subject: Subject) -> Iterator[Finding]:
     """``x.cuda()``, and ``x.to(rank)`` or ``torch.zeros(2, device=rank)`` where the rank is a GPU's number."""
     script, numbers = subject.script, subject.gpu_numbers
     for call, _ in script.calls:
-        if _is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
+        if is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
             continue
         device = subject.device_at(call)
         if is_cuda_call(call) and script.dotted(call.func.value) != "torch":
@@ -300,7 +299,7 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for call, name in script.calls:
         asked = keyword(call, "pin_memory")
-        if _is_dead(subject, call) or not (subject.cuda or subject.xla):
+        if is_dead(subject, call) or not (subject.cuda or subject.xla):
             continue
         if is_method(call, "pin_memory") and isinstance(call.func, ast.Attribute) and not call.args:
             place = script.behind(script.end(call.func.value), script.end(call.func))
@@ -312,30 +311,18 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
         yield Finding(call.lineno, "", "without a GPU's driver pinned memory raises: leave it out.", (edit,))
 
 
-def _types(subject: Subject) -> Iterator[Finding]:
-    """``torch.cuda.FloatTensor``, by which older scripts make tensors, or convert them; not as an annotation."""
-    script = subject.script
-    for node in script.walk(ast.Attribute, ast.Constant):
-        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
-        name, parent = str(constant(node) or script.dotted(node)), script.parents[node]
-        used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
-        used = used or (isinstance(parent, ast.Call) and node in parent.args)
-        used = used and node is not getattr(parent, "annotation", None)
-        if (
-            used
-            and _TYPES.fullmatch(name)
-            and (_asks_cuda_more(subject, parent) or not _is_dead(subject, node))
-        ):
-            text = f"{name} is CUDA's: without a GPU it raises. Make tensors with device={subject.names.device()}."
-            yield Finding(node.lineno, _UNUSED, text)
-
-
 def _functions(subject: Subject) -> Iterator[Finding]:
     """Functions of torch.cuda and torch.accelerator, but those that ask whether it is there."""
     script, xm = subject.script, subject.names.module("xm")
     for call, name in script.calls:
         found = _FUNCTIONS.match(name)
-        if not found or name in _QUESTIONS or subject.is_cuda_device(call) or _is_dead(subject, call):
+        if (
+            not found
+            or name in _QUESTIONS
+            or TYPES.fullmatch(name)
+            or subject.is_cuda_device(call)
+            or is_dead(subject, call)
+        ):
             continue
         short, statement = found[2], script.statement(call)
         if short in _DROPPED:

@@ -60,9 +60,9 @@ def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
     ends += [call for call in every.get("optimizer_step", ()) if _ends(*call)]
     if not ends:
         return False
-    if any(_ends(one, part) for one, part in _within(subject, loop)):
+    if any(_ends(one, part) for one, part in within(subject, loop)):
         return True
-    reads = any(is_method(call, fetch) for _, call in _within(subject, loop) for fetch in _FETCHES)
+    reads = any(is_method(call, fetch) for _, call in within(subject, loop) for fetch in _FETCHES)
     if loader is None or (reads and loop not in subject.training_loops):
         return True  # what the host reads, runs
     plain = subject.loaders.maker(ast.unparse(loader), loop) is not None
@@ -79,7 +79,7 @@ def _ends(one: Subject, call: ast.Call) -> bool:
     )
 
 
-def _within(subject: Subject, loop: Loop) -> Iterator[tuple[Subject, ast.Call]]:
+def within(subject: Subject, loop: Loop) -> Iterator[tuple[Subject, ast.Call]]:
     """The calls in a loop, and in functions of the program that are called there by their names."""
     parts: list[tuple[Subject, ast.AST]] = [(subject, loop)]
     seen: set[ast.AST] = set()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
-from windtunnel.porting.script import constant, is_method, keyword
+from windtunnel.porting.one_rank import is_by_one, is_in_a_step, taken_out
+from windtunnel.porting.script import constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
+
+_XM_SAVE = "torch_xla.core.xla_model.save"
+_ENDS = ("mark_step", "torch_xla.sync", "rendezvous")
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
@@ -17,11 +22,12 @@ def saves(subject: Subject) -> Iterator[Finding]:
     if not subject.trains or not (subject.cuda or subject.xla):
         return
     for call, name in script.calls:
-        if name != "torch.save" or not call.args or _is_on_the_host(subject, call):
+        if name not in ("torch.save", _XM_SAVE) or not call.args or _is_on_the_host(subject, call):
             continue
-        one = _by_one_rank(subject, call)
-        if one and not subject.cuda:
-            continue  # the file is right where torch_xla reads it
+        one = is_by_one(subject, call)
+        if name == _XM_SAVE or (one and not subject.cuda):  # the file is right where torch_xla reads it
+            yield from _alone_in_a_step(subject, call) if one else ()
+            continue
         what = (
             "tensors of the device"
             if one
@@ -30,13 +36,39 @@ def saves(subject: Subject) -> Iterator[Finding]:
         model = ast.unparse(call.args[0])
         is_whole = model in script.models  # what reads the file expects no state_dict
         saving = f"xm.save({model}.state_dict(), ...)" if is_whole else "xm.save"
+        out = taken_out(subject, call, partial(_is_of_the_device, subject)) if one and not is_whole else ()
+        waits = one and subject.several and (subject.names.save_waits() or is_in_a_step(subject, call))
+        for_all = ": all processes call it, outside of the test of the rank" if one and (out or waits) else ""
+        why = "" if out or not waits else ", as one alone would wait for the others"
         edit = Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save")
         yield Finding(
             call.lineno,
             "",
-            f"torch.save: {what}. {saving} moves them to the host and writes on the master alone.",
-            () if is_whole else (edit,),
+            f"torch.save: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}.",
+            () if is_whole or (waits and out is None) else (edit, *(out or ())),
         )
+
+
+def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """A save by one process where the step has not run, unless the script ends steps by itself."""
+    if subject.several and is_in_a_step(subject, call) and not subject.script.calls_any(*_ENDS):
+        yield Finding(
+            call.lineno,
+            "",
+            "one process alone saves in the loop: it runs the step, and waits for the others' exchange. Let all call "
+            f"xm.save, which tests the rank itself, or end the step before that: {subject.names.end_of_step()}.",
+            sure=False,
+        )
+
+
+def _is_of_the_device(subject: Subject, call: ast.Call) -> bool:
+    """Whether it is a `torch.save` of device tensors, of state_dicts and the like."""
+    saves = subject.script.dotted(call.func) == "torch.save" and bool(call.args)
+    return (
+        saves
+        and not _is_on_the_host(subject, call)
+        and ast.unparse(call.args[0]) not in subject.script.models
+    )
 
 
 def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
@@ -94,35 +126,13 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
     given = " ".join(ast.unparse(one) for one in call.args)
     names = {one.id for one in call.args if isinstance(one, ast.Name)}
     made = " ".join(ast.unparse(node.value) for target, node in subject.script.assigned if target in names)
+    scope = subject.script.scopes(call)[0]
+    if isinstance(scope, ast.FunctionDef):
+        given_to = [pair for _, to in subject.calls_of(scope) for pair in handed(scope, to)]
+        made += " ".join(ast.unparse(value) for name, value in given_to if name in names)
     if "BytesIO" in made:
         return True
     path = " ".join(ast.unparse(one) for one in call.args[1:])
     if "state_dict" not in given + made and ast.unparse(call.args[0]) not in subject.script.models:
         return True  # results, data, a list of losses
     return "cpu" in given or "cpu" in made or names_rank(path) or names_rank(made)
-
-
-def _by_one_rank(subject: Subject, call: ast.Call) -> bool:
-    """Whether a test of the rank stands around it, or around each call of the function that it stands in."""
-    function = subject.script.scopes(call)[0]
-    name = function.name if isinstance(function, ast.FunctionDef) else ""
-    calls = [
-        (one, to)
-        for one in subject.program
-        for to, called in one.script.calls
-        if to is not call and name and called.rpartition(".")[2] == name
-    ]
-    within = bool(calls) and all(_is_of_one_rank(one, to) for one, to in calls)
-    return within or _is_of_one_rank(subject, call)
-
-
-def _is_of_one_rank(subject: Subject, call: ast.Call) -> bool:
-    """Whether a test of the rank stands around it, or a return before it."""
-    above = list(subject.script.above(call))
-    tests = [node.test for node in above if isinstance(node, ast.If)]
-    for block in above:
-        for statement in getattr(block, "body", ()) if not isinstance(block, ast.Lambda | ast.IfExp) else ():
-            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return)
-            if leaves and statement.lineno < call.lineno:
-                tests.append(statement.test)
-    return any(names_rank(ast.unparse(test)) for test in tests)

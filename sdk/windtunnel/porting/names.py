@@ -20,6 +20,8 @@ _NEW_NAMES = (2, 7)
 """Since then torch_xla.device() and xr.world_size() have replaced those of xla_model."""
 _WAITING_SYNC = (2, 8)
 """Since then torch_xla.sync() can be told to wait."""
+_SAVE_ALONE = (2, 1)
+"""Since then xm.save() does not wait for all processes at its end: https://github.com/pytorch/xla/pull/4926."""
 
 
 class Names:
@@ -48,6 +50,10 @@ class Names:
         if self._version >= _WAITING_SYNC:
             return f"{self.module('torch_xla')}.sync(wait=True)"
         return f"{self.end_of_step()}; {self.module('xm')}.wait_device_ops()"
+
+    def save_waits(self) -> bool:
+        """Whether xm.save() waits for all processes."""
+        return self._version < _SAVE_ALONE
 
     def told_by_torchrun(self, name: str, default: int) -> str:
         """A number that torchrun gives each process in its environment."""

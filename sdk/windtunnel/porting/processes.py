@@ -22,6 +22,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _wrappers(subject)
     yield from _own_address(subject)
     yield from _local_rank(subject)
+    yield from _barriers(subject)
     for call, name in subject.script.calls:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
             yield Finding(
@@ -213,6 +214,24 @@ def _local_rank(subject: Subject) -> Iterator[Finding]:
                 "torchrun gives LOCAL_RANK in the environment, and no such argument: with -1 each process takes itself "
                 f"for the only one, and joins no group. default={instead}.",
                 (Edit(script.start(default.value), script.end(default.value), instead),),
+            )
+
+
+def _barriers(subject: Subject) -> Iterator[Finding]:
+    """`torch.distributed.barrier()` of all processes; a group that it is given may be of another backend."""
+    gloo = subject.xla and any(one.script.joins_group("gloo") for one in subject.program)
+    if not subject.several or gloo or not (subject.cuda or subject.xla):
+        return
+    for call, name in subject.script.calls:
+        options = {one.arg for one in call.keywords}
+        if name == "torch.distributed.barrier" and not call.args and options <= {"device_ids"}:
+            waits = f'{subject.names.module("xm")}.rendezvous("barrier")'
+            yield Finding(
+                call.lineno,
+                "",
+                f"barrier() does nothing in the process group xla: no process waits. {waits} waits for all, and runs "
+                "what is pending.",
+                (Edit(subject.script.start(call), subject.script.end(call), waits),),
             )
 
 

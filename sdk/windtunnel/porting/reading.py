@@ -13,8 +13,10 @@ from windtunnel.porting import (
     batches,
     cuda_only,
     device,
+    drawn,
     ends,
     files,
+    kept,
     libraries,
     lightning,
     logs,
@@ -24,6 +26,7 @@ from windtunnel.porting import (
     reads,
     shapes,
     steps,
+    tensor_types,
     weights,
 )
 from windtunnel.porting.finding import Finding
@@ -32,6 +35,7 @@ from windtunnel.porting.subject import Subject
 
 _TOPICS = (
     device.uses_of_cuda,
+    tensor_types.of_cuda,
     device.unused_device,
     lightning.without_neuron,
     native.of_native_pytorch,
@@ -42,14 +46,17 @@ _TOPICS = (
     precision.mixed_precision,
     ends.ends_of_steps,
     batches.same_data,
+    drawn.same_draws,
     batches.last_batches,
     shapes.of_lengths,
     shapes.of_values,
     steps.early_optimizers,
+    steps.models_that_leave,
     steps.no_exchange,
     steps.early_clips,
     reads.host_reads,
     files.saves,
+    kept.lost,
     files.safetensors_of_the_device,
     logs.unheard,
 )

@@ -309,6 +309,15 @@ def handed(function: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.exp
     return given + [(one.arg, one.value) for one in call.keywords if one.arg]
 
 
+def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
+    """What a function's parameter is where a call gives it nothing."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = []
+    pairs += zip(reversed(positional), reversed(function.args.defaults), strict=False)
+    pairs += zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return next((value for one, value in pairs if one.arg == name), None)
+
+
 def is_method(call: ast.Call, name: str) -> bool:
     """Whether a call is one of ``something.name(...)``."""
     return isinstance(call.func, ast.Attribute) and call.func.attr == name

@@ -12,6 +12,8 @@ from windtunnel.porting.subject import Subject
 
 _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
 _LONGEST = (True, "longest")
+_BLOCKS = ("TextDataset", "ConstantLengthDataset")
+_KEPT_LENGTH = re.compile(r"(length|len\(.*\)) == [\w.]*(length|len|size)")
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 
 
@@ -19,20 +21,25 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
     """What pads a batch to its longest sample; not where the program pads to one length."""
     if not (subject.cuda or subject.xla or subject.managed) or any(map(_pads_to_one, subject.program)):
         return
+    equal = any(map(_cuts_to_one, subject.program))
     for call, name in subject.script.calls:
         grouped = keyword(call, "group_by_length")
         padding = keyword(call, "padding")
         collates = bool(_COLLATORS.search(name)) and not keyword(call, "pad_to_multiple_of")
+        collates = collates and not (equal and name.endswith("ForLanguageModeling"))
         longest = (
             padding is not None
             and constant(padding.value) in _LONGEST
             and _is_of_a_batch(subject.script, call)
         )
-        if collates or longest or (grouped and constant(grouped.value) is True):
+        padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject.script, call)
+        packed = name.endswith(".pack_padded_sequence")
+        if collates or longest or padded or packed or (grouped and constant(grouped.value) is True):
+            what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
             yield Finding(
                 call.lineno,
                 "",
-                "pads each batch to its longest sample: each length is a graph to compile. Pad to one length, with "
+                f"{what}: each length is a graph to compile. Pad to one length, as a tokenizer does with "
                 'padding="max_length" and max_length.',
                 sure=False,
             )
@@ -44,6 +51,23 @@ def _pads_to_one(one: Subject) -> bool:
         given is not None and any(constant(part) == "max_length" for part in ast.walk(given))
         for given in padded
     )
+
+
+def _cuts_to_one(one: Subject) -> bool:
+    """Whether texts are cut into blocks of one length, as ``[ids[i : i + n] for i in range(0, total, n)]``, or only
+    those of one length are kept.
+    """
+    steps = {
+        ast.unparse(call.args[2]) for call, name in one.script.calls if name == "range" and call.args[2:]
+    }
+    for node in one.script.nodes:
+        if isinstance(node, ast.Slice) and isinstance(node.upper, ast.BinOp):
+            length = ast.unparse(node.upper.right)
+            if length in steps and "batch" not in length:
+                return True
+        if isinstance(node, ast.If) and _KEPT_LENGTH.fullmatch(ast.unparse(node.test)):
+            return True
+    return one.script.calls_any(*_BLOCKS)
 
 
 def _is_of_a_batch(script: Script, call: ast.Call) -> bool:

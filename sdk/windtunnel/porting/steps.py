@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, is_method, parameters
-from windtunnel.porting.subject import Subject
+from windtunnel.porting.models import is_model
+from windtunnel.porting.script import Loop, Script, arguments, constant, is_method, parameters
+from windtunnel.porting.subject import Subject, computes_gradients
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:
@@ -102,6 +103,81 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
                 f"the optimizer is made before the model goes to the device in line {moves[0].lineno}, where .to() "
                 "makes new parameters: it would change none of these. Make it after that line.",
             )
+
+
+def models_that_leave(subject: Subject) -> Iterator[Finding]:
+    """`model.cpu()` and back in a loop that trains, or in a function that is called there."""
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    script = subject.script
+    for call, _ in script.calls:
+        if not isinstance(call.func, ast.Attribute) or not _goes_to_the_host(call):
+            continue
+        model, here = _moved(call), script.scopes(call)[0]
+        loops = [loop for loop in subject.loops_around(call) if _trains(subject, loop)]
+        callers = subject.calls_of(here) if isinstance(here, ast.FunctionDef) else []
+        called = [loop for one, to in callers for loop in one.loops_around(to) if _trains(one, loop)]
+        back = next(
+            (
+                move
+                for move in subject.moves
+                if ast.unparse(_moved(move)) == ast.unparse(model) and script.scopes(move)[0] is here
+                if (called and move.lineno > call.lineno) or any(loop in script.above(move) for loop in loops)
+            ),
+            None,
+        )
+        name = ast.unparse(model)
+        if back and is_model(script, model) and not _is_new_in(script, name, loops or [here, *called]):
+            yield Finding(
+                call.lineno,
+                "optimizer_before_move",
+                f"{name} leaves the device here and comes back in line {back.lineno}, where .to() makes new "
+                "parameters: an optimizer made before changes none of these. Save it from the device, as xm.save("
+                f"{name}.state_dict(), path) does, or move a copy: copy.deepcopy({name}).cpu().",
+            )
+
+
+def _moved(call: ast.Call) -> ast.expr:
+    """The model of ``model.module.eval().cpu()``."""
+    assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
+    owner = call.func.value
+    while isinstance(owner, ast.Call) and any(is_method(owner, mode) for mode in ("eval", "train")):
+        assert isinstance(owner.func, ast.Attribute)  # noqa: S101 - is a method
+        owner = owner.func.value
+    return owner.value if isinstance(owner, ast.Attribute) and owner.attr == "module" else owner
+
+
+def _goes_to_the_host(call: ast.Call) -> bool:
+    """Whether it is as ``model.cpu()`` or ``model.to("cpu")``."""
+    if is_method(call, "to"):
+        return any(
+            constant(part) == "cpu"
+            for given in arguments(call)
+            for part in (given, *ast.iter_child_nodes(given))
+        )
+    return is_method(call, "cpu") and not call.args
+
+
+def _trains(one: Subject, loop: Loop) -> bool:
+    """Whether gradients are computed in it, or in a function that is called there."""
+    calls = [part for part in ast.walk(loop) if isinstance(part, ast.Call)]
+    functions = {
+        getattr(other.script.scopes(inner)[0], "name", "")
+        for other in one.program
+        for inner in other.training_loops
+    }
+    return any(computes_gradients(call) or one.script.called(call) in functions for call in calls)
+
+
+def _is_new_in(script: Script, model: str, places: Sequence[ast.AST]) -> bool:
+    """Whether a model, or an optimizer of one, is made in one of these places, time and again."""
+    for place in places:
+        for node in ast.walk(place):
+            if isinstance(node, ast.Call) and _model_of(script, node):
+                return True
+            if isinstance(node, ast.Assign) and _gives(node, model) and model not in ast.unparse(node.value):
+                return True
+    return False
 
 
 def _model_of(script: Script, call: ast.Call) -> str:

@@ -99,9 +99,15 @@ class Subject:
 
     def is_cuda_place(self, node: ast.expr) -> bool:
         """Whether a map_location names a CUDA device, or a variable that holds one or torch_xla's."""
-        held = {target for target, made in self.script.assigned if self._is_device(made.value)}
+        held = {
+            target
+            for target, made in self.script.assigned
+            if self._is_device(made.value) or self._numbers_accelerator(made.value)
+        }
         return ast.unparse(node) in held or any(
-            self.is_cuda_device(part) or (isinstance(part, ast.Call) and is_cuda_call(part))
+            self.is_cuda_device(part)
+            or (isinstance(part, ast.Call) and is_cuda_call(part))
+            or (isinstance(part, ast.JoinedStr) and self._numbers_accelerator(part))
             for part in ast.walk(node)
         )
 
@@ -228,7 +234,7 @@ class Subject:
             for one, call in self.program[0].calls_by_name.get(name, ())
             if not isinstance(call.func, ast.Attribute)
             or (of_a_class and name == function.name)
-            or ast.unparse(call.func).partition(".")[0] in one.script.imports
+            or _is_of_a_module(one.script, call.func)
         ]
 
     @cached_property
@@ -315,6 +321,12 @@ class Subject:
     def trains(self) -> bool:
         """Whether there is a training loop in any file of the program."""
         return any(one.training_loops for one in self.program)
+
+
+def _is_of_a_module(script: Script, function: ast.Attribute) -> bool:
+    """Whether it is of a module that may be the program's: `torch.save` is none of the script's own `save`."""
+    imported = script.imports.get(ast.unparse(function).partition(".")[0], "torch")
+    return imported.partition(".")[0] not in ("torch", "torch_xla")
 
 
 def _numbers_gpu(node: ast.expr) -> bool:

@@ -23,6 +23,8 @@ _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)
 _ADAPTS = ("get_peft_model", "add_adapter")
 _SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
+_CHANCE = ("random.rand", "random.get", "numpy.random.rand", "time.", "os.urandom", "secrets.", "torch.seed")
+_SEEDED = re.compile(r"random\.seed$")
 _NO_WEIGHTS = re.compile(r"optim|sched|scaler|ema", re.IGNORECASE)
 """In what is loaded beside the model."""
 
@@ -46,11 +48,10 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
     if any(_SENDS.search(name) for name in subject.program[0].calls_by_name):
         return
     for drawn in _handed_over(subject) if managed else _trained(subject):
-        equal, line = _made_equal(subject, drawn)
+        equal, but = _made_equal(subject, drawn)
         if equal:
             continue
-        seed = "Call torch.manual_seed(...) before it"
-        seed += f" (what line {line} does for that stands under a condition)" if line else ""
+        seed = "Call torch.manual_seed(...) before it" + (f" ({but})" if but else "")
         sent = (
             f", or {subject.names.module('xm')}.broadcast_master_param({drawn.name}) once it is on the device"
         )
@@ -61,7 +62,7 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
             f"each core draws the first weights of {drawn.name}{which} by itself, and sums of gradients keep them "
             f"apart. {seed}"
             + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
-            sure=not drawn.partly and line is None and subject.whole and not _others_are_loaded(subject),
+            sure=not drawn.partly and not but and subject.whole and not _others_are_loaded(subject),
         )
         return
 
@@ -143,23 +144,27 @@ def _others_are_loaded(subject: Subject) -> bool:
     return any(_is_pretrained(name, call) for one in subject.program for call, name in one.script.calls)
 
 
-def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, int | str | None]:
-    """Whether it is on all cores, by a seed before it is made or by a file; and what does so under a condition."""
+def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
+    """Whether it is on all cores, by a seed before it is made or by a file; and what may do so."""
     lines = dict(_calls_above(subject, drawn.made))
-    unsure: int | str | None = None
+    unsure = ""
     own = {name for one in subject.program for name in one.script.functions}
     for one in subject.program:
         for call, name in one.script.calls:
             seeds = one.script.called(call) not in own and _seeds(name, call)
             if not seeds and (drawn.partly or not _fills(subject, one, call, drawn)):
                 continue
+            beside = "" if one is subject else f" of {one.script.path.name}"
+            if seeds and (chance := _chance(one, call)):
+                unsure = unsure or f"line {chance}{beside} draws a seed, each core its own"
+                continue
             for where, place, certain in _runs(one, call, set(lines)):
                 late = seeds and place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
                 if certain and not late:
-                    return True, None
+                    return True, ""
                 if not late:
-                    unsure = unsure or (
-                        call.lineno if one is subject else f"{call.lineno} of {one.script.path.name}"
+                    unsure = (
+                        unsure or f"what line {call.lineno}{beside} does for that stands under a condition"
                     )
     return False, unsure
 
@@ -173,6 +178,21 @@ def _seeds(name: str, call: ast.Call) -> bool:
     if name in _SEEDS or last == "enable_full_determinism":
         return True
     return "seed" in last and last not in ("seed", "manual_seed") and not name.startswith(_OTHER_NUMBERS)
+
+
+def _chance(one: Subject, seed: ast.Call) -> int | None:
+    """The line on which a seed is drawn at random, perhaps where none is given; not by numbers that are seeded."""
+    names = {ast.unparse(given) for given in arguments(seed)}
+    drawn: list[ast.expr | ast.stmt] = [node for target, node in one.script.assigned if target in names]
+    for made in (seed, *drawn):
+        calls = [
+            (part, one.script.dotted(part.func)) for part in ast.walk(made) if isinstance(part, ast.Call)
+        ]
+        random = any(name.startswith(_CHANCE) for _, name in calls)
+        seeded = any(_SEEDED.search(name) and call.lineno < made.lineno for call, name in one.script.calls)
+        if random and not seeded:
+            return made.lineno
+    return None
 
 
 def _fills(subject: Subject, one: Subject, call: ast.Call, drawn: _Drawn) -> bool:

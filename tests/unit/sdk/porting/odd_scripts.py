@@ -142,6 +142,12 @@ with open("log", "w") as log, torch.cuda.amp.autocast(True), torch.autocast("cud
     + "model = DDP(\n    model,\n    device_ids=[0],  # first\n    output_device=0,\n)\n" + LOOP,
     "loop with else": HEAD + MADE + LOOP.replace("    for x", "    step = 0\n    for x") + "    else:\n        pass\nelse:\n"
     "    torch.cuda.empty_cache()\n",
+    "saves of one rank": HEAD + MADE + "torch.distributed.init_process_group('nccl')\n" + LOOP.replace("    for x", "    if (  # one\n"
+    "        rank == 0  # of all\n    ): torch.save(model.state_dict(), 'a')\n    for x") + "        if (  # one\n            rank == 0\n"
+    "        ):  # alone\n            # all\n            state = {\n                'a': model.state_dict(),  # weights\n            }  # so\n\n"
+    "            torch.save(\n                state, 'b'\n            )  # done\n            # end\n        x = 1\n"
+    "        if (a or b) \\\n            and rank == 0 and not (\n            c or d): torch.save(model.state_dict(), 'c')\n"
+    "\tif a: torch.save(model.state_dict(), 'd')\n\telif is_main(): torch.save(model.state_dict(), 'e')\n".replace("\t", "        "),
     "spaces in odd places": HEAD + MADE + LOOP.replace("loss.backward()", "loss . backward ( )").replace(
         "optimizer.step()", "optimizer . step ( )"
     ).replace("x.cuda()", "x . cuda ( )"),

@@ -91,3 +91,16 @@ def test_an_epoch_has_several_loops_over_loaders() -> None:
         "            loss = model(batch.cuda())\n            loss.backward()\n            optimizer.step()\n"
     )
     assert "        loader.sampler.set_epoch(epoch)\n        for batch in" in changed(loop)
+
+
+def test_a_file_that_is_loaded_to_the_accelerator_by_a_name() -> None:
+    """As the ImageNet example has it: torch.load knows no place "xla:0"."""
+    text = (
+        "import torch\nif use:\n    device = torch.accelerator.current_accelerator()\n"
+        "loc = f'{device.type}:{args.gpu}'\nx = torch.load(path, map_location=loc)\n"
+    )
+    assert changed(text).endswith('x = torch.load(path, map_location="cpu")\n')
+    by_text = text.replace("map_location=loc", "map_location=f'{device}:{args.gpu}'")
+    assert changed(by_text).endswith('x = torch.load(path, map_location="cpu")\n')
+    other = text.replace("torch.accelerator.current_accelerator()", "chosen()")
+    assert "map_location=loc" in changed(other)

@@ -101,6 +101,8 @@ def test_edits(before: str, after: str) -> None:
         ("args = TrainingArguments(optim=o, group_by_length=True)", True),
         ("def collate(rows):\n    return tokenizer(rows, padding=True)", True),
         ("def prompt(rows):\n    return tokenizer(rows, padding=True)", False),
+        ("def collate(rows):\n    return torch.nn.utils.rnn.pad_sequence(rows)", True),
+        ("def prompt(rows):\n    return torch.nn.utils.rnn.pad_sequence(rows)", False),
         ("collator = transformers.DataCollatorWithPadding(tokenizer, padding='max_length')", False),
         ("collator = transformers.DataCollatorForSeq2Seq(tokenizer, pad_to_multiple_of=64)", False),
         (
@@ -115,6 +117,13 @@ def test_lengths_that_change(used: str, told: bool) -> None:
         f"import transformers\nfrom transformers import TrainingArguments, Trainer\n{used}\nTrainer(m, args)\n"
     )
     assert ["note: pads each batch to its longest sample" in one for one in found] == [True] * told
+
+
+def test_a_batch_that_is_packed() -> None:
+    """Of a recurrent network: as many rows as the lengths of a batch have together."""
+    text = LOOP.replace("model(batch)", "model(torch.nn.utils.rnn.pack_padded_sequence(batch, lengths))")
+    (found,) = said(HEAD + text)
+    assert found.startswith("10: note: packs each batch by its lengths: each length is a graph to compile")
 
 
 @pytest.mark.parametrize(
@@ -133,3 +142,26 @@ def test_shapes_that_depend_on_values(line: str, told: bool) -> None:
     found = said(HEAD + LOOP.replace("    loss.b", f"    {line}\n    loss.b"))
     assert ["as many elements as it finds" in one for one in found] == [True] * told
     assert said(HEAD + line + "\n" + LOOP) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("rows = [ids[i : i + block_size] for i in range(0, total, block_size)]", False),
+        ("for ids in rows:\n    if len(ids) == max_length: kept.append(ids)", False),
+        ("for length, ids in rows:\n    if length == context_length: kept.append(ids)", False),
+        ("rows = transformers.TextDataset(tokenizer, path, block_size=128)", False),
+        ("rows = transformers.LineByLineTextDataset(tokenizer, path, block_size=128)", True),
+        ("rows = [ids[i : i + batch_size] for i in range(0, total, batch_size)]", True),
+        ("if len(rows) == 0: raise ValueError", True),
+    ],
+)
+def test_texts_of_one_length(made: str, told: bool) -> None:
+    """A collator that masks words has nothing to pad there; another one's texts may be others."""
+    head = "import torch, transformers\nfrom transformers import Trainer\n"
+    collator = "collator = transformers.DataCollator{}(tokenizer)\nTrainer(m, args)\n"
+    masks, labels = (
+        any("pads each batch" in one for one in said(f"{head}{made}\n{collator.format(kind)}"))
+        for kind in ("ForLanguageModeling", "WithPadding")
+    )
+    assert masks == told and labels

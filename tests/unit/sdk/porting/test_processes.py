@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
-from tests.unit.sdk.porting.test_reading import said
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
 
 _LAUNCHED = """\
 import torch
@@ -36,3 +36,15 @@ def test_the_local_rank_of_torchrun() -> None:
 def test_a_local_rank_that_decides_nothing(old: str, new: str) -> None:
     """Or that the script takes from the environment itself."""
     assert said(_LAUNCHED.replace(old, new)) == []
+
+
+def test_a_barrier_at_which_nobody_waits() -> None:
+    """torch_xla's process group has an empty one: who reads what rank 0 writes came too early."""
+    text = HEAD + LOOP + "import torch.distributed as dist\ndist.barrier({})\n"
+    for given in ("", "device_ids=[0]"):
+        (found,) = said(text.format(given))
+        assert found.startswith("14: barrier() does nothing in the process group xla")
+        assert changed(text.format(given)).endswith('\nxm.rendezvous("barrier")\n')
+    assert said(text.format("group=hosts")) == said(text.format("hosts")) == []
+    assert said(text.format("").replace('group("xla")', 'group("gloo")')) == []
+    assert said(text.format(""), several=False) == []

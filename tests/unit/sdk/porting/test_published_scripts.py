@@ -309,7 +309,7 @@ def save(path):
     torch.save(model.state_dict(), path)
 for epoch in range(3):
     if {test}:
-        save("model.pt")
+        save(args.path)
 """
 
 
@@ -323,7 +323,7 @@ def test_a_file_that_one_rank_saves_in_a_function(test: str) -> None:
 
 def test_a_whole_model_that_is_saved() -> None:
     """Its weights are on the device as its state_dict's are; what reads the file expects the model, so no edit."""
-    script = Script(Path("train.py"), (HEAD + LOOP + 'torch.save(model, "model.pt")\n').encode())
+    script = Script(Path("train.py"), (HEAD + LOOP + "torch.save(model, args.path)\n").encode())
     (found,) = read(script, several=True)
     assert "xm.save(model.state_dict(), ...)" in str(found) and not found.edits
 

@@ -352,14 +352,14 @@ def test_a_last_batch_that_may_be_smaller_is_noted(options: str, noted: bool, wr
 
 def test_saving_by_every_rank_and_by_one() -> None:
     """Every rank over the others' file is a mistake; behind a test of the rank, or from the host, it is none."""
-    save = 'torch.save(model.state_dict(), "m.pt")\n'
+    save = "torch.save(model.state_dict(), out)\n"
     (remark,) = said(HEAD + LOOP + save)
     assert "every rank writes" in remark
     guarded = f"if rank == 0:\n    {save}"
     returned = f"def save(rank):\n    if rank:\n        return\n    {save}"
-    moved = 'state = xm._maybe_convert_to_cpu(model.state_dict())\ntorch.save(state, "m.pt")\n'
-    own = 'torch.save(model.state_dict(), f"m.{rank}.pt")\n'
-    for fine in (guarded, returned, moved, own, 'torch.save(losses, "l.pt")\n'):
+    moved = "state = xm._maybe_convert_to_cpu(model.state_dict())\ntorch.save(state, out)\n"
+    own = 'torch.save(model.state_dict(), f"{out}.{rank}")\n'
+    for fine in (guarded, returned, moved, own, "torch.save(losses, out)\n"):
         assert said(HEAD + LOOP + fine) == [], fine
 
 

@@ -1,0 +1,115 @@
+"""Data of a training loop without a loader: alike on all cores where nothing tells these apart, or all draw alike."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from windtunnel.porting.batches import is_shared
+from windtunnel.porting.ends import within
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import Loop, arguments, constant, is_call_of, keyword
+from windtunnel.porting.subject import Subject, names_rank
+
+_DRAWS = {
+    "torch": ("torch.", {"randint", "randperm", "rand", "randn", "normal"}),
+    "numpy": ("numpy.random.", {"randint", "permutation", "choice", "rand", "randn", "normal", "uniform"}),
+    "random": ("random.", {"randint", "randrange", "sample", "choices"}),
+}
+"""By what is seeded: the module, and its functions that make batches."""
+_SEEDS = {
+    "torch.manual_seed": "torch", "torch.random.manual_seed": "torch", "numpy.random.seed": "numpy",
+    "random.seed": "random",
+}  # fmt: skip
+_CHANCE = re.compile(
+    r"shuffle\w*|rand(int|n|perm|om|om_sample|om_split)?|permutation|choices?|sample|normal|uniform|multinomial|reset"
+)
+"""Called by a program whose cores perhaps have other data."""
+_OF_DEVICE = re.compile(r"(set_rng_state|cuda\.manual_seed|cuda\.manual_seed_all)$")
+"""What seeds the device, or becomes that by an edit; torch.manual_seed does not."""
+
+
+def same_draws(subject: Subject) -> Iterator[Finding]:
+    """The first of them."""
+    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or is_shared(subject):
+        return
+    script, seeds = subject.script, _seeds(subject)
+    if any(one.script.calls_any("parallelize_module") for one in subject.program):
+        return  # cores that share a model take the same batches
+    loops = [loop for loop in subject.training_loops if _takes_no_batches(subject, loop)]
+    if loops and not any(map(_may_differ, subject.program)):
+        yield Finding(
+            loops[0].lineno,
+            "same_data",
+            "nothing here tells the cores apart: unless what this loop trains on differs from core to core, they train "
+            f"on the same. Give each core a part, by {subject.names.rank()} of {subject.names.world_size()}.",
+            sure=False,
+        )
+        return
+    for loop in loops:
+        for one, call in within(subject, loop):
+            library = _library(one.script.dotted(call.func))
+            if one is not subject or not library or keyword(call, "generator"):
+                continue
+            given = subject.device_given(call)
+            if given is not None and all(constant(part) != "cpu" for part in ast.walk(given)):
+                library = "the device"
+            if library not in seeds:
+                continue
+            where, seed = seeds[library]
+            why, instead = "the device's are alike", f"{subject.names.module('xm')}.set_rng_state"
+            if seed is not None:
+                line = f"line {seed.lineno}" + (
+                    f" of {where.script.path.name}" if where is not subject else ""
+                )
+                why, instead = f"{line} seeds all alike", where.script.segment(seed.func)
+            yield Finding(
+                call.lineno,
+                "same_data",
+                f"every core draws the same numbers with {script.segment(call.func)}: {why}. If they are its batches, "
+                f"seed each core by its rank once the model is made: {instead}(seed + {subject.names.rank()}).",
+                sure=False,
+            )
+            return
+
+
+def _may_differ(one: Subject) -> bool:
+    """Whether something in a file tells cores apart, or is left to chance."""
+    called = (one.script.called(call) for call, _ in one.script.calls)
+    return any(map(names_rank, one.script.words)) or any(map(_CHANCE.fullmatch, called))
+
+
+def _takes_no_batches(subject: Subject, loop: Loop) -> bool:
+    """Whether a loop counts, or has no end, and nothing in it takes the next batch of a loader."""
+    parts = subject.loaders.gone_over(loop)
+    counts = any(is_call_of(subject.script, part, "range", "trange", "count") for part in parts)
+    takes = any(is_call_of(one.script, call, "next") for one, call in within(subject, loop))
+    return not takes and (counts or isinstance(loop, ast.While))
+
+
+def _library(name: str) -> str:
+    """What a call draws numbers of; empty where it does not."""
+    return next((one for one, (head, names) in _DRAWS.items() if name.removeprefix(head) in names), "")
+
+
+def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
+    """What draws alike on all cores, with the seed. The device's numbers need none for that."""
+    alike: dict[str, tuple[Subject, ast.Call | None]] = {"the device": (subject, None)}
+    by_rank: set[str] = set()
+    for one in subject.program:
+        for call, name in one.script.calls:
+            library = "the device" if _OF_DEVICE.search(name) else _SEEDS.get(name, "")
+            if library:
+                alike.setdefault(library, (one, call))
+                by_rank |= {library} if _knows_rank(one, arguments(call)) else set()
+    return {library: seed for library, seed in alike.items() if library not in by_rank}
+
+
+def _knows_rank(one: Subject, given: list[ast.expr]) -> bool:
+    """Whether a seed is of the rank, perhaps by a name that is."""
+    names = [
+        part for value in given for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)
+    ]
+    made = [value for name in names for value in one.script.values(ast.unparse(name))]
+    return any(names_rank(ast.unparse(value)) for value in (*given, *made))

@@ -1,0 +1,105 @@
+"""Where models are saved: SageMaker keeps /opt/ml/model and /opt/ml/checkpoints of a container."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator, Sequence
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import constant, default_of, handed, is_call_of, is_method, parameters
+from windtunnel.porting.subject import Subject
+
+_SAVES = {"torch.save": 1, "torch_xla.core.xla_model.save": 1, "torch.jit.save": 1}
+"""Functions, with the place of the path."""
+_METHODS = ("save_pretrained", "save_model")
+_JOINS = ("join", "Path", "PurePath", "str", "abspath", "fspath")
+_ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_dir|^exec$", re.IGNORECASE)
+"""In a word of the program: what is saved goes further, or the path is another, as of nanoGPT's configurator."""
+
+
+def lost(subject: Subject) -> Iterator[Finding]:
+    """The first of a program's saved models, where all of them go to paths of the text's own."""
+    if not (subject.trains or subject.managed) or not (subject.cuda or subject.xla or subject.managed):
+        return
+    saved = _saved(tuple(subject.program)) if subject.whole else []
+    if saved and saved[0][0] is subject:
+        path = saved[0][2]
+        yield Finding(
+            path.lineno,
+            "",
+            f"the model goes to {subject.script.segment(path)}. SageMaker keeps what is below /opt/ml/model, and the "
+            'rest is lost with the container: let the path begin with os.environ["SM_MODEL_DIR"], or checkpoints with '
+            "/opt/ml/checkpoints.",
+            sure=False,
+        )
+
+
+@functools.lru_cache(maxsize=1)
+def _saved(program: Sequence[Subject]) -> list[tuple[Subject, ast.Call, ast.expr]]:
+    """The saved models, with their paths; none where one of them may be kept."""
+    for one in program:
+        texts = (node.value for node in one.script.nodes if isinstance(node, ast.Constant))
+        named = any(isinstance(text, str) and ("/opt/ml" in text or text.startswith("SM_")) for text in texts)
+        if named or any(map(_ELSEWHERE.search, one.script.words)):
+            return []
+    found = [(one, call, path) for one in program for call, path in _models_of(one)]
+    return found if all(_is_of_the_text(one, path, set()) for one, _, path in found) else []
+
+
+def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """What saves a model or its state, and the path."""
+    for call, name in one.script.calls:
+        place = _SAVES.get(name, 0)
+        if (
+            not (name in _SAVES or any(is_method(call, method) for method in _METHODS))
+            or len(call.args) <= place
+        ):
+            continue
+        given = call.args[0]
+        made = [given, *one.script.values(ast.unparse(given))]
+        text = " ".join(map(ast.unparse, made))
+        if (
+            not place
+            or "state_dict" in text
+            or ast.unparse(given) in one.script.models
+            or _is_given(one, given)
+        ):
+            yield call, call.args[place]
+
+
+def _is_given(one: Subject, node: ast.expr) -> bool:
+    """Whether it is a parameter of the function around it."""
+    return ast.unparse(node) in parameters(one.script.scopes(node)[0])
+
+
+def _is_of_the_text(one: Subject, node: ast.expr, seen: set[ast.AST]) -> bool:
+    """Whether a path begins with a text of the program's own, wherever it comes from."""
+    if node in seen:
+        return False
+    seen = {*seen, node}
+    if isinstance(node, ast.JoinedStr | ast.BinOp | ast.FormattedValue):
+        first = (
+            node.left
+            if isinstance(node, ast.BinOp)
+            else node.values[0]
+            if isinstance(node, ast.JoinedStr)
+            else node.value
+        )
+        return _is_of_the_text(one, first, seen)
+    if isinstance(node, ast.Call):
+        if is_method(node, "format") or is_method(node, "joinpath"):
+            return _is_of_the_text(one, node.func.value, seen)  # type: ignore[attr-defined]
+        joins = is_call_of(one.script, node, *_JOINS) and bool(node.args)
+        return joins and _is_of_the_text(one, node.args[0], seen)
+    if not isinstance(node, ast.Name):
+        text = constant(node)
+        return isinstance(text, str) and not text.startswith(("%", "{"))
+    scope = one.script.scopes(node)[0]
+    given = [(one, value) for value in one.script.values(node.id)]
+    if isinstance(scope, ast.FunctionDef) and node.id in parameters(scope):
+        for other, call in one.calls_of(scope):
+            value = dict(handed(scope, call)).get(node.id)
+            given.append((other, value) if value else (one, default_of(scope, node.id) or node))
+    return bool(given) and all(_is_of_the_text(other, value, seen) for other, value in given)

@@ -1,0 +1,105 @@
+"""``torch.cuda.FloatTensor`` and its like, by which older scripts make tensors, or convert them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from windtunnel.porting.device import TYPES, asks_cuda_more, is_dead
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import constant, is_method
+from windtunnel.porting.subject import Subject
+
+_DTYPES = {
+    "FloatTensor": "float", "DoubleTensor": "double", "HalfTensor": "half", "BFloat16Tensor": "bfloat16",
+    "LongTensor": "long", "IntTensor": "int", "ShortTensor": "short", "CharTensor": "int8", "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}  # fmt: skip
+
+
+def of_cuda(subject: Subject) -> Iterator[Finding]:
+    """Where they are used, or get a name; not as an annotation."""
+    types = _Types(subject)
+    for node in subject.script.walk(ast.Attribute, ast.Constant):
+        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
+        name, parent = types.name(node), subject.script.parents[node]
+        used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
+        used = used or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args))
+        used = used and node is not getattr(parent, "annotation", None)
+        if used and name and (asks_cuda_more(subject, parent) or not is_dead(subject, node)):
+            yield Finding(
+                node.lineno,
+                "device_unused",
+                f"{name} is CUDA's: without a GPU it raises. Make tensors with device={subject.names.device()}.",
+                tuple(types.edits(node)),
+            )
+
+
+class _Types:
+    """Those of a script, and the names that it has for them."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._script = subject.script
+
+    def name(self, node: ast.AST) -> str:
+        """``torch.cuda.FloatTensor`` of an expression that is it, or its name as a text; empty for others."""
+        name = str(constant(node) or self._script.dotted(node))
+        return name if TYPES.fullmatch(name) else ""
+
+    def edits(self, node: ast.expr) -> list[Edit]:
+        """Of one that is called or converted to, that place; of one with a name all places; none if any is unsure."""
+        parent = self._script.parents[node]
+        made = self._script.parents[parent] if isinstance(parent, ast.IfExp) else parent
+        if not isinstance(made, ast.Assign):
+            return self._use(node, self.name(node)) or []
+        name = next((one for one, where in self._script.assigned if where is made), "")
+        found = self._of_names.get(name, [])
+        kind = self.name(node).rpartition(".")[2]
+        host = Edit(self._script.start(made.value), self._script.end(made.value), self._host(kind))
+        return [host, *found] if found else []
+
+    def _host(self, kind: str) -> str:
+        return f"{self._subject.names.module('torch')}.{kind}"
+
+    @cached_property
+    def _of_names(self) -> dict[str, list[Edit]]:
+        """The edits of all uses of a name; none of a name that is used in other ways."""
+        kinds = {name: self._kind(name) for name, _ in self._script.assigned}
+        found: dict[str, list[Edit]] = {}
+        unsure: set[str] = set()
+        for node in self._script.walk(ast.Name):
+            kind = kinds.get(node.id, "") if isinstance(node, ast.Name) else ""
+            if kind and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                edits = self._use(node, kind)
+                found.setdefault(node.id, []).extend(edits)
+                unsure |= set() if edits else {node.id}
+        return {name: edits for name, edits in found.items() if name not in unsure}
+
+    def _kind(self, name: str) -> str:
+        """The one type that a name is given, on CUDA and on the host; empty for others."""
+        ends: list[ast.expr] = []
+        for value in self._script.values(name):
+            ends += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+        names = {str(constant(one) or self._script.dotted(one)) for one in ends}
+        kinds = {one.removeprefix("torch.cuda.").removeprefix("torch.") for one in names}
+        kinds = {"FloatTensor" if one == "Tensor" else one for one in kinds}  # what torch.Tensor makes
+        of_cuda = any(map(TYPES.fullmatch, names))
+        return next(iter(kinds)) if of_cuda and len(kinds) == 1 and kinds <= _DTYPES.keys() else ""
+
+    def _use(self, node: ast.expr, name: str) -> list[Edit]:
+        """What makes a tensor on the host and moves it; what converts one converts and moves."""
+        call, script, kind = self._script.parents[node], self._script, name.rpartition(".")[2]
+        device = self._subject.device_at(node)
+        if not isinstance(call, ast.Call) or kind not in _DTYPES or call.keywords:
+            return []
+        if call.func is node:
+            moved = Edit(script.end(call), script.end(call), f".to({device})")
+            named = isinstance(node, ast.Name)
+            return [moved] if named else [Edit(script.start(node), script.end(node), self._host(kind)), moved]
+        if is_method(call, "type") and isinstance(call.func, ast.Attribute) and call.args == [node]:
+            place = script.behind(script.end(call.func.value), script.end(call.func))
+            dtype = f"{self._subject.names.module('torch')}.{_DTYPES[kind]}"
+            return [Edit(place, script.end(call), f".to({device}, {dtype})")]
+        return []

@@ -1,0 +1,167 @@
+"""Files that a script saves: by whom, and where they go."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed, diff, script
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+from windtunnel.porting.reading import read
+
+_HEAD = """\
+import os
+import torch
+from torch.utils.data import DataLoader
+torch.distributed.init_process_group("nccl")
+path = os.environ["SM_MODEL_DIR"] + "/model.pt"
+torch.manual_seed(0)
+model = build().cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for step, batch in enumerate(loader):
+    loss = model(batch.cuda())
+    loss.backward()
+    optimizer.step()
+"""
+_SAVED = "torch.save(model.state_dict(), path)"
+_OUT = "xm.save(model.state_dict(), path)"
+
+
+def _saves(text: str, version: str = "2.9") -> list[str]:
+    return [str(one) for one in read(script(_HEAD + text), version) if "torch.save:" in one.text]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"    if rank == 0:\n        {_SAVED}\n", f"    {_OUT}\n"),
+        (f"    if rank == 0: {_SAVED}\n", f"    {_OUT}\n"),
+        (f"    if is_main_process():  # alone\n        # the best\n        {_SAVED}  # so\n",
+         f"    # alone\n    # the best\n    {_OUT}  # so\n"),
+        (f"    if step % 9 == 0 and rank == 0:\n        {_SAVED}\n", f"    if step % 9 == 0:\n        {_OUT}\n"),
+        (f"    if (a or b) and c and not rank:\n        {_SAVED}\n", f"    if (a or b) and c:\n        {_OUT}\n"),
+        (f"    if not args.distributed or dist.get_rank() == 0:\n        {_SAVED}\n", f"    {_OUT}\n"),
+        ("    if rank == 0:\n        os.makedirs(path, exist_ok=True)\n        state = {\n"
+         "            's': model.state_dict(),\n        }\n        torch.save(state, path)\n",
+         "    os.makedirs(path, exist_ok=True)\n    state = {\n            's': model.state_dict(),\n        }\n"
+         "    xm.save(state, path)\n"),
+        (f"    if rank == 0:\n        {_SAVED}\n        torch.save(optimizer.state_dict(), b)\n",
+         f"    {_OUT}\n    xm.save(optimizer.state_dict(), b)\n"),
+    ],
+)  # fmt: skip
+def test_a_save_by_one_rank_is_made_by_all(before: str, after: str) -> None:
+    """xm.save tests the rank itself. In the loop it runs the step, for whose exchange one alone would wait."""
+    (found,) = dict.fromkeys(one.partition(": ")[2] for one in _saves(before))
+    assert "all processes call it, outside of the test of the rank" in found and "would wait" not in found
+    assert changed(_HEAD + before).endswith(after)
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        f"    if rank == 0:\n        print('saved')\n        {_SAVED}\n",
+        f"    if rank == 0:\n        {_SAVED}\n        upload(path)\n",
+        f"    if rank == 0:\n        file = open(path, 'wb')\n        {_SAVED}\n",
+        f"    if rank == 0:\n        {_SAVED}\n        torch.save(losses, path)\n",
+        f"    if rank == 0:\n        {_SAVED}\n    else:\n        work()\n",
+        f"    if rank == 0:\n        folder = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'folder')}\n",
+        f"    if a:\n        work()\n    elif rank == 0:\n        {_SAVED}\n",
+        f"    if rank == 0: a = 1; {_SAVED}\n",
+        f"    if best[rank] < loss:\n        {_SAVED}\n",
+        f"    if rank == 0:\n        if step % 9 == 0:\n            {_SAVED}\n",
+    ],
+)
+def test_a_save_that_stays_with_one_rank_is_told(save: str) -> None:
+    """What stands beside it is for one process, or it cannot be told what the test asks for: no edit."""
+    (found,) = _saves(save)
+    assert "outside of the test of the rank, as one alone would wait for the others" in found
+    assert changed(_HEAD + save).endswith(save)
+
+
+def test_a_ported_script_that_saves_on_one_rank() -> None:
+    """In the loop it is a note, unless the script ends the step itself; behind the loop it is right."""
+    for save in ("torch.save", "xm.save"):
+        inside = HEAD + LOOP + f"    if xm.is_master_ordinal():\n        {save}(model.state_dict(), path)\n"
+        (found,) = said(inside)
+        assert (
+            found.startswith("14: note: one process alone saves in the loop") and "torch_xla.sync()" in found
+        )
+        assert said(inside.replace("    if xm", "    torch_xla.sync()\n    if xm")) == []
+        assert said(inside.replace("    if xm", "if xm").replace("        ", "    ")) == []
+    assert said(HEAD + LOOP + "    xm.save(model.state_dict(), path)\n") == []
+
+
+def test_behind_the_loop_one_rank_may_save() -> None:
+    """All steps have run there. Up to 2.0 xm.save waits for all processes."""
+    save = f"if rank == 0:\n    print('saved')\n    {_SAVED}\n"
+    assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
+    assert "outside of" not in _saves(save)[0]
+    assert "as one alone would wait" in _saves(save, "1.13")[0]
+    assert _OUT not in diff(script(_HEAD + save), "1.13")
+
+
+def test_a_function_that_one_rank_calls() -> None:
+    """The test stands around its call: in the loop told, behind it edited in place."""
+    text = _HEAD.replace("torch.manual", f"def save():\n    {_SAVED}\ntorch.manual")
+    called = text + "    if rank == 0: save()\n"
+    (found,) = [one for one in read(script(called)) if "torch.save:" in one.text]
+    assert "as one alone would wait" in found.text and not found.edits
+    assert f"    {_OUT}\n" in changed(text + "if rank == 0: save()\n")
+
+
+def test_a_state_that_is_handed_to_a_function() -> None:
+    """As the ImageNet example has it: what is saved are tensors of the device, though the function does not say so."""
+    function = "def save(state, path):\n    torch.save(state, path)\n"
+    (found,) = _saves(f"{function}save({{'model': model.state_dict()}}, path)\n")
+    assert "every rank writes tensors of the device" in found
+    assert _saves(f"{function}save(losses, path)\n") == []
+    assert _saves(f"{function}save({{k: v.cpu() for k, v in model.state_dict().items()}}, path)\n") == []
+
+
+_LOOP = "import torch, os, argparse\nfor batch in loader:\n    model(batch.cuda()).sum().backward()\n"
+
+
+def _lost(text: str) -> list[str]:
+    return [str(one) for one in read(script(_LOOP + text)) if "is lost with the container" in one.text]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('torch.save(model.state_dict(), "model.pt")\n', 4),
+        ('torch.save(model.state_dict(), f"out/{epoch}.pt")\n', 4),
+        ('path = "out"\ntorch.save({"m": model.state_dict()}, os.path.join(path, "model.pt"))\n', 5),
+        ('model.save_pretrained("out/" + name)\n', 4),
+        ('def save(state, path="last.pt"):\n    torch.save(state, path)\nsave(m.state_dict())\n', 5),
+        (
+            'def save(state, path):\n    torch.save(state, path + ".pt")\nsave(m.state_dict(), path="last")\n',
+            5,
+        ),
+    ],
+)
+def test_a_model_that_is_lost_is_noted(text: str, line: int) -> None:
+    """With its container, as no path is of SageMaker's: a job of hours that left nothing."""
+    (found,) = _lost(text)
+    assert found.startswith(f"{line}: note: the model goes to ")
+    assert len(_lost(text + text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'torch.save(model.state_dict(), os.environ["SM_MODEL_DIR"] + "/model.pt")\n',
+        'torch.save(model.state_dict(), os.path.join(args.out, "model.pt"))\n',
+        'torch.save(model.state_dict(), "/opt/ml/model/model.pt")\n',
+        'torch.save(model.state_dict(), "last.pt")\ntorch.save(model.state_dict(), args.save)\n',
+        'torch.save(losses, "losses.pt")\n',
+        'torch.save(model.state_dict(), "%s/model.pt" % args.out)\n',
+        'torch.save(model.state_dict(), "{}/model.pt".format(args.out))\n',
+        'torch.save(model.state_dict(), "model.pt")\nbucket.upload_file("model.pt", key)\n',
+        "def save(state, path):\n    torch.save(state, path)\nsave(m.state_dict(), args.path)\n",
+        "def save(state, path):\n    torch.save(state, path)\n",
+        "torch.save(model.state_dict(), made())\n",
+        'out = "out"\nexec(open("configurator.py").read())\ntorch.save(model.state_dict(), out)\n',
+    ],
+)
+def test_a_model_that_is_or_may_be_kept(text: str) -> None:
+    """By what SageMaker says, an argument, or what the text does not tell; of results nothing is said."""
+    assert _lost(text) == []

@@ -1,0 +1,43 @@
+"""Samplers that divide nothing: with one each core goes through all of the data."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+
+_TEXT = (HEAD + LOOP).replace(", DistributedSampler", ", RandomSampler")
+_EPOCHS = _TEXT.replace("for batch", "for epoch in range(3):\n  for batch").replace("\n    ", "\n      ")
+
+
+def _told(text: str) -> list[str]:
+    return [one for one in said(text) if "same_data" in one]
+
+
+@pytest.mark.parametrize("sampler", ["RandomSampler(data)", "RandomSampler(data, replacement=True)",
+                                     "SubsetRandomSampler(train)", "own"])  # fmt: skip
+def test_a_sampler_of_all_the_data(sampler: str) -> None:
+    """Any sampler passed for one that shares the data out."""
+    text = _TEXT.replace("DistributedSampler(data)", sampler).replace(
+        "device =", "own = RandomSampler(data)\ndevice ="
+    )
+    (found,) = _told(text)
+    assert "every core gets the same batches" in found
+
+
+@pytest.mark.parametrize("sampler", ["mine(data)", "DistributedSampler(data)", "argument"])
+def test_a_sampler_that_may_share(sampler: str) -> None:
+    """Of the script's own, or not known."""
+    assert _told(_TEXT.replace("DistributedSampler(data)", sampler)) == []
+
+
+def test_the_edit_of_a_random_sampler() -> None:
+    """It shuffles as before, where it has nothing more to say than the data; else it stays and is told."""
+    text = _EPOCHS.replace("sampler=DistributedSampler(data)", "batch_size=8, sampler=RandomSampler(data)")
+    made = changed(text)
+    assert "sampler = DistributedSampler(data, num_replicas=xr.world_size(), " in made
+    assert "shuffle=True)\nloader = DataLoader(data, batch_size=8, sampler=sampler)\n" in made
+    assert "  loader.sampler.set_epoch(epoch)\n" in made
+    more = text.replace("RandomSampler(data)", "RandomSampler(data, num_samples=9)")
+    assert "RandomSampler(data, num_samples=9)" in changed(more)

@@ -1,0 +1,69 @@
+"""torch.cuda.FloatTensor and its like, and the names that older scripts give them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_reading import said
+
+_NAMED = """\
+import torch
+cuda = True if torch.cuda.is_available() else False
+Tensor = torch.cuda.FloatTensor if cuda else torch.Tensor
+LongTensor = torch.cuda.LongTensor if cuda else torch.LongTensor
+valid = Variable(Tensor(n, 1).fill_(1.0))
+real = Variable((a + b).type(Tensor))
+y = LongTensor(labels)
+"""
+_PORTED = """\
+cuda = True if True else False
+Tensor = torch.FloatTensor
+LongTensor = torch.LongTensor
+valid = Variable(Tensor(n, 1).to(torch_xla.device()).fill_(1.0))
+real = Variable((a + b).to(torch_xla.device(), torch.float))
+y = LongTensor(labels).to(torch_xla.device())
+"""
+
+
+def test_a_type_with_a_name() -> None:
+    """Of the published GANs: made on the host and moved, where the name made CUDA's tensors, which raises."""
+    assert changed(_NAMED) == f"import torch\nimport torch_xla\n{_PORTED}"
+    assert [one.partition(":")[0] for one in said(_NAMED)] == ["2", "3", "4"]
+    by_if = "if cuda:\n    Tensor = torch.cuda.FloatTensor\nelse:\n    Tensor = torch.FloatTensor\n"
+    line = "Tensor = torch.cuda.FloatTensor if cuda else torch.Tensor\n"
+    assert "    Tensor = torch.FloatTensor\nelse:" in changed(_NAMED.replace(line, by_if))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "make(Tensor)\n",
+        "Tensor = torch.HalfTensor\n",
+        "Tensor = mine\n",
+        "x.type(Tensor, non_blocking=True)\n",
+    ],
+)
+def test_a_name_with_other_uses_stays(other: str) -> None:
+    """It is told; half of the edits would be worse than none."""
+    assert "torch.cuda.FloatTensor if cuda" in changed(_NAMED + other)
+    assert "LongTensor = torch.LongTensor\n" in changed(_NAMED + other)
+    assert any(
+        one.startswith("3: device_unused: torch.cuda.FloatTensor is CUDA's") for one in said(_NAMED + other)
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = torch.cuda.FloatTensor(3, 4)", "x = torch.FloatTensor(3, 4).to(torch_xla.device())"),
+        ("x = x.type(torch.cuda.LongTensor)", "x = x.to(torch_xla.device(), torch.long)"),
+        ("x = x.type('torch.cuda.ByteTensor')", "x = x.to(torch_xla.device(), torch.uint8)"),
+        ("torch.set_default_tensor_type('torch.cuda.FloatTensor')",) * 2,
+    ],
+)  # fmt: skip
+def test_a_type_itself(before: str, after: str) -> None:
+    """As it is called, and converted to."""
+    assert changed(f"import torch\n{before}\n").endswith(f"{after}\n")
+    (found,) = said(f"import torch\n{before}\n")
+    assert "is CUDA's: without a GPU it raises" in found
