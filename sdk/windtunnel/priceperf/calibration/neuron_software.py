@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ..errors import InvalidInput, quoted
 from ..model.precision import AUTO_CAST, NO_CAST, Precision
 
-_FIRST, _LAST = (2, 3), (2, 33)
-"""The first Neuron version on trn1, and the newest that docs/reference/limits.md names."""
+_FIRST = (2, 3)
+"""The first Neuron version on trn1."""
 _NO_CAST = (2, 27)
 """The Neuron version whose compiler casts nothing unasked (AWS's release notes)."""
 _NXD_LLAMA = (2, 14)
@@ -19,18 +19,17 @@ def parsed_version(version: object) -> tuple[int, int]:
     """The first two numbers of a Neuron version.
 
     Raises:
-        InvalidInput: it has none, or is before trn1's first or after the newest known.
+        InvalidInput: it has none, or is before trn1's first, or no 2.x.
     """
     text = version.lower() if isinstance(version, str) else ""  # of a float: 2.20 and 2.2 are one number
     parts = text.removeprefix("neuron").strip().lstrip("v").split(".")
     if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
         raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {quoted(version)}")
     found = int(parts[0]), int(parts[1])
-    if not _FIRST <= found <= _LAST:
-        first, last = (".".join(map(str, end)) for end in (_FIRST, _LAST))
+    if not _FIRST <= found < (_FIRST[0] + 1, 0):
         raise InvalidInput(
-            f"neuron_version must be from {first}, the first on trn1, to {last}, the newest known here (give it for "
-            f"a newer one), not {quoted(version)}"
+            f"neuron_version must be {'.'.join(map(str, _FIRST))}, the first on trn1, or a later 2.x, not "
+            f"{quoted(version)}"
         )
     return found
 

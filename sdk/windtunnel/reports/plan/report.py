@@ -32,9 +32,9 @@ from windtunnel.reports.plan.sections import FRONT, headline, sections
 
 SCHEMA = "windtunnel.plan/1"
 INSTANCES = ("trn1", "p4d")
-TOKENS = 10**9
 _OTHER = 20
 """So many times the architecture's weights, or fewer, may be stated: tied layers, larger embeddings."""
+TOKENS = 10**9
 """Of the job where nothing is said: cost and time of other sizes are in proportion, but for the fixed costs."""
 
 
