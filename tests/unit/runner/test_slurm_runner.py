@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from windtunnel_local.runner.slurm import SlurmRunner, SlurmSettings
+from windtunnel_local.runner.slurm import SlurmRunner, SlurmSettings, queue_view
 from windtunnel_local.runner.slurm.commands import Slurm, SlurmJob
 from windtunnel_local.runner.without_container.interpreter import Interpreter
 
@@ -25,11 +27,13 @@ class Killed:
         (self._host.parent / "number").write_text(str(_NUMBER))
         self._write("run", pid=1, started=1.0)
         self.state = "RUNNING"
-        monkeypatch.setattr(Slurm, "jobs", lambda _: [self._job()])
+        self.asked = 0
+        monkeypatch.setattr(Slurm, "jobs", lambda _: self._jobs())
         self._runner = SlurmRunner(SlurmSettings(home, Interpreter(Path(sys.executable), {})))
 
-    def _job(self) -> SlurmJob:
-        return SlurmJob(_NUMBER, self.state, "windtunnel:m", "node1", "None")
+    def _jobs(self) -> list[SlurmJob]:
+        self.asked += 1
+        return [SlurmJob(_NUMBER, self.state, "windtunnel:m", "node1", "None")]
 
     def _write(self, name: str, **content: object) -> None:
         (self._host / f"{name}.json").write_text(json.dumps(content))
@@ -59,12 +63,14 @@ def test_an_answer_of_before_the_kill_does_not_count(killed: Killed) -> None:
     assert killed.seen() == ("exited", True)
 
 
-def test_a_job_that_slurm_is_ending_is_waited_for(killed: Killed) -> None:
+def test_a_job_that_slurm_is_ending_is_waited_for(killed: Killed, monkeypatch: pytest.MonkeyPatch) -> None:
     """squeue calls it COMPLETING until its last process is gone, and only then by the reason."""
     killed.state = "COMPLETING"
     killed.kill()
-    assert killed.seen() == ("running", False)
+    assert [killed.seen() for _ in range(20)] == [("running", False)] * 20
+    assert killed.asked <= 3, "20 looks within a second"
     killed.state = "NODE_FAIL"
+    monkeypatch.setattr(queue_view, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 2))
     assert killed.seen() == ("exited", True)
 
 

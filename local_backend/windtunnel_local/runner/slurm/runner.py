@@ -53,6 +53,7 @@ class SlurmRunner(Runner):
         self._queue = QueueView(self._slurm)
         self._running_since: dict[int, float] = {}
         self._known_since: dict[int, float] = {}
+        self._killed_since: dict[tuple[int, str], float] = {}
         self._submitted_here: set[int] = set()
 
     def ensure_image(self, image: str, progress: Progress) -> None:
@@ -300,8 +301,12 @@ class SlurmRunner(Runner):
         if verdict is not None or number is None:
             return verdict or (ended if killed else None)
         try:
-            # What brought a kill about has happened before it: an answer of before the kill may not know it.
-            found = self._find(folder, number, 0 if killed else age_s)
+            if (
+                killed
+            ):  # what brought it about was before it: an answer from before the kill may not know that
+                now = time.monotonic()
+                age_s = min(age_s, now - self._killed_since.setdefault((number, host), now))
+            found = self._find(folder, number, age_s)
         except RunnerUnavailable:
             return ended if killed else None
         if found is None or found.ended:
