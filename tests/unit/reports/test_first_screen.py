@@ -253,6 +253,8 @@ def test_samples_that_no_sampler_shares_out_are_said_to_be(counters: Any, split:
     given = counters(instance_type="ml.trn1.2xlarge", instance_cores=2, local_cores=2, input=short)
     shown = report_for_counters(given).to_dict()["answer"]
     assert f"as the script has it{said}: 4,000 samples x 1 epoch" in shown["job"]
+    told = [text for text in shown["change"] if "make as many steps as trn1.2xlarge" in text]
+    assert len(told) == (not split)
 
 
 def test_a_run_for_the_compiler_alone_has_no_price(counters: Any) -> None:

@@ -27,7 +27,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.batch_and_prices import batch_words, each, idle_words, price_words
+from windtunnel.reports.modelled.batch_and_prices import batch_words, each, price_words, sharing_words
 from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
@@ -100,7 +100,7 @@ def screen(
     found_here = [item.in_short for item in diagnostics or ()]
     # With an error a training is not worth its bill, so no flag comes before it.
     errors = sum(item.severity == "error" for item in diagnostics or ())
-    changes = [*idle_words(estimates, workload), *found_here[:errors]]
+    changes = [*sharing_words(estimates, workload), *found_here[:errors]]
     changes = [*changes, *cast_words(comparison), *found_here[errors:]][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []

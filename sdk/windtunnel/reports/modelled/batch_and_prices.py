@@ -102,9 +102,16 @@ def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
                 yield "Of a larger model: windtunnel compare JOB --architecture NAME."
 
 
-def idle_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
-    """What the answer is of, where the script uses one core alone."""
-    if workload.rehearsed is None or not workload.rehearsed.as_one_process:
+def sharing_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
+    """What the answer is of, where the script uses one core alone, or its cores do not share the data out."""
+    rehearsed = workload.rehearsed
+    if rehearsed is not None and rehearsed.unshared:
+        yield (
+            "no sampler shares the data out, so each core may go over all of it: more cores then train no faster, and "
+            f"instances with more of them make as many steps as {rehearsed.instance_type.removeprefix('ml.')}. Give "
+            "the DataLoader a DistributedSampler."
+        )
+    if rehearsed is None or not rehearsed.as_one_process:
         return
     longer = ", ".join(
         f"{item.instance.core_count * item.instance_count:,} on {label(item)}" for item in estimates
