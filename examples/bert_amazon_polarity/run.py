@@ -135,7 +135,10 @@ def rehearse_base(data: prepare_data.Prepared) -> None:
     report.to_html(REPORT)
     print(f"With charts: {REPORT}")
     found = predictions(job.counters())
-    print("\nAWS published for this job, at the prices of 2022; its p4d script ran in fp32:")
+    print(
+        "\nAWS published for this job, at the prices of 2022 and with fp32 on p4d (the answer above has TF32 and the "
+        "price to which p4d fell):"
+    )
     for item in (found.trn1, found.p4d):
         name, (low, high) = item.job.instance_type.removeprefix("ml."), item.iterations_interval
         print(

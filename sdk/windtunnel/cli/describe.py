@@ -73,7 +73,7 @@ def _what_was_asked_for(description: Mapping[str, Any]) -> Iterator[Pair]:
     )
     yield "Spot", "managed spot training" if description.get("EnableManagedSpotTraining") else ""
     limit = description.get("StoppingCondition", {}).get("MaxRuntimeInSeconds")
-    yield "Stopped after", f"{limit:,} s" if limit else ""
+    yield "Stops after", f"{limit:,} s" if limit else ""
     algorithm = description.get("AlgorithmSpecification", {})
     yield "Image", algorithm.get("TrainingImage") or algorithm.get("AlgorithmName", "")
     yield "Role", description.get("RoleArn", "")

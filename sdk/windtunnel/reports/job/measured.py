@@ -241,7 +241,7 @@ def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
         text = f"{facts['cores_used']:,} of {facts.get('instance_cores', '?')} NeuronCores"
         if count != 1:
             text += " an instance"
-        if facts.get("local_cores"):
+        if 0 < (facts.get("local_cores") or 0) < facts.get("instance_cores", 0):
             text += " (local_cores: a rehearsal with fewer cores than the instance has)"
         rows.append(Row("Cores simulated", (text,)))
     for key, label in (("training_seconds", "Training time"), ("billable_seconds", "Billable")):

@@ -68,7 +68,7 @@ def test_describe_says_it_all(job: FakeService, counters: Any, capsys: pytest.Ca
     text = capsys.readouterr().out
     for line in (
         r"Name +j", r"Status +Completed", r"  Uploading +2026-01-31 .* Uploading generated training model",
-        r"Billable +20 s", r"Metric loss +0\.25", r"Instance +ml\.trn1\.2xlarge x 1", r"Stopped after +1,000,000 s",
+        r"Billable +20 s", r"Metric loss +0\.25", r"Instance +ml\.trn1\.2xlarge x 1", r"Stops after +1,000,000 s",
         r"Channel train +file://\S+/data",
         r"Hyperparameter lr +0\.0001", r"Hyperparameter steps +1000", r"Script +train\.py",
         r"Cost +\$[\d.,]+ \(\$.* to \$.*\), modelled for ml\.trn1\.2xlarge at prices of \d{4}-\d\d-\d\d "
