@@ -42,6 +42,8 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
             given = f"{script.segment(loader)}, {subject.device_at(node)}"
             wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
             edits = (Edit(script.start(loader), script.end(loader), wrapped), *_to_numpy(script, node))
+        if not edits and _is_read(subject, node):
+            continue
         yield Finding(
             node.lineno,
             "step_without_end",
@@ -62,11 +64,18 @@ def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
         return False
     if any(_ends(one, part) for one, part in within(subject, loop)):
         return True
-    reads = any(is_method(call, fetch) for _, call in within(subject, loop) for fetch in _FETCHES)
-    if loader is None or (reads and loop not in subject.training_loops):
-        return True  # what the host reads, runs
+    if loader is None or _is_read(subject, loop):
+        return True
     plain = subject.loaders.maker(ast.unparse(loader), loop) is not None
     return not plain or _is_wrapped(subject, loader, set())
+
+
+def _is_read(subject: Subject, loop: Loop) -> bool:
+    """Whether it only evaluates, and the host reads what comes out: that runs it."""
+    calls = within(subject, loop)
+    return loop not in subject.training_loops and any(
+        is_method(call, fetch) for _, call in calls for fetch in _FETCHES
+    )
 
 
 def _ends(one: Subject, call: ast.Call) -> bool:

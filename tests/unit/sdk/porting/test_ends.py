@@ -49,6 +49,17 @@ def test_what_ends_it(ended: str) -> None:
     assert _told(HEAD + LOOP + ended) == []
 
 
+def test_a_validation_loop_that_is_read_needs_no_end() -> None:
+    """Nor before the port, when no loop of the script has one; the remark would stay with nothing left to do."""
+    unported = LOOP.replace("pl.MpDeviceLoader(loader, device)", "loader").replace(
+        "xm.optimizer_step(", "print("
+    )
+    read = "right += (model(batch.to(device)).cpu() == label).sum().item()"
+    text = f"{HEAD}{unported}held_out = DataLoader(data)\nfor batch, label in held_out:\n    {read}\n"
+    lines = text.split("\n")
+    assert _told(text) == [str(lines.index("for batch in loader:") + 1)]
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -144,7 +144,6 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("import torch_xla.core", "import torch_xla.utils.checkpoint\nmodel.gradient_checkpointing_enable()\n"
          "import torch_xla.core", None, ""),
         ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
-        ("optimizer =", "model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\noptimizer =", 7, "GroupNorm"),
         ("optimizer =", "norm = torch.nn.SyncBatchNorm(8)\noptimizer =", 7, "SyncBatchNorm raises"),
         ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "make it for \"cpu\""),
         ("loader =", "g = torch.Generator(device)\nloader =", 8, "make it for \"cpu\""),
@@ -171,6 +170,15 @@ def test_each_mistake_is_found_at_its_line(old: str, new: str, line: int | None,
         return
     (remark,) = remarks
     assert remark.startswith(f"{line}: ") and words in remark
+
+
+def test_what_a_diff_changes_of_the_training_is_said_beside_it() -> None:
+    """The edit alone would take batch norm's statistics over all cores away in silence."""
+    text = (HEAD + LOOP).replace(
+        "optimizer =", "model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\noptimizer =", 1
+    )
+    raises, stays = said(text)
+    assert raises.endswith("BatchNorm stays without it.") and "GroupNorm" in stays
 
 
 @pytest.mark.parametrize(
