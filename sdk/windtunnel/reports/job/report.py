@@ -176,10 +176,10 @@ class PricePerformance(Report):
             return next((row.cells[0] for row in bill.rows if row.style == "total"), None)
         if self.comparison is None or not self.comparison.costs:
             return None
-        on, costs = self.comparison.costs[-1]
+        _, costs = self.comparison.costs[-1]
         own = (item for item in zip(self.comparison.estimates, costs, strict=True) if item[0].fits)
         cost = next((cost for item, cost in own if item.instance.name == instance_type), None)
-        return None if cost is None else modelled_part.cost_line(cost, on)
+        return None if cost is None else modelled_part.cost_line(cost)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: ``answer``, ``measured``, ``modelled`` (None with ``unavailable`` saying why)."""

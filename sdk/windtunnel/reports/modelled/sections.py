@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
 
 from windtunnel.priceperf import (
     CALIBRATIONS,
@@ -112,10 +111,10 @@ def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:
     ]
 
 
-def cost_line(cost: Cost, on: date) -> str:
+def cost_line(cost: Cost) -> str:
     """A modelled cost with interval, instance and date of the price, in a line."""
     ends = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
-    where = f"{cost.price.instance_type} at prices of {on}"
+    where = f"{cost.price.instance_type} at its price of {cost.price.effective_from}"
     return f"{fmt.dollars(cost.usd)} ({ends}), modelled for {where}"
 
 

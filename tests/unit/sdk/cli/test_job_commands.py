@@ -71,7 +71,7 @@ def test_describe_says_it_all(job: FakeService, counters: Any, capsys: pytest.Ca
         r"Billable +20 s", r"Metric loss +0\.25", r"Instance +ml\.trn1\.2xlarge x 1", r"Stops after +1,000,000 s",
         r"Channel train +file://\S+/data",
         r"Hyperparameter lr +0\.0001", r"Hyperparameter steps +1000", r"Script +train\.py",
-        r"Cost +\$[\d.,]+ \(\$.* to \$.*\), modelled for ml\.trn1\.2xlarge at prices of \d{4}-\d\d-\d\d "
+        r"Cost +\$[\d.,]+ \(\$.* to \$.*\), modelled for ml\.trn1\.2xlarge at its price of \d{4}-\d\d-\d\d "
         r"\(windtunnel report j\)",
     ):  # fmt: skip
         assert re.search(rf"^{line}$", text, flags=re.MULTILINE), line
