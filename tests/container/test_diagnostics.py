@@ -58,6 +58,27 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert any("was f32[8,32] and is f32[3,32]" in detail for detail in shapes)
 
 
+def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path):
+    """Also of one that reads in each batch of an evaluation, few of all steps."""
+    script = tmp_path / "evaluates.py"
+    script.write_text(
+        "import torch, torch_xla\n"
+        "import torch_xla.distributed.parallel_loader as pl\n"
+        "device = torch_xla.device()\n"
+        "model = torch.nn.Linear(4, 2).to(device)\n"
+        "optimizer = torch.optim.SGD(model.parameters())\n"
+        "for _ in range(3):\n"
+        "    for batch in pl.MpDeviceLoader([torch.ones(2, 4)] * 16, device):\n"
+        "        model(batch).sum().backward()\n"
+        "        optimizer.step()\n"
+        "    for batch in pl.MpDeviceLoader([torch.ones(2, 4)] * 5, device):\n"
+        "        model(batch).sum().item()\n"
+    )
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    told = [record["message"] for record in findings(tmp_path) if record["finding"] == "host_read"]
+    assert ": 3 times in 3 steps," in told[0] and ": 15 times in 47 steps," in told[-1], told
+
+
 def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path):
     """On one core, where no collective has run what was pending."""
     torchrun("too_late.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

@@ -34,6 +34,8 @@ class Line:
     latest_step: int = -1
     trains: bool = False
     """Whether it was read in a step that trains."""
+    told: bool = False
+    """Whether something was said of it: the final figures then hold, whatever they are."""
     library: str = ""
     """Where it was read, if a library did it that the line calls: see `script_lines.calling_library`."""
 

@@ -250,10 +250,11 @@ class Watch(recorder.Listener):
 
     def _judge_read(self, line: str, read: Line) -> None:
         passed = read.until - read.since + 1
-        if read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed:
+        if not read.told and (read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed):
             return
         if read.library and not read.trains:
             return  # How a library evaluates (Trainer asks all cores for their sizes), a script cannot change.
+        read.told = True
         self.findings.note(
             advice.host_read(
                 line, list(read.how), read.count, read.seconds, passed, read.cuts, read.again, read.library
