@@ -8,7 +8,7 @@ from functools import cached_property
 
 from windtunnel.porting.device import TYPES, asks_cuda_more, is_dead
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import constant, is_method
+from windtunnel.porting.script import constant, is_method, parameters
 from windtunnel.porting.subject import Subject
 
 _DTYPES = {
@@ -72,7 +72,9 @@ class _Types:
         for node in self._script.walk(ast.Name):
             kind = kinds.get(node.id, "") if isinstance(node, ast.Name) else ""
             if kind and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                edits = self._use(node, kind)
+                # A parameter of that name may be another type.
+                other = any(node.id in parameters(scope) for scope in self._script.scopes(node))
+                edits = [] if other else self._use(node, kind)
                 found.setdefault(node.id, []).extend(edits)
                 unsure |= set() if edits else {node.id}
         return {name: edits for name, edits in found.items() if name not in unsure}

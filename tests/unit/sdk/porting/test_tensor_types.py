@@ -42,6 +42,7 @@ def test_a_type_with_a_name() -> None:
         "Tensor = torch.HalfTensor\n",
         "Tensor = mine\n",
         "x.type(Tensor, non_blocking=True)\n",
+        "def converted(x, Tensor):\n    return x.type(Tensor)\n",
     ],
 )
 def test_a_name_with_other_uses_stays(other: str) -> None:
