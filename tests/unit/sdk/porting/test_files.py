@@ -115,6 +115,22 @@ def test_a_function_for_the_main_process() -> None:
     assert "every rank writes" in _saves(text.replace("rank_zero_only", "cache"))[0]
 
 
+@pytest.mark.parametrize("more", ["_use_new_zipfile_serialization=False", "pickle_protocol=4", "pickle"])
+def test_an_argument_of_torch_save_alone(more: str) -> None:
+    """xm.save would raise: no edit, nor of the test of the rank around it."""
+    save = f"if rank == 0:\n    torch.save(model.state_dict(), path, {more})\n    {_SAVED}\n"
+    assert "It takes no" in _saves(save)[0] and ": leave that out." in _saves(save)[0]
+    assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
+
+
+def test_a_path_by_its_name() -> None:
+    """xm.save has another one for it."""
+    assert changed(f"{_HEAD}torch.save(model.state_dict(), f=path)\n").endswith(
+        "\nxm.save(model.state_dict(), file_or_path=path)\n"
+    )
+    assert _saves("torch.save(model.state_dict(), f=f'{rank}.pt')\n") == []
+
+
 def test_another_rank_than_the_first_saves_behind_the_loop() -> None:
     """xm.save writes on rank 0, and so nothing where that does not come."""
     save = f"if rank == world_size - 1:\n    print('saved')\n    {_SAVED}\n"
