@@ -11,7 +11,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 _MOST = 10**30
 """Of anything: what is modelled takes less, and says how much."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:[\d_]+\.?[\d_]*|\.\d+)(?:e[+-]?\d+)?)"
+_NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d(?:_?\d)*\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 """``1_000``, ``1,000``, ``1.5``, ``1e9``: a comma stands between thousands and nowhere else."""
 
 

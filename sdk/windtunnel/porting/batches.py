@@ -36,7 +36,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         return
     for name, call, loop in _trained_loaders(subject):
         shuffle, own = keyword(call, "shuffle"), keyword(call, "sampler")
-        given = own and not is_call_of(subject.script, _made(subject, own.value), *_OF_ALL)
+        given = own and not _is_of_all(subject, own.value)
         if given or keyword(call, "batch_sampler") or len(call.args) > _SHUFFLE + 1:
             continue
         names = subject.names
@@ -94,10 +94,20 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
                     yield made
 
 
-def _made(subject: Subject, node: ast.expr) -> ast.expr:
-    """What a name is given, where that is one thing."""
-    values = subject.script.values(ast.unparse(node))
-    return values[0] if len(values) == 1 else node
+def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
+    """Whether it is none, or of those that divide nothing, perhaps by a name; not of a part of the rank's own."""
+    if isinstance(sampler, ast.Constant):
+        return sampler.value is None
+    values = subject.script.values(ast.unparse(sampler)) or [sampler]
+    ends = [
+        end for one in values for end in ([one.body, one.orelse] if isinstance(one, ast.IfExp) else [one])
+    ]
+    return all(
+        isinstance(one, ast.Call)
+        and is_call_of(subject.script, one, *_OF_ALL)
+        and not subject.knows_rank(one)
+        for one in ends
+    )
 
 
 def _is_random_alone(subject: Subject, sampler: ast.expr, data: ast.expr | None) -> bool:

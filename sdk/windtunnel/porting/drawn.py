@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from windtunnel.porting.batches import is_shared
 from windtunnel.porting.ends import within
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Loop, arguments, constant, is_call_of, keyword
+from windtunnel.porting.script import Loop, constant, is_call_of, keyword
 from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.weights import chance_of
 
 _DRAWS = {
     "torch": ("torch.", {"randint", "randperm", "rand", "randn", "normal"}),
@@ -102,14 +103,6 @@ def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
             library = "the device" if _OF_DEVICE.search(name) else _SEEDS.get(name, "")
             if library:
                 alike.setdefault(library, (one, call))
-                by_rank |= {library} if _knows_rank(one, arguments(call)) else set()
+                own = one.knows_rank(call) or chance_of(one, call)
+                by_rank |= {library} if own else set()
     return {library: seed for library, seed in alike.items() if library not in by_rank}
-
-
-def _knows_rank(one: Subject, given: list[ast.expr]) -> bool:
-    """Whether a seed is of the rank, perhaps by a name that is."""
-    names = [
-        part for value in given for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)
-    ]
-    made = [value for name in names for value in one.script.values(ast.unparse(name))]
-    return any(names_rank(ast.unparse(value)) for value in (*given, *made))

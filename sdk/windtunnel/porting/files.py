@@ -8,8 +8,8 @@ from functools import partial
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
-from windtunnel.porting.one_rank import is_by_one, is_in_a_step, taken_out
-from windtunnel.porting.script import constant, handed, is_method, keyword
+from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
+from windtunnel.porting.script import arguments, constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
 
 _XM_SAVE = "torch_xla.core.xla_model.save"
@@ -34,18 +34,28 @@ def saves(subject: Subject) -> Iterator[Finding]:
             else "every rank writes tensors of the device over the others' file"
         )
         model = ast.unparse(call.args[0])
-        is_whole = model in script.models  # what reads the file expects no state_dict
+        is_whole = _is_whole(subject, call.args[0])  # what reads the file expects no state_dict
         saving = f"xm.save({model}.state_dict(), ...)" if is_whole else "xm.save"
         out = taken_out(subject, call, partial(_is_of_the_device, subject)) if one and not is_whole else ()
         waits = one and subject.several and (subject.names.save_waits() or is_in_a_step(subject, call))
         for_all = ": all processes call it, outside of the test of the rank" if one and (out or waits) else ""
         why = "" if out or not waits else ", as one alone would wait for the others"
+        other = _of_torch_alone(call)
+        stays = other or (out is None and (waits or leaves_out_the_first(subject, call)))
+        without = f" It takes no {other}: leave that out." if other else ""
+        named = keyword(call, "f")
+        path = (
+            [Edit(script.start(named), script.start(named.value), "file_or_path=")]
+            if named is not None
+            else []
+        )
         edit = Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save")
         yield Finding(
             call.lineno,
             "",
-            f"torch.save: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}.",
-            () if is_whole or (waits and out is None) else (edit, *(out or ())),
+            f"torch.save: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}."
+            f"{without}",
+            (edit, *path, *(out or ())) if not (is_whole or stays) else (),
         )
 
 
@@ -64,11 +74,19 @@ def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 def _is_of_the_device(subject: Subject, call: ast.Call) -> bool:
     """Whether it is a `torch.save` of device tensors, of state_dicts and the like."""
     saves = subject.script.dotted(call.func) == "torch.save" and bool(call.args)
-    return (
-        saves
-        and not _is_on_the_host(subject, call)
-        and ast.unparse(call.args[0]) not in subject.script.models
-    )
+    plain = saves and not _of_torch_alone(call)
+    return plain and not _is_on_the_host(subject, call) and not _is_whole(subject, call.args[0])
+
+
+def _of_torch_alone(call: ast.Call) -> str:
+    """An argument that xm.save does not take, as ``pickle_protocol``."""
+    given = [one.arg for one in call.keywords if one.arg not in ("f", None)]
+    return given[0] or "" if given else "third argument" if len(call.args) > 2 else ""
+
+
+def _is_whole(subject: Subject, saved: ast.expr) -> bool:
+    """Whether it is a model, and not its state."""
+    return ast.unparse(saved).removesuffix(".module") in subject.script.models
 
 
 def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
@@ -124,15 +142,15 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
     if isinstance(call.args[0], ast.Starred):
         return False  # save_on_master(*args), which is made for checkpoints
     given = " ".join(ast.unparse(one) for one in call.args)
-    names = {one.id for one in call.args if isinstance(one, ast.Name)}
-    made = " ".join(ast.unparse(node.value) for target, node in subject.script.assigned if target in names)
+    names = {one.id for one in arguments(call) if isinstance(one, ast.Name)}
+    made = " ".join(ast.unparse(value) for name in names for value in subject.script.contents(name))
     scope = subject.script.scopes(call)[0]
     if isinstance(scope, ast.FunctionDef):
         given_to = [pair for _, to in subject.calls_of(scope) for pair in handed(scope, to)]
         made += " ".join(ast.unparse(value) for name, value in given_to if name in names)
     if "BytesIO" in made:
         return True
-    path = " ".join(ast.unparse(one) for one in call.args[1:])
-    if "state_dict" not in given + made and ast.unparse(call.args[0]) not in subject.script.models:
+    path = " ".join(ast.unparse(one) for one in arguments(call)[1:])
+    if "state_dict" not in given + made and not _is_whole(subject, call.args[0]):
         return True  # results, data, a list of losses
     return "cpu" in given or "cpu" in made or names_rank(path) or names_rank(made)

@@ -58,7 +58,7 @@ def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
         ):
             continue
         given = call.args[0]
-        made = [given, *one.script.values(ast.unparse(given))]
+        made = [given, *one.script.contents(ast.unparse(given))]
         text = " ".join(map(ast.unparse, made))
         if (
             not place

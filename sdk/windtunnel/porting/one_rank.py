@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from windtunnel.porting.finding import Edit
-from windtunnel.porting.script import arguments, constant, keyword
+from windtunnel.porting.script import Script, arguments, constant, keyword
 from windtunnel.porting.subject import Subject, names_rank
 
-_ON_ONE = re.compile("distributed|parallel", re.IGNORECASE)
+_ON_ONE = re.compile("distributed|parallel|is_initialized", re.IGNORECASE)
 """Beside the rank in ``not args.distributed or rank == 0``."""
+_VALUES = re.compile(
+    r"\w*(state_|to_|^as_?|^)dict|(get|unwrap|is|has)\w*|deepcopy|list|int|float|str|round|len|max|min|vars|items|join|"
+    r"format|Path|now|time|strftime|item|cpu"
+)
+"""Called to make a value, and for nothing else."""
 
 
 def is_by_one(subject: Subject, call: ast.Call) -> bool:
@@ -51,7 +56,8 @@ def taken_out(
         return None
     terms = guard.test.values if _is_and(guard.test) else [guard.test]  # type: ignore[attr-defined]
     rest = [one for one in terms if not names_rank(ast.unparse(one))]
-    if not all(_asks_for_rank_alone(one) for one in terms if one not in rest):
+    gone = [one for one in terms if one not in rest]
+    if not all(map(_asks_for_rank_alone, gone)) or any(map(_gives_a_name, gone)):
         return None
     if rest:
         kept = " and ".join(_as_term(script.segment(one), one, len(rest)) for one in rest)
@@ -67,6 +73,19 @@ def taken_out(
     )
 
 
+def leaves_out_the_first(subject: Subject, call: ast.Call) -> bool:
+    """Whether another rank than 0 comes to it, as with ``rank == world_size - 1``: xm.save would write nothing."""
+    return any(
+        isinstance(test, ast.Compare)
+        and names_rank(ast.unparse(test.left))
+        and isinstance(test.ops[0], ast.Eq)
+        and ast.unparse(other := test.comparators[0]) not in ("0", "-1", "'0'", "True")
+        and _is_number(other)
+        for one, to in [(subject, call), *_callers(subject, call)]
+        for test in _tests(one.script, to)
+    )
+
+
 def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]:
     """The program's calls of the function that a call stands in."""
     function = subject.script.scopes(call)[0]
@@ -74,15 +93,33 @@ def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]
 
 
 def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
-    """Whether a test of the rank stands around it, or a return before it."""
-    above = list(subject.script.above(node))
-    tests = [one.test for one in above if isinstance(one, ast.If)]
-    for block in above:
-        for statement in getattr(block, "body", ()) if not isinstance(block, ast.Lambda | ast.IfExp) else ():
-            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return)
-            if leaves and statement.lineno < getattr(node, "lineno", 0):
-                tests.append(statement.test)
+    """Whether a test of the rank decides on it, perhaps by a name: ``main = rank == 0``."""
+    script, tests = subject.script, [*_tests(subject.script, node)]
+    names = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
+    tests += [
+        value
+        for name in names
+        for value in script.values(name)
+        if isinstance(value, ast.Compare | ast.BoolOp)
+    ]
     return any(names_rank(ast.unparse(test)) for test in tests)
+
+
+def _tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
+    """What decides whether it runs: what stands around it, and a `return` or `continue` under a condition before it."""
+    for outer in script.above(node):
+        if isinstance(outer, ast.If | ast.IfExp):
+            yield outer.test
+        elif isinstance(outer, ast.BoolOp):
+            yield outer.values[0]
+        elif isinstance(outer, ast.Match):
+            yield outer.subject
+        yield from getattr(outer, "decorator_list", ())  # @rank_zero_only
+        block = getattr(outer, "body", ())
+        for one in block[: block.index(node)] if isinstance(block, list) and node in block else ():
+            if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return | ast.Continue):
+                yield one.test
+        node = outer
 
 
 def _is_elif(subject: Subject, guard: ast.If) -> bool:
@@ -97,16 +134,42 @@ def _is_harmless(subject: Subject, statement: ast.stmt, is_for_all: Callable[[as
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         there = keyword(statement.value, "exist_ok")
         return is_for_all(statement.value) or bool(there and constant(there.value) is True)
-    return isinstance(statement, ast.Assign)
+    return isinstance(statement, ast.Assign) and all(_makes_a_value(subject.script, one) for one in calls)
+
+
+def _makes_a_value(script: Script, call: ast.Call) -> bool:
+    """Whether it does no more: what opens a file or starts a run does. A class of the script's own makes a value."""
+    own = isinstance(call.func, ast.Name) and call.func.id not in script.imports and call.func.id[0].isupper()
+    return own or bool(_VALUES.fullmatch(script.called(call)))
 
 
 def _lacks_a_name(subject: Subject, guard: ast.If) -> bool:
     """Whether something in it has its value on one process alone."""
-    used = {node.id for one in guard.body for node in ast.walk(one) if isinstance(node, ast.Name)}
+    script, parts = subject.script, [part for one in guard.body for part in ast.walk(one)]
+    given = {name for part in parts for name in _given_names(part)}
+    places = [one for one in parts if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)]
+    used = set(map(ast.unparse, places)) - given
+    scopes = script.scopes(guard)
     return any(
-        target in used and guard not in subject.script.above(node) and _is_of_one_rank(subject, node)
-        for target, node in subject.script.assigned
+        not used.isdisjoint(_given_names(node))
+        and (isinstance(node, ast.Attribute | ast.Subscript) or script.scopes(node)[0] in scopes)
+        and guard not in script.above(node)
+        and _is_of_one_rank(subject, node)
+        for node in script.nodes
     )
+
+
+def _given_names(node: ast.AST) -> set[str]:
+    """What gets its value there, by an assignment, an import or a definition."""
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        return {ast.unparse(node)} if isinstance(node.ctx, ast.Store) else set()
+    if isinstance(node, ast.alias):
+        return {node.asname or node.name.partition(".")[0]}
+    return {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
+
+
+def _gives_a_name(test: ast.expr) -> bool:
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(test))
 
 
 def _is_and(test: ast.expr) -> bool:
@@ -123,11 +186,22 @@ def _asks_for_rank_alone(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp):
         return _asks_for_rank_alone(test.operand)
     if isinstance(test, ast.Compare):
-        plain = (ast.Constant, ast.UnaryOp, ast.List, ast.Tuple, ast.Set)
-        return isinstance(test.ops[0], ast.Eq | ast.In) and isinstance(test.comparators[0], plain)
+        return isinstance(test.ops[0], ast.Eq | ast.In) and all(map(_is_number, _compared(test)))
     return isinstance(test, ast.Name | ast.Attribute) or (
         isinstance(test, ast.Call) and not any(isinstance(one, ast.Call) for one in arguments(test))
     )
+
+
+def _compared(test: ast.Compare) -> list[ast.expr]:
+    """What something is compared with, or each of several."""
+    other = test.comparators[0]
+    return other.elts if isinstance(other, ast.List | ast.Tuple | ast.Set) else [other]
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether a rank is it, as 0, "0", -1 and ``world_size - 1``, or asks for it, as True."""
+    value = constant(node)
+    return isinstance(node, ast.UnaryOp | ast.BinOp) or isinstance(value, int) or str(value).isdigit()
 
 
 def _as_term(text: str, node: ast.expr, count: int) -> str:

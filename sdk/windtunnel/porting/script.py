@@ -206,6 +206,10 @@ class Script:
         """What a name, or another expression, is given."""
         return [node.value for target, node in self.assigned if target == name]
 
+    def contents(self, name: str) -> list[ast.expr]:
+        """The same, and what its items are given: ``state["model"] = ...``."""
+        return [node.value for target, node in self.assigned if target.partition("[")[0] == name]
+
     @cached_property
     def models(self) -> list[str]:
         """What ``parameters()`` is called of, in the order of the text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import sys
 from functools import cached_property
 
 from windtunnel.porting import trainers
@@ -26,7 +27,8 @@ _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
 _RANK = re.compile(
-    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero|gpu\w* == 0",
+    r"(?<!lora[_.])(?<!low_)(?<!re)rank(?!ing|er)|master(?!_?(weight|param))|main_process|is_main|is_root|ordinal|primary|"
+    r"process_index|process_zero|global_zero|gpu\w* == 0",
     re.IGNORECASE,
 )
 _EXCHANGES = (
@@ -280,6 +282,33 @@ class Subject:
             )
         ]
         return list(dict.fromkeys([*self.training_loops, *functions]))
+
+    def knows_rank(self, call: ast.Call, before: int = sys.maxsize) -> bool:
+        """Whether what a call is given is of the rank, perhaps by a name that is, before a line."""
+        script, given = self.script, arguments(call)
+        owners = (
+            ast.Attribute,
+            ast.Subscript,
+            ast.Call,
+        )  # of cfg.seed, a cfg that was made with the rank says nothing
+        names = {
+            ast.unparse(one)
+            for value in given
+            for one in ast.walk(value)
+            if isinstance(one, ast.Name | ast.Attribute)
+            and not (
+                isinstance(outer := script.parents[one], owners) and next(ast.iter_child_nodes(outer)) is one
+            )
+        }
+        made = [
+            node.value
+            for node in script.walk(ast.Assign, ast.AugAssign)
+            if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if ast.unparse(target) in names
+            and (isinstance(target, ast.Attribute) or script.scopes(node)[0] in script.scopes(call))
+        ]
+        return any(names_rank(ast.unparse(value)) for value in (*given, *made))
 
     def loops_around(self, node: ast.AST) -> list[Loop]:
         """From the inside out, in the same function."""

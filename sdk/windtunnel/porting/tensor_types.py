@@ -8,7 +8,7 @@ from functools import cached_property
 
 from windtunnel.porting.device import TYPES, asks_cuda_more, is_dead
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import constant, is_method
+from windtunnel.porting.script import constant, is_call_of, is_method, parameters
 from windtunnel.porting.subject import Subject
 
 _DTYPES = {
@@ -16,6 +16,8 @@ _DTYPES = {
     "LongTensor": "long", "IntTensor": "int", "ShortTensor": "short", "CharTensor": "int8", "ByteTensor": "uint8",
     "BoolTensor": "bool",
 }  # fmt: skip
+
+_HOLDS = (ast.Tuple, ast.List, ast.Dict, ast.arguments, ast.NamedExpr)
 
 
 def of_cuda(subject: Subject) -> Iterator[Finding]:
@@ -25,7 +27,11 @@ def of_cuda(subject: Subject) -> Iterator[Finding]:
         assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         name, parent = types.name(node), subject.script.parents[node]
         used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
+        used = used or (isinstance(node, ast.Attribute) and isinstance(parent, _HOLDS))
         used = used or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args))
+        used = used and not any(
+            is_call_of(subject.script, one, "isinstance") for one in subject.script.above(node)
+        )
         used = used and node is not getattr(parent, "annotation", None)
         if used and name and (asks_cuda_more(subject, parent) or not is_dead(subject, node)):
             yield Finding(
@@ -55,7 +61,7 @@ class _Types:
         if not isinstance(made, ast.Assign):
             return self._use(node, self.name(node)) or []
         name = next((one for one, where in self._script.assigned if where is made), "")
-        found = self._of_names.get(name, [])
+        found = self._of_names.get(name, []) if len(made.targets) == 1 else []
         kind = self.name(node).rpartition(".")[2]
         host = Edit(self._script.start(made.value), self._script.end(made.value), self._host(kind))
         return [host, *found] if found else []
@@ -72,7 +78,9 @@ class _Types:
         for node in self._script.walk(ast.Name):
             kind = kinds.get(node.id, "") if isinstance(node, ast.Name) else ""
             if kind and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                edits = self._use(node, kind)
+                # A parameter of that name may be another type.
+                other = any(node.id in parameters(scope) for scope in self._script.scopes(node))
+                edits = [] if other else self._use(node, kind)
                 found.setdefault(node.id, []).extend(edits)
                 unsure |= set() if edits else {node.id}
         return {name: edits for name, edits in found.items() if name not in unsure}

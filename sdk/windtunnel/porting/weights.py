@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
 from windtunnel.porting.script import Scope, arguments, constant, keyword
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.subject import Subject
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
 """In the name of what is called: weights of another rank, or parts of one model."""
@@ -23,7 +23,16 @@ _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)
 _ADAPTS = ("get_peft_model", "add_adapter")
 _SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
-_CHANCE = ("random.rand", "random.get", "numpy.random.rand", "time.", "os.urandom", "secrets.", "torch.seed")
+_CHANCE = (
+    "random.rand",
+    "random.get",
+    "numpy.random.rand",
+    "time.",
+    "os.urandom",
+    "os.getpid",
+    "secrets.",
+    "torch.seed",
+)
 _SEEDED = re.compile(r"random\.seed$")
 _NO_WEIGHTS = re.compile(r"optim|sched|scaler|ema", re.IGNORECASE)
 """In what is loaded beside the model."""
@@ -151,11 +160,11 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
     own = {name for one in subject.program for name in one.script.functions}
     for one in subject.program:
         for call, name in one.script.calls:
-            seeds = one.script.called(call) not in own and _seeds(name, call)
+            seeds = one.script.called(call) not in own and _seeds(one, name, call)
             if not seeds and (drawn.partly or not _fills(subject, one, call, drawn)):
                 continue
             beside = "" if one is subject else f" of {one.script.path.name}"
-            if seeds and (chance := _chance(one, call)):
+            if seeds and (chance := chance_of(one, call)):
                 unsure = unsure or f"line {chance}{beside} draws a seed, each core its own"
                 continue
             for where, place, certain in _runs(one, call, set(lines)):
@@ -169,18 +178,18 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
     return False, unsure
 
 
-def _seeds(name: str, call: ast.Call) -> bool:
+def _seeds(one: Subject, name: str, call: ast.Call) -> bool:
     """Whether it seeds torch, as a library's ``set_seed`` does; not each core in another way."""
     last = name.rpartition(".")[2].lower()
     own = keyword(call, "device_specific")
-    if names_rank(ast.unparse(call)) or (own and constant(own.value) is not False):
+    if one.knows_rank(call, before=call.lineno) or (own and constant(own.value) is not False):
         return False
     if name in _SEEDS or last == "enable_full_determinism":
         return True
     return "seed" in last and last not in ("seed", "manual_seed") and not name.startswith(_OTHER_NUMBERS)
 
 
-def _chance(one: Subject, seed: ast.Call) -> int | None:
+def chance_of(one: Subject, seed: ast.Call) -> int | None:
     """The line on which a seed is drawn at random, perhaps where none is given; not by numbers that are seeded."""
     names = {ast.unparse(given) for given in arguments(seed)}
     drawn: list[ast.expr | ast.stmt] = [node for target, node in one.script.assigned if target in names]

@@ -41,7 +41,7 @@ def in_words(value: float, digits: int = 3) -> str:
     """A large number as it is said: 15e9 -> '15 billion', 1.234e9 -> '1.23 billion', 512 -> '512'."""
     near = rounded(value, digits)
     size, word = _of_units(near, _WORDS)
-    return f"{float(f'{near / size:.{digits}g}'):,g}{word}" if word else f"{value:,.0f}"
+    return f"{given(float(f'{near / size:.{digits}g}'))}{word}" if word else f"{value:,.0f}"
 
 
 def short(value: float) -> str:

@@ -25,6 +25,7 @@ _HOUR_S = 3600.0
         (fmt.modelled_seconds, 20_000 * _HOUR_S, "2.3 years"),
         (fmt.modelled_seconds, 1.1e11 * _HOUR_S, "13 million years"),
         (fmt.in_words, 12_345_678, "12.3 million"),
+        (fmt.in_words, 8.192e18, "8,190,000 trillion"),
         (fmt.short, 997, "1.0k"),
         (fmt.short, 4.61e6, "4.6M"),
     ],
@@ -43,3 +44,11 @@ def test_the_first_screen_of_a_huge_job_has_no_exponent(samples: int) -> None:
     text = report.to_text()
     assert "e+" not in text
     assert " years)" in text and "20 million (" in text
+
+
+def test_a_large_pass_has_no_exponent() -> None:
+    """Of the text of a comparison, and of a plan."""
+    job = windtunnel.Workload.transformer("BERT-base", global_batch=2**24, sequence_length=2)
+    text = " ".join(windtunnel.compare(job, full_scale=FullScale(10**9)).to_text(full=True).split())
+    assert "e+" not in text
+    assert "passes of 32,768 on p4d.24xlarge" in text

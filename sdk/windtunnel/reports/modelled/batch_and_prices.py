@@ -81,7 +81,7 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
             words.append(degrees(training) + sharing(training))
             options = "--tensor-parallel, --zero and others say"
         if job.microbatch is None:
-            words.append(f"passes of {training.microbatch:,.4g}")
+            words.append(f"passes of {fmt.plain(training.microbatch)}")
         if words:
             chosen.append(f"{', '.join(words)} on {label(item)}")
     if chosen:
@@ -96,7 +96,7 @@ def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
         if training is not None and not workload.there(item.instance).is_split_open:
             yield (
                 f"{label(item)}: by its description, not by counts: {degrees(training)}{sharing(training)}, "
-                f"passes of {training.microbatch:,.4g} x {training.sequence_length:,} tokens."
+                f"passes of {fmt.plain(training.microbatch)} x {training.sequence_length:,} tokens."
             )
             if item.range_check.outside:
                 yield "Of a larger model: windtunnel compare JOB --architecture NAME."

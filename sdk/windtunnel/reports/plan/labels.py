@@ -19,7 +19,7 @@ def short_cluster(plan: Plan) -> str:
 
 def passes(plan: Plan) -> str:
     """``2x32``: sequences of a micro-batch, and how many of those a step has on each copy of the model."""
-    return f"{plan.training.microbatch:g}x{round(plan.training.microbatches):,}"
+    return f"{fmt.given(plan.training.microbatch)}x{round(plan.training.microbatches):,}"
 
 
 def shared_and_recomputed(plan: Plan) -> str:
@@ -67,6 +67,6 @@ def sentence(plan: Plan) -> str:
         "nothing recomputed" if training.recompute == "none" else f"{training.recompute} recomputation"
     )
     return (
-        f"{cluster(plan)}, {degrees(training)}, micro-batch {training.microbatch:g}, {recompute}{sharing(training)}: "
-        f"{hours(plan)} h, {cost(plan)}"
+        f"{cluster(plan)}, {degrees(training)}, micro-batch {fmt.given(training.microbatch)}, "
+        f"{recompute}{sharing(training)}: {hours(plan)} h, {cost(plan)}"
     )

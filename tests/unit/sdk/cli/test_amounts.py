@@ -35,6 +35,7 @@ def test_what_people_write(read: Callable[[str], float], texts: dict[str, float]
     ("read", "texts", "said"),
     [
         (amounts.whole, ("x", "1.5", "B", "1e", "1..2", "20,00", "1,000,00", "__", "1e999999", "1e99999999T"), "3.6M"),
+        (amounts.whole, ("1_", "_1", "1__0", "1_000_"), "3.6M"),
         (amounts.count, ("0", "-1"), "a whole number from 1"),
         (amounts.one_of_several, ("1,128", "1,2"), "write several with blanks"),
         (amounts.number, ("50%", "100GB", "nan", "inf", ""), "without a unit"),

@@ -96,3 +96,11 @@ def test_data_that_nothing_shares_out() -> None:
         assert not any(
             "same_data" in one for one in said(HEAD.replace(", DistributedSampler", "") + other + _SLICED)
         )
+
+
+@pytest.mark.parametrize(
+    "seed", ["seed = 0\nseed += rank\ntorch.manual_seed(seed)\n", "torch.manual_seed(os.getpid())\n"]
+)
+def test_a_seed_that_differs(seed: str) -> None:
+    """By the rank that is added to it, or by chance."""
+    assert _told(_DRAWN.replace("torch.manual_seed(0)\n", seed)) == []

@@ -46,6 +46,12 @@ def _saves(text: str, version: str = "2.9") -> list[str]:
          "    xm.save(state, path)\n"),
         (f"    if rank == 0:\n        {_SAVED}\n        torch.save(optimizer.state_dict(), b)\n",
          f"    {_OUT}\n    xm.save(optimizer.state_dict(), b)\n"),
+        (f"    if not dist.is_initialized() or rank == 0:\n        {_SAVED}\n", f"    {_OUT}\n"),
+        (f"    if fabric.is_global_zero:\n        {_SAVED}\n", f"    {_OUT}\n"),
+        (f"    if rank == world_size - 1:\n        {_SAVED}\n", f"    {_OUT}\n"),
+        ("    if rank == 0:\n        state = {}\n        state['s'] = model.state_dict()\n"
+         "        torch.save(state, path)\n",
+         "    state = {}\n    state['s'] = model.state_dict()\n    xm.save(state, path)\n"),
     ],
 )  # fmt: skip
 def test_a_save_by_one_rank_is_made_by_all(before: str, after: str) -> None:
@@ -68,6 +74,20 @@ def test_a_save_by_one_rank_is_made_by_all(before: str, after: str) -> None:
         f"    if rank == 0: a = 1; {_SAVED}\n",
         f"    if best[rank] < loss:\n        {_SAVED}\n",
         f"    if rank == 0:\n        if step % 9 == 0:\n            {_SAVED}\n",
+        f"    if rank != 0: continue\n    {_SAVED}\n",
+        f"    main = rank == 0\n    if not main:\n        continue\n    {_SAVED}\n",
+        f"    rank == 0 and {_SAVED}\n",
+        f"    now = rank == 0 and step % 9 == 0\n    if now:\n        {_SAVED}\n",
+        f"    if rank == 0:\n        {_SAVED.replace('path', 'open(path, mode)')}\n",
+        f"    {_SAVED} if rank == 0 else None\n",
+        f"    match rank:\n        case 0:\n            {_SAVED}\n",
+        f"    if (mine := rank) == 0 and step % 9 == 0:\n        {_SAVED}\n    print(mine)\n",
+        f"    if rank == 0:\n        run = wandb.init()\n        {_SAVED}\n",
+        f"    if rank == 0:\n        result = evaluate(model)\n        {_SAVED}\n",
+        f"    if args.rank_by == 'loss':\n        {_SAVED}\n",
+        f"    if rank == 0:\n        import p\n    if rank == 0:\n        {_SAVED.replace('path', 'p.q')}\n",
+        f"    if rank == 0:\n        a, b = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'b')}\n",
+        f"    if rank == 0:\n        p.q = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'p.q')}\n",
     ],
 )
 def test_a_save_that_stays_with_one_rank_is_told(save: str) -> None:
@@ -75,6 +95,52 @@ def test_a_save_that_stays_with_one_rank_is_told(save: str) -> None:
     (found,) = _saves(save)
     assert "outside of the test of the rank, as one alone would wait for the others" in found
     assert changed(_HEAD + save).endswith(save)
+
+
+@pytest.mark.parametrize(
+    "test", ["args.lora_rank", "cfg.lora.rank == 8", "args.rerank", "args.master_weights"]
+)
+def test_a_condition_that_is_the_same_on_all_ranks(test: str) -> None:
+    """Of another rank than a process has: it stays around the save."""
+    save = f"    if {test}:\n        {_SAVED}\n"
+    (found,) = _saves(save)
+    assert "every rank writes tensors" in found
+    assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
+
+
+def test_a_function_for_the_main_process() -> None:
+    """A decorator tests the rank."""
+    text = f"@rank_zero_only\ndef save():\n    {_SAVED}\nsave()\n"
+    assert "every rank writes" not in _saves(text)[0]
+    assert "every rank writes" in _saves(text.replace("rank_zero_only", "cache"))[0]
+
+
+@pytest.mark.parametrize("more", ["_use_new_zipfile_serialization=False", "pickle_protocol=4", "pickle"])
+def test_an_argument_of_torch_save_alone(more: str) -> None:
+    """xm.save would raise: no edit, nor of the test of the rank around it."""
+    save = f"if rank == 0:\n    torch.save(model.state_dict(), path, {more})\n    {_SAVED}\n"
+    assert "It takes no" in _saves(save)[0] and ": leave that out." in _saves(save)[0]
+    assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
+
+
+def test_a_path_by_its_name() -> None:
+    """xm.save has another one for it."""
+    assert changed(f"{_HEAD}torch.save(model.state_dict(), f=path)\n").endswith(
+        "\nxm.save(model.state_dict(), file_or_path=path)\n"
+    )
+    assert _saves("torch.save(model.state_dict(), f=f'{rank}.pt')\n") == []
+
+
+def test_another_rank_than_the_first_saves_behind_the_loop() -> None:
+    """xm.save writes on rank 0, and so nothing where that does not come."""
+    save = f"if rank == world_size - 1:\n    print('saved')\n    {_SAVED}\n"
+    assert changed(_HEAD + save).endswith(save)
+
+
+def test_a_whole_model_out_of_its_wrapper() -> None:
+    """As a whole model: it is told."""
+    (found,) = _saves("torch.save(model.module, path)\n")
+    assert "xm.save(model.module.state_dict(), ...)" in found
 
 
 def test_a_ported_script_that_saves_on_one_rank() -> None:

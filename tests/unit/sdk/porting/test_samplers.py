@@ -16,7 +16,8 @@ def _told(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("sampler", ["RandomSampler(data)", "RandomSampler(data, replacement=True)",
-                                     "SubsetRandomSampler(train)", "own"])  # fmt: skip
+                                     "SubsetRandomSampler(train)", "own", "None",
+                                     "RandomSampler(data) if new else SequentialSampler(data)"])  # fmt: skip
 def test_a_sampler_of_all_the_data(sampler: str) -> None:
     """Any sampler passed for one that shares the data out."""
     text = _TEXT.replace("DistributedSampler(data)", sampler).replace(
@@ -26,7 +27,11 @@ def test_a_sampler_of_all_the_data(sampler: str) -> None:
     assert "every core gets the same batches" in found
 
 
-@pytest.mark.parametrize("sampler", ["mine(data)", "DistributedSampler(data)", "argument"])
+@pytest.mark.parametrize(
+    "sampler",
+    ["mine(data)", "DistributedSampler(data)", "argument", "SubsetRandomSampler(every[rank::cores])",
+     "RandomSampler(data) if one else mine(data)"],
+)  # fmt: skip
 def test_a_sampler_that_may_share(sampler: str) -> None:
     """Of the script's own, or not known."""
     assert _told(_TEXT.replace("DistributedSampler(data)", sampler)) == []

@@ -42,6 +42,7 @@ def test_a_type_with_a_name() -> None:
         "Tensor = torch.HalfTensor\n",
         "Tensor = mine\n",
         "x.type(Tensor, non_blocking=True)\n",
+        "def converted(x, Tensor):\n    return x.type(Tensor)\n",
     ],
 )
 def test_a_name_with_other_uses_stays(other: str) -> None:
@@ -67,3 +68,20 @@ def test_a_type_itself(before: str, after: str) -> None:
     assert changed(f"import torch\n{before}\n").endswith(f"{after}\n")
     (found,) = said(f"import torch\n{before}\n")
     assert "is CUDA's: without a GPU it raises" in found
+
+
+@pytest.mark.parametrize(
+    "line", ["A = B = torch.cuda.FloatTensor\nx = A(3)", "kinds = {'f': torch.cuda.FloatTensor}",
+             "def make(kind=torch.cuda.FloatTensor):\n    return kind(3)",
+             "for kind in (torch.cuda.FloatTensor,): kind(3)"]
+)  # fmt: skip
+def test_a_type_that_is_told_alone(line: str) -> None:
+    """Whose uses are not known: an edit of some would leave tensors on the host."""
+    assert changed(f"import torch\nx = y.cuda()\n{line}\n").endswith(f"{line}\n")
+    assert any("is CUDA's: without a GPU it raises" in one for one in said(f"import torch\n{line}\n"))
+
+
+@pytest.mark.parametrize("kinds", ["torch.cuda.FloatTensor", "(torch.FloatTensor, torch.cuda.FloatTensor)"])
+def test_a_question_for_a_type(kinds: str) -> None:
+    """It raises nothing."""
+    assert said(f"import torch\nif isinstance(x, {kinds}):\n    work()\n") == []
