@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -31,6 +32,10 @@ _NODE_S = 15.0
 """For a node to register, on top of that; on a busy machine."""
 _RESYNC_S = 15.0
 _POLL_S = 0.2
+_ASK_AGAIN_S = 30.0
+"""For a node to be on its way once Slurm was told to power it up. Told while it is, Slurm begins anew, and takes what
+has begun meanwhile for no answer.
+"""
 _LOG_LINES = 15
 log = logging.getLogger("windtunnel.cluster")
 
@@ -74,6 +79,8 @@ class Steps:
         self.keeper = Keeper(layout.folder, self.nodes, self)
         self._under_way = threading.Lock()
         self._looked = 0.0
+        self._asked: dict[str, float] = {}
+        """When each static node was last asked for, in this start of theirs."""
 
     @property
     def owner(self) -> tuple[int, int]:
@@ -257,6 +264,7 @@ class Steps:
 
     def _bring_up_static(self) -> None:
         timeout_s = _UP_S + _NODE_S * len(self._static)
+        self._asked.clear()
         try:
             self._wait(self._static_are_up, timeout_s, "the static nodes did not come up")
         except Abandoned:
@@ -269,7 +277,11 @@ class Steps:
     def _static_are_up(self) -> bool:
         """Ask for what is left to ask for; whether nothing is."""
         states = {name: state for name, state in self._slurm.states().items() if name in self._static}
-        self._slurm.set_nodes([name for name, state in states.items() if state.endswith("~")], "POWER_UP")
+        now = time.monotonic()
+        down = [name for name, state in states.items() if state.endswith("~")]
+        down = [name for name in down if now - self._asked.get(name, -math.inf) > _ASK_AGAIN_S]
+        self._slurm.set_nodes(down, "POWER_UP")
+        self._asked.update(dict.fromkeys(down, now))
         # Slurm takes no node for up that began before it was to be powered up.
         powered = {name for name in states if is_powered(states[name])}
         if not powered <= self.keeper.wanted:
