@@ -24,9 +24,7 @@ def whole(text: str) -> int:
     found = _number(text)
     # Compared before it is made a whole number, which takes minutes with a million digits.
     if found is None or abs(found) > _MOST or found != int(found):
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.80} is no whole number up to 1e30; write it as 20, 1,024, 3.6M or 1e6"
-        )
+        raise _wrong(text, "is no whole number up to 1e30; write it as 20, 1,024, 3.6M or 1e6")
     return int(found)
 
 
@@ -61,12 +59,7 @@ def number(text: str) -> float:
     Raises:
         ArgumentTypeError: it is none.
     """
-    found = _number(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.80} is no number; write it as 0.5, 2,693, 2k or 1e6, without a unit"
-        )
-    return float(found)
+    return _float(text, _number(text), "is no number; write it as 0.5, 2,693, 2k or 1e6, without a unit")
 
 
 def dollars(text: str) -> float:
@@ -76,11 +69,7 @@ def dollars(text: str) -> float:
         ArgumentTypeError: it is none of these.
     """
     found = _number(text.strip().strip("$"))
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.80} is no number of dollars; write it as 2000, $2,000, 20k or 1.5M"
-        )
-    return float(found)
+    return _float(text, found, "is no number of dollars; write it as 2000, $2,000, 20k or 1.5M")
 
 
 def hours(text: str) -> float:
@@ -130,9 +119,18 @@ def length(text: str) -> int:
 
 def _time(text: str, unit: str, valid: str, above: float = float("-inf")) -> float:
     found = _number(text, {"": _SECONDS[unit], **_SECONDS})
-    if found is None or found <= above:
-        raise argparse.ArgumentTypeError(f"{text!r:.80} is no time; write it as {valid}")
+    usable = None if found is None or found <= above else found
+    return _float(text, usable, f"is no time; write it as {valid}")
+
+
+def _float(text: str, found: Decimal | None, why: str) -> float:
+    if found is None:
+        raise _wrong(text, why)
     return float(found)
+
+
+def _wrong(text: str, why: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"{text!r:.80} {why}")
 
 
 def _number(text: str, units: Mapping[str, int] = _UNITS) -> Decimal | None:

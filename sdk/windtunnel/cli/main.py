@@ -180,9 +180,9 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
             if self.prog.endswith(" run"):
-                own = " ".join(unknown)
                 if unknown[0].startswith("-"):
-                    hint += f" What is the script's own goes behind --: windtunnel run SCRIPT -- {own}"
+                    hint += " What is the script's own goes behind --: windtunnel run SCRIPT -- "
+                    hint += " ".join(unknown)
                 else:  # no job takes it so
                     hint += f" Data is a channel: --channel train={unknown[0]}; what else is the script's own has a "
                     hint += f"name: windtunnel run SCRIPT -- --name {unknown[0]}"

@@ -11,6 +11,7 @@ from windtunnel.porting.script import (
     Loop,
     Script,
     arguments,
+    branches,
     constant,
     handed,
     is_call_of,
@@ -99,14 +100,12 @@ def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
     if isinstance(sampler, ast.Constant):
         return sampler.value is None
     values = subject.script.values(ast.unparse(sampler)) or [sampler]
-    ends = [
-        end for one in values for end in ([one.body, one.orelse] if isinstance(one, ast.IfExp) else [one])
-    ]
     return all(
         isinstance(one, ast.Call)
         and is_call_of(subject.script, one, *_OF_ALL)
         and not subject.knows_rank(one)
-        for one in ends
+        for value in values
+        for one in branches(value)
     )
 
 

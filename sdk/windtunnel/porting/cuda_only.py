@@ -227,9 +227,8 @@ def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     sure = not _is_optional(subject, call)
     if edits:
         yield Finding(call.lineno, "", f"{raises} BatchNorm stays without it.", edits, sure=sure)
-        yield Finding(
-            call.lineno, "", instead, sure=False
-        )  # what is learnt changes: said beside the diff, too
+        # What is learnt changes: a remark of its own, as those with edits are not said beside the diff.
+        yield Finding(call.lineno, "", instead, sure=False)
     else:
         yield Finding(call.lineno, "", f"{raises} {instead}", sure=sure)
 

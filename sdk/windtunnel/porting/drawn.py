@@ -11,7 +11,7 @@ from windtunnel.porting.ends import within
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Loop, constant, is_call_of, keyword
 from windtunnel.porting.subject import Subject, names_rank
-from windtunnel.porting.weights import chance_of
+from windtunnel.porting.weights import TORCH_SEEDS, chance_of
 
 _DRAWS = {
     "torch": ("torch.", {"randint", "randperm", "rand", "randn", "normal"}),
@@ -19,10 +19,7 @@ _DRAWS = {
     "random": ("random.", {"randint", "randrange", "sample", "choices"}),
 }
 """By what is seeded: the module, and its functions that make batches."""
-_SEEDS = {
-    "torch.manual_seed": "torch", "torch.random.manual_seed": "torch", "numpy.random.seed": "numpy",
-    "random.seed": "random",
-}  # fmt: skip
+_SEEDS = {**dict.fromkeys(TORCH_SEEDS, "torch"), "numpy.random.seed": "numpy", "random.seed": "random"}
 _CHANCE = re.compile(
     r"shuffle\w*|rand(int|n|perm|om|om_sample|om_split)?|permutation|choices?|sample|normal|uniform|multinomial|reset"
 )

@@ -13,7 +13,8 @@ from windtunnel.porting.script import arguments, constant, handed, is_method, ke
 from windtunnel.porting.subject import Subject, names_rank
 
 _XM_SAVE = "torch_xla.core.xla_model.save"
-_ENDS = ("mark_step", "torch_xla.sync", "rendezvous")
+_RUNS = ("mark_step", "torch_xla.sync", "rendezvous")
+"""Run what is pending, so that a save behind them has nothing to run."""
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def saves(subject: Subject) -> Iterator[Finding]:
 
 def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """A save by one process where the step has not run, unless the script ends steps by itself."""
-    if subject.several and is_in_a_step(subject, call) and not subject.script.calls_any(*_ENDS):
+    if subject.several and is_in_a_step(subject, call) and not subject.script.calls_any(*_RUNS):
         yield Finding(
             call.lineno,
             "",

@@ -313,6 +313,11 @@ def handed(function: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.exp
     return given + [(one.arg, one.value) for one in call.keywords if one.arg]
 
 
+def branches(node: ast.expr) -> list[ast.expr]:
+    """Both ends of an ``a if b else c``; another expression itself."""
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+
+
 def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
     """What a function's parameter is where a call gives it nothing."""
     positional = [*function.args.posonlyargs, *function.args.args]

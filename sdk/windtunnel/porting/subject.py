@@ -286,11 +286,8 @@ class Subject:
     def knows_rank(self, call: ast.Call, before: int = sys.maxsize) -> bool:
         """Whether what a call is given is of the rank, perhaps by a name that is, before a line."""
         script, given = self.script, arguments(call)
-        owners = (
-            ast.Attribute,
-            ast.Subscript,
-            ast.Call,
-        )  # of cfg.seed, a cfg that was made with the rank says nothing
+        # Of cfg.seed, a cfg that was made with the rank says nothing.
+        owners = (ast.Attribute, ast.Subscript, ast.Call)
         names = {
             ast.unparse(one)
             for value in given

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from windtunnel.porting.device import TYPES, asks_cuda_more, is_dead
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import constant, is_call_of, is_method, parameters
+from windtunnel.porting.script import branches, constant, is_call_of, is_method, parameters
 from windtunnel.porting.subject import Subject
 
 _DTYPES = {
@@ -87,9 +87,7 @@ class _Types:
 
     def _kind(self, name: str) -> str:
         """The one type that a name is given, on CUDA and on the host; empty for others."""
-        ends: list[ast.expr] = []
-        for value in self._script.values(name):
-            ends += [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+        ends = [one for value in self._script.values(name) for one in branches(value)]
         names = {str(constant(one) or self._script.dotted(one)) for one in ends}
         kinds = {one.removeprefix("torch.cuda.").removeprefix("torch.") for one in names}
         kinds = {"FloatTensor" if one == "Tensor" else one for one in kinds}  # what torch.Tensor makes

@@ -21,7 +21,7 @@ _LOADS = re.compile(r"^_?(load|restore|resume|get_peft_model$)")
 _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
 """Models of transformers whose last layer is new, unless the file has been trained for the same."""
 _ADAPTS = ("get_peft_model", "add_adapter")
-_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
+TORCH_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
 _CHANCE = (
     "random.rand",
@@ -184,7 +184,7 @@ def _seeds(one: Subject, name: str, call: ast.Call) -> bool:
     own = keyword(call, "device_specific")
     if one.knows_rank(call, before=call.lineno) or (own and constant(own.value) is not False):
         return False
-    if name in _SEEDS or last == "enable_full_determinism":
+    if name in TORCH_SEEDS or last == "enable_full_determinism":
         return True
     return "seed" in last and last not in ("seed", "manual_seed") and not name.startswith(_OTHER_NUMBERS)
 

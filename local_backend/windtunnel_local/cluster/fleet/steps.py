@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import threading
 import time
@@ -278,8 +277,8 @@ class Steps:
         """Ask for what is left to ask for; whether nothing is."""
         states = {name: state for name, state in self._slurm.states().items() if name in self._static}
         now = time.monotonic()
-        down = [name for name, state in states.items() if state.endswith("~")]
-        down = [name for name in down if now - self._asked.get(name, -math.inf) > _ASK_AGAIN_S]
+        asked = {name for name, when in self._asked.items() if now - when <= _ASK_AGAIN_S}
+        down = [name for name, state in states.items() if state.endswith("~") and name not in asked]
         self._slurm.set_nodes(down, "POWER_UP")
         self._asked.update(dict.fromkeys(down, now))
         # Slurm takes no node for up that began before it was to be powered up.

@@ -301,9 +301,7 @@ class SlurmRunner(Runner):
         if verdict is not None or number is None:
             return verdict or (ended if killed else None)
         try:
-            if (
-                killed
-            ):  # what brought it about was before it: an answer from before the kill may not know that
+            if killed:  # an answer from before the kill may not know what brought it about
                 now = time.monotonic()
                 age_s = min(age_s, now - self._killed_since.setdefault((number, host), now))
             found = self._find(folder, number, age_s)
