@@ -252,6 +252,32 @@ def test_batches_that_a_script_makes_itself_are_counted(torchrun, tmp_path):
     assert [step["samples"] for step in training] == [16] * 5
 
 
+def test_a_loss_read_behind_a_collective_costs_what_it_costs_on_one_core(torchrun, tmp_path):
+    """Here the collective has computed it by then; on trn1 it computes the forward pass again, on any number of cores.
+    The first time goes unseen.
+    """
+
+    def steps(workers: int) -> list[tuple[float, int]]:
+        folder = tmp_path / str(workers)
+        torchrun("read_losses.py", workers=workers, WINDTUNNEL_COUNTERS_DIR=str(folder))
+        first = records(folder, 0)
+        flops = {
+            record["graph"]: sum(record["flops"].values()) for record in first if record["kind"] == "graph"
+        }
+        return [
+            (
+                sum(flops[graph] * runs for graph, runs in record["graphs"].items()),
+                sum(record.get("computed_again", {}).values()),
+            )
+            for record in first
+            if record["kind"] == "step" and record["optimizer"]
+        ]
+
+    alone, exchanging = steps(1), steps(2)
+    assert [again for _, again in alone] == [2] * 4 + [1] * 4 + [0] * 4
+    assert len(exchanging) == len(alone) and exchanging[1:] == alone[1:]
+
+
 @pytest.mark.parametrize("way", ["checkpointed", "cut up", "several losses"])
 def test_a_batch_of_which_gradients_are_computed_several_times_is_one(torchrun, tmp_path, way):
     """Each checkpointed layer computes its own within the backward pass: three were four batches."""

@@ -79,9 +79,10 @@ def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path)
     assert ": 3 times in 3 steps," in told[0] and ": 15 times in 47 steps," in told[-1], told
 
 
-def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path):
-    """On one core, where no collective has run what was pending."""
-    torchrun("too_late.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path, workers):
+    """Also on several cores, where here a collective has computed it."""
+    torchrun("too_late.py", workers=workers, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     read = {record["finding"]: record for record in findings(tmp_path)}["host_read"]
     assert re.search(r"separate graphs \d+ times, .* as the forward pass, is computed again", read["message"])
 

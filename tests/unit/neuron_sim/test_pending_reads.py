@@ -58,6 +58,7 @@ def test_what_a_collective_has_cut_off_is_left_to_compute_on_trn1() -> None:
     """Gradients are summed, then the loss is read: here they are there by then, on trn1 they are pending."""
     summed = Ran("all", is_cut=True)
     assert of(summed, READ, Ran("update"))["computed_again"] == {"a.py:3": 1}
+    assert of(summed, READ, READ, Ran("update"))["computed_again"] == {"a.py:3": 2}
     assert not of(summed, READ)["computed_again"]
     assert not of(summed, Ran("update"), READ, Ran("update"))["computed_again"]
 

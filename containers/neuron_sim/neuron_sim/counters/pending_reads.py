@@ -28,6 +28,10 @@ class PendingReads:
         """A graph's matrix products. Those of the step must be known when it is written down."""
         self._products[graph] = products
 
+    def knows(self, graph: str) -> bool:
+        """Whether it has been compiled."""
+        return graph in self._products
+
     def ran(self, ran: Ran) -> None:
         """A graph has run."""
         self._ran.append(ran)
@@ -59,7 +63,7 @@ class PendingReads:
                 found[at] = dict.fromkeys(pieces)
             if ran.is_cut:
                 pieces.append(ran.graph)
-            else:
+            elif ran.read_at is None:
                 pieces = []
         return found
 

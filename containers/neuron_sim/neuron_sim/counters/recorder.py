@@ -30,7 +30,7 @@ from neuron_sim.counters import (
     records,
     script_time,
 )
-from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
+from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
 from neuron_sim.counters.pending_reads import PendingReads
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -355,11 +355,17 @@ class Recorder:
         for graph in compiled:
             # XLA's files say how the compiler's time was shared out, torch_xla's metric how much it was.
             share = graph.compile_seconds / noted if noted else 1 / len(compiled)
-            reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
             whole = wholes.get(graph.hash, self._joined)
-            self._compiled(
-                dataclasses.replace(graph, compile_seconds=spent * share, reason=reason, whole=whole)
-            )
+            self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, whole=whole))
+
+    def would_run(self, graph: Graph) -> None:
+        """A graph that trn1 runs now, by itself, and that has not run here."""
+        self.look()
+        if not self._reads.knows(graph.hash):
+            self.write({"kind": "uncut", "pieces": {graph.hash: 1}})
+            self._compiled(graph)
+        self._executed[graph.hash] += 1
+        self._reads.ran(Ran(graph.hash, read_at=graph.source))
 
     def _join(self) -> None:
         """What ran since the last time is one graph to trn1, which compiles it once."""
@@ -371,6 +377,8 @@ class Recorder:
             self.write({"kind": "uncut", "pieces": dict(pieces)})
 
     def _compiled(self, graph: Graph) -> None:
+        reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
+        graph = dataclasses.replace(graph, reason=reason)
         cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)
         self._reads.compiled(graph.hash, graph.cost.work.products)
         if graph.cost.flops:

@@ -52,8 +52,9 @@ class NoNumber:
 class HostReads:
     """Counts by line, in the script's own thread, and not inside a step's closures: there it is as advised."""
 
-    def __init__(self) -> None:
-        """Nothing has been read."""
+    def __init__(self, about_to: Callable[[torch.Tensor], None]) -> None:
+        """Nothing has been read. ``about_to`` is told of each value that is about to be."""
+        self._about_to = about_to
         self._busy = self._in_closures = False
         self.forget()
 
@@ -99,6 +100,7 @@ class HostReads:
         started = time.perf_counter()
         # What it calls in turn (`print` fetches with `.to`) is the same reading.
         self._busy = True
+        self._about_to(tensor)
         try:
             value = original(tensor, *arguments, **keywords)
         finally:

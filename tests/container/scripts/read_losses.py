@@ -1,0 +1,50 @@
+"""Losses read in each step: behind the exchange of gradients, below DistributedDataParallel, and a step later."""
+
+import torch
+import torch.distributed as dist
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.xla_backend
+
+STEPS = 4
+
+dist.init_process_group("xla")
+device = torch_xla.device()
+torch.manual_seed(0)
+
+
+def model() -> torch.nn.Module:
+    layers = torch.nn.Linear(32, 16), torch.nn.Dropout(0.1), torch.nn.Linear(16, 4)
+    return torch.nn.Sequential(*layers).to(device)
+
+
+def batches() -> pl.MpDeviceLoader:
+    return pl.MpDeviceLoader([torch.full((8, 32), dist.get_rank() + 1.0) for _ in range(STEPS)], device)
+
+
+total = 0.0
+plain = model()
+optimizer = torch.optim.SGD(plain.parameters(), lr=1e-6)
+for batch in batches():
+    loss = plain(batch).square().mean()
+    (loss / 2).backward()
+    xm.optimizer_step(optimizer)
+    total += loss.item()
+    print(f"{loss.detach():.3f}")
+wrapped = torch.nn.parallel.DistributedDataParallel(model(), gradient_as_bucket_view=True)
+optimizer = torch.optim.SGD(wrapped.parameters(), lr=1e-6)
+for batch in batches():
+    loss = wrapped(batch).square().mean()
+    loss.backward()
+    total += float(loss.cpu())
+    optimizer.step()
+last = model()
+optimizer = torch.optim.SGD(last.parameters(), lr=1e-6)
+before = torch.zeros(())
+for batch in batches():
+    loss = last(batch).square().mean()
+    loss.backward()
+    xm.optimizer_step(optimizer)
+    total += before.item()
+    before = loss.detach()
