@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.processes import without
-from windtunnel.porting.script import Script
+from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
 
@@ -150,7 +150,4 @@ def _is_optional(script: Script, node: ast.AST) -> bool:
 
 def _is_chosen(script: Script, node: ast.AST) -> bool:
     """Whether it stands under a condition, as ``if args.flash:``."""
-    return any(
-        isinstance(outer, ast.If | ast.IfExp) and "__name__" not in ast.unparse(outer.test)
-        for outer in script.above(node)
-    )
+    return any(isinstance(outer, ast.If | ast.IfExp) and not is_main(outer) for outer in script.above(node))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, arguments, brings_torch, constant, is_method, keyword
+from windtunnel.porting.script import Script, arguments, brings_torch, constant, is_main, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _STARTS = (".spawn", ".launch")
@@ -114,20 +114,33 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
     if not subject.cuda and (not subject.xla or subject.exchanges):
         return
     imports = script.first_imports
-    edits: tuple[Edit, ...] = ()
+    line, edits = imports[-1].lineno if imports else 1, ()
     if subject.whole and any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
-        torch = subject.names.module("torch")
-        place = script.lines[imports[-1].end_lineno or 0]
-        line = f'{script.newline}{torch}.distributed.init_process_group("xla"){script.newline}'
-        edits = (Edit(place, place, line),)
+        join = f'{subject.names.module("torch")}.distributed.init_process_group("xla"){script.newline}'
+        first = _first_of_main(script)
+        if first is not None:
+            line, place, join = first.lineno, script.lines[first.lineno - 1], script.before(first) + join
+        else:
+            place, join = script.lines[imports[-1].end_lineno or 0], script.newline + join
+        edits = (Edit(place, place, join),)
     yield Finding(
-        imports[-1].lineno if imports else 1,
+        line,
         "",
         "no process group: with torchrun each NeuronCore has a process, which joins with "
         'torch.distributed.init_process_group("xla").',
         edits,
         sure=subject.whole,
     )
+
+
+def _first_of_main(script: Script) -> ast.stmt | None:
+    """Where the program begins if it is started: who imports the script, to serve its model, joins no group."""
+    for node in script.tree.body:
+        if isinstance(node, ast.For | ast.While):
+            return None  # it trains when it is imported
+        if isinstance(node, ast.If) and is_main(node):
+            return node.body[0] if script.is_alone(node.body[0]) else None
+    return None
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:
@@ -174,9 +187,7 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
     for node in script.walk(ast.Assign):
         if not isinstance(node, ast.Assign) or not isinstance(target := node.targets[0], ast.Subscript):
             continue
-        if any(
-            isinstance(one, ast.If) and "__name__" not in ast.unparse(one.test) for one in script.above(node)
-        ):
+        if any(isinstance(one, ast.If) and not is_main(one) for one in script.above(node)):
             continue
         place, name = script.dotted(target.value), constant(target.slice)
         if place != "os.environ" or name not in _ADDRESS or constant(node.value) is None:

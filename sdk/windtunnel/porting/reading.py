@@ -30,7 +30,7 @@ from windtunnel.porting import (
     weights,
 )
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script
+from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 
 _TOPICS = (
@@ -89,9 +89,7 @@ def read_program(
     found = {one.script: [finding for topic in _TOPICS for finding in topic(one)] for one in told}
     for module in scripts[1 : len(told)]:
         asides = [
-            range(node.lineno, (node.end_lineno or 0) + 1)
-            for node in module.tree.body
-            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+            range(node.lineno, (node.end_lineno or 0) + 1) for node in module.tree.body if is_main(node)
         ]
         found[module] = [one for one in found[module] if not any(one.line in lines for lines in asides)]
     return {script: sorted(findings, key=lambda finding: finding.line) for script, findings in found.items()}

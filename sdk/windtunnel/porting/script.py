@@ -337,6 +337,11 @@ def is_cuda_call(call: ast.Call) -> bool:
     return is_method(call, "cuda")
 
 
+def is_main(node: ast.AST) -> bool:
+    """Whether it is ``if __name__ == "__main__":``."""
+    return isinstance(node, ast.If | ast.IfExp) and "__name__" in ast.unparse(node.test)
+
+
 def is_call_of(script: Script, node: ast.AST, *names: str) -> bool:
     """Whether a node calls something of one of these last names."""
     return isinstance(node, ast.Call) and script.dotted(node.func).rpartition(".")[2] in names

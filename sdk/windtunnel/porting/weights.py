@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.script import Scope, arguments, constant, keyword
+from windtunnel.porting.script import Scope, arguments, constant, is_main, keyword
 from windtunnel.porting.subject import Subject
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
@@ -255,7 +255,6 @@ def _under_condition(one: Subject, node: ast.expr) -> bool:
     """Whether an `if` of its function decides on it, but that of ``__name__``."""
     scope = one.script.scopes(node)[0]
     return any(
-        isinstance(outer, ast.If | ast.IfExp | ast.ExceptHandler)
-        and not (isinstance(outer, ast.If) and "__name__" in ast.unparse(outer.test))
+        isinstance(outer, ast.If | ast.IfExp | ast.ExceptHandler) and not is_main(outer)
         for outer in itertools.takewhile(lambda above: above is not scope, one.script.above(node))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -238,6 +239,25 @@ def test_the_process_group_stays_where_the_line_behind_it_goes() -> None:
     after = changed(text.replace("\n\nparser =", "\nassert torch.cuda.is_available()\n\nparser =", 1))
     assert after == changed(text)
     assert 'init_process_group("xla")' in after
+
+
+@pytest.mark.parametrize(
+    ("end", "joins"),
+    [
+        ('if __name__ == "__main__":\n    main(parser.parse_args())\n', "    torch.distributed.init"),
+        ('if __name__ == "__main__": main(parser.parse_args())\n', "torch.distributed.init"),
+        ("main(parser.parse_args())\n", "torch.distributed.init"),
+        ('for _ in range(2):\n    main(parser.parse_args())\nif __name__ == "__main__":\n    print()\n',
+         "torch.distributed.init"),
+    ],
+)  # fmt: skip
+def test_who_imports_the_script_joins_no_group(end: str, joins: str) -> None:
+    """To serve its model; where the script can be imported at all without training."""
+    text = (SCRIPTS / "single_gpu.py").read_text()
+    start = text.index("if __name__")
+    after = changed(text[:start] + end)
+    assert f"\n{joins}" in after
+    ast.parse(after)
 
 
 def test_names_that_a_script_has_for_something_else_are_not_taken() -> None:
