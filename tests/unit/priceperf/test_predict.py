@@ -64,10 +64,17 @@ def seconds(training: Training, instance: Any = TRN1) -> float:
 
 @given(training=trainings(), times=st.integers(2, 5))
 def test_more_work_never_takes_less_time(training: Training, times: int) -> None:
-    """More layers, tokens, sequences, a larger hidden or feed-forward size: never faster."""
+    """More layers, tokens, sequences, a larger hidden or feed-forward size: never faster.
+
+    Layers bring parameters: the same ones in twice the layers go out in smaller parts, of which more is hidden.
+    """
     model = training.architecture
     bigger = (
-        replace(training, architecture=replace(model, layers=model.layers * times)),
+        replace(
+            training,
+            architecture=replace(model, layers=model.layers * times),
+            parameters=training.parameters * times,
+        ),
         replace(training, architecture=replace(model, ffn_hidden_size=model.ffn_hidden_size * times)),
         replace(training, architecture=replace(model, vocabulary=model.vocabulary * times)),
         replace(training, sequence_length=training.sequence_length * times),
