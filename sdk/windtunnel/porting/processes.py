@@ -114,7 +114,8 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
     if not subject.cuda and (not subject.xla or subject.exchanges):
         return
     imports = script.first_imports
-    line, edits = imports[-1].lineno if imports else 1, ()
+    line = imports[-1].lineno if imports else 1
+    edits: tuple[Edit, ...] = ()
     if subject.whole and any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
         join = f'{subject.names.module("torch")}.distributed.init_process_group("xla"){script.newline}'
         first = _first_of_main(script)
