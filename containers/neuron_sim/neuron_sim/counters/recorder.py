@@ -34,6 +34,7 @@ from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
 from neuron_sim.counters.pending_reads import PendingReads
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
+from neuron_sim.counters.wholes import Wholes
 from neuron_sim.counters.why_new import Comparer
 
 _READ_EVERY = 256
@@ -87,11 +88,8 @@ class Recorder:
         self._comparer = Comparer()
         self._compiled_s = 0.0
         self._arithmetic: set[str] = set()
-        self._pieces: Counter[str] = Counter()
-        self._uncut: set[frozenset[tuple[str, int]]] = set()
+        self._wholes = Wholes(self.write)
         self._reads = PendingReads()
-        self._joined = 0
-        """Graphs that have run, as trn1 has them."""
         self._samples = 0
         self._has_loader = False
         self.has_failed = False
@@ -241,7 +239,7 @@ class Recorder:
     def _write_step(self, seconds: float, ended: float) -> None:
         self.look()
         self._write_start()
-        self._join()
+        self._wholes.end()
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
         samples = 0
@@ -338,12 +336,9 @@ class Recorder:
         seen = graphs.read()
         wholes: dict[str, int] = {}
         for ran in seen.executed:
-            wholes.setdefault(ran.graph, self._joined)
+            wholes.setdefault(ran.graph, self._wholes.ran(ran))
             self._executed[ran.graph] += 1
-            self._pieces[ran.graph] += 1
             self._reads.ran(ran)
-            if not ran.is_cut:
-                self._join()
         compiled = seen.compiled
         if not compiled:
             return
@@ -355,7 +350,7 @@ class Recorder:
         for graph in compiled:
             # XLA's files say how the compiler's time was shared out, torch_xla's metric how much it was.
             share = graph.compile_seconds / noted if noted else 1 / len(compiled)
-            whole = wholes.get(graph.hash, self._joined)
+            whole = wholes.get(graph.hash, self._wholes.number)
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, whole=whole))
 
     def would_run(self, graph: Graph) -> None:
@@ -366,15 +361,6 @@ class Recorder:
             self._compiled(graph)
         self._executed[graph.hash] += 1
         self._reads.ran(Ran(graph.hash, read_at=graph.source))
-
-    def _join(self) -> None:
-        """What ran since the last time is one graph to trn1, which compiles it once."""
-        pieces = frozenset(self._pieces.items())
-        self._pieces.clear()
-        self._joined += bool(pieces)
-        if pieces and pieces not in self._uncut:
-            self._uncut.add(pieces)
-            self.write({"kind": "uncut", "pieces": dict(pieces)})
 
     def _compiled(self, graph: Graph) -> None:
         reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)

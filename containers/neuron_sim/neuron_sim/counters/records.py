@@ -2,7 +2,7 @@
 
 ``start`` and ``end`` are one each; ``graph``, ``step`` and ``memory`` come as they happen, ``parameters``
 with each new optimizer. A ``finding`` may come again with newer figures. Kinds not made here:
-``parameters`` (`counters.parameters`), ``uncut`` (`counters.recorder`: which graphs are pieces of one on trn1, and
+``parameters`` (`counters.parameters`), ``uncut`` (`counters.wholes`: which graphs are pieces of one on trn1, and
 how often each), ``memory`` (`device.memory`), ``finding`` (`diagnostics.findings`).
 """
 
