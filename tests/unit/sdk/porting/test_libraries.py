@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
 from tests.unit.sdk.porting.test_patch import changed
-from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
-from windtunnel.porting.reading import modules_of, read_program
+from windtunnel.porting.all_findings import modules_of, read_program
 from windtunnel.porting.script import Script
 
 

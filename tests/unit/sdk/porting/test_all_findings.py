@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel.porting import patch
-from windtunnel.porting.reading import read
+from windtunnel.porting.all_findings import read
 from windtunnel.porting.script import Script
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -483,7 +483,7 @@ def test_the_same_terms_as_at_run_time() -> None:
     known = {kind for path in words for kind in re.findall(r'Finding\(\s*"(\w+)"', path.read_text())}
     used = {
         node.value
-        for path in (ROOT / "sdk/windtunnel/porting").glob("*.py")
+        for path in (ROOT / "sdk/windtunnel/porting").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and node.value in known
     }

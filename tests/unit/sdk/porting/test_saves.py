@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
 from tests.unit.sdk.porting.test_patch import changed, diff, script
-from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
-from windtunnel.porting.reading import read
+from windtunnel.porting.all_findings import read
 
 _HEAD = """\
 import os

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.processes import without
 from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.processes import without
 from windtunnel.porting.trainers import is_arguments
 
 _QUANTIZED = "bitsandbytes quantizes with CUDA's kernels: load the model in bf16 (dtype=torch.bfloat16)"

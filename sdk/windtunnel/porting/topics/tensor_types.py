@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from windtunnel.porting.device import TYPES, asks_cuda_more, is_dead
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import branches, constant, is_call_of, is_method, parameters
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.device import TYPES, asks_cuda_more, is_dead
 
 _DTYPES = {
     "FloatTensor": "float", "DoubleTensor": "double", "HalfTensor": "half", "BFloat16Tensor": "bfloat16",

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.precision import CUDA_PRECISIONS
 from windtunnel.porting.script import Script, constant, is_call_of, is_cuda_call, is_method, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
 _UNUSED = "device_unused"
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from windtunnel.porting.batches import is_shared
-from windtunnel.porting.ends import within
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Loop, constant, is_call_of, keyword
 from windtunnel.porting.subject import Subject, names_rank
-from windtunnel.porting.weights import TORCH_SEEDS, chance_of
+from windtunnel.porting.topics.batches import is_shared
+from windtunnel.porting.topics.first_weights import TORCH_SEEDS, chance_of
+from windtunnel.porting.topics.step_ends import within
 
 _DRAWS = {
     "torch": ("torch.", {"randint", "randperm", "rand", "randn", "normal"}),

@@ -9,60 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from windtunnel.errors import SourceError
-from windtunnel.porting import (
-    batches,
-    cuda_only,
-    device,
-    drawn,
-    ends,
-    files,
-    kept,
-    libraries,
-    lightning,
-    logs,
-    native,
-    precision,
-    processes,
-    reads,
-    shapes,
-    steps,
-    tensor_types,
-    weights,
-)
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics import TOPICS
 
-_TOPICS = (
-    device.uses_of_cuda,
-    tensor_types.of_cuda,
-    device.unused_device,
-    lightning.without_neuron,
-    native.of_native_pytorch,
-    cuda_only.cuda_only,
-    libraries.of_gpus,
-    processes.groups,
-    weights.unequal_weights,
-    precision.mixed_precision,
-    ends.ends_of_steps,
-    batches.same_data,
-    drawn.same_draws,
-    batches.last_batches,
-    shapes.of_lengths,
-    shapes.of_values,
-    steps.early_optimizers,
-    steps.models_that_leave,
-    steps.no_exchange,
-    steps.early_clips,
-    reads.host_reads,
-    files.saves,
-    kept.lost,
-    files.safetensors_of_the_device,
-    logs.unheard,
-)
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "optimum", "accelerate", "transformers"}
-
-
 _MOST_MODULES = 40
 """Files beside the script that are read: more are a library of their own."""
 
@@ -78,15 +30,16 @@ def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[
 def read_program(
     scripts: Sequence[Script], version: str = "2.9", *, several: bool = True, whole: bool = True
 ) -> dict[Script, list[Finding]]:
-    """The same of each file of a program, the one that is started first: what another does as a script is left out.
+    """The findings of each file of a program, of which the first is started.
 
-    ``whole``: these are all its files; else the others tell what the first lacks, and nothing is said of them.
+    What the others do below ``if __name__ == "__main__":`` is left out. ``whole``: these are all its files.
+    If not, only the first is reported on, and the others are read for what it uses.
     """
     subjects = [Subject(script, version, several=several) for script in scripts]
     for subject in subjects:
         subject.program, subject.whole = subjects, whole
     told = subjects if whole else subjects[:1]
-    found = {one.script: [finding for topic in _TOPICS for finding in topic(one)] for one in told}
+    found = {one.script: [finding for topic in TOPICS for finding in topic(one)] for one in told}
     for module in scripts[1 : len(told)]:
         asides = [
             range(node.lineno, (node.end_lineno or 0) + 1) for node in module.tree.body if is_main(node)

@@ -1,0 +1,73 @@
+"""What is looked for in a script, each topic in a file of its own. A new one is a file here, and its place in `TOPICS`.
+
+batches              which core gets which, and that their shapes stay
+cuda_only            what of torch works on CUDA and not on XLA's device
+data_without_loader  data that a loop draws for itself: alike on all cores
+device               CUDA's, which is not there, and torch_xla's, which nothing names
+first_weights        each process draws those of a model that it makes
+host_reads           values of the device that the host reads in each step
+libraries            libraries and arguments that need a GPU
+lightning            its Trainer and Fabric, which know no NeuronCore
+logs                 lines of the script's own log that nobody will see
+model_paths          where models are saved: of a container SageMaker keeps two folders
+native_pytorch       native PyTorch on Trainium: the device "neuron", which the simulator has not
+optimizers           made too soon; gradients that no core exchanges, or that are clipped too soon
+precision            CUDA's autocast and GradScaler
+processes            their group, the wrapper of the model, and who starts them
+saves                files that every rank writes over the others'
+shapes               those that change from batch to batch
+step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
+tensor_types         torch.cuda.FloatTensor and its like
+"""
+
+from __future__ import annotations
+
+from windtunnel.porting.topics import (
+    batches,
+    cuda_only,
+    data_without_loader,
+    device,
+    first_weights,
+    host_reads,
+    libraries,
+    lightning,
+    logs,
+    model_paths,
+    native_pytorch,
+    optimizers,
+    precision,
+    processes,
+    saves,
+    shapes,
+    step_ends,
+    tensor_types,
+)
+
+TOPICS = (
+    device.uses_of_cuda,
+    tensor_types.of_cuda,
+    device.unused_device,
+    lightning.without_neuron,
+    native_pytorch.of_native_pytorch,
+    cuda_only.cuda_only,
+    libraries.of_gpus,
+    processes.groups,
+    first_weights.unequal_weights,
+    precision.mixed_precision,
+    step_ends.ends_of_steps,
+    batches.same_data,
+    data_without_loader.same_draws,
+    batches.last_batches,
+    shapes.of_lengths,
+    shapes.of_values,
+    optimizers.early_optimizers,
+    optimizers.models_that_leave,
+    optimizers.no_exchange,
+    optimizers.early_clips,
+    host_reads.host_reads,
+    saves.saves,
+    model_paths.lost,
+    saves.safetensors_of_the_device,
+    logs.unheard,
+)
+"""In this order, and sorted by line afterwards."""
