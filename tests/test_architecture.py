@@ -7,6 +7,7 @@ standard library is free unless a rule takes something away.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -388,6 +389,22 @@ def test_only_the_settings_read_the_environment() -> None:
     assert readers <= ENVIRONMENT_READERS, (
         f"also read the environment: {sorted(readers - ENVIRONMENT_READERS)}"
     )
+
+
+def test_a_package_that_lists_its_files_lists_all() -> None:
+    """Their own first line says what is in them: a list is not needed."""
+    incomplete = {}
+    for name, path in MODULES.items():
+        if path.name != "__init__.py":
+            continue
+        described = ast.get_docstring(ast.parse(path.read_text())) or ""
+        within_it = {each.stem for each in path.parent.glob("*.py") if not each.stem.startswith("__")}
+        within_it |= {each.parent.name for each in path.parent.glob("*/__init__.py")}
+        listed = set(re.findall(r"^(\w+)(?:, |  )", described, flags=re.MULTILINE)) & within_it
+        missing = within_it - set(re.findall(r"\w+", described))
+        if len(listed) > 1 and missing:
+            incomplete[name] = missing
+    assert incomplete == {}
 
 
 def test_files_stay_small_enough_to_read() -> None:

@@ -6,7 +6,7 @@ XLA's CPU client does the arithmetic. This package adds what a lone CPU process
 lacks: a world of cores with ordinals, collectives between them, the Neuron
 device kind, counters of what ran, and the tools around it.
 
-    settings      the only reader of the environment
+    settings      what the container tells the simulator, out of the environment
     processes     processes as Linux knows them
     cgroup        what the container may use
     topology      what an instance has: devices, cores, memory

@@ -1,4 +1,7 @@
-"""What the container tells the simulator: the only reader of the environment."""
+"""What the container tells the simulator, out of the environment.
+
+The launcher and `hooks.activation` also read and write variables of torchrun, Python and torch_xla.
+"""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class TrainingJob:
             prefix = key.rstrip("/") + "/"
             downloads.fetch(self.session.service, bucket, self._places(bucket, prefix, folder))
             return folder
-        # One that is unpacked goes: it must not have the name of one that was there.
+        # The archive is removed once it is unpacked, so it must not take the name of one that is there.
         archive = folder / (f"{self.name}.model.tar.gz" if extract else "model.tar.gz")
         downloads.fetch(self.session.service, bucket, {key: archive})
         if not extract:

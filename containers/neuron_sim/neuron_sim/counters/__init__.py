@@ -1,6 +1,7 @@
 """What ran, counted while it runs. Knows no price and no other machine's clock.
 
 recorder      one record a step, a graph, a start and an end; tells its listeners of steps and graphs
+wholes        which graphs are pieces of one on trn1
 records       the JSON-lines file of one rank, and what stands in it
 graphs        which graph ran: torch_xla's own execution analysis, and each graph's cost
 hlo           the work of a graph by class, from its HLO text
@@ -13,5 +14,9 @@ batches       how many samples came from the input pipeline, and how long the lo
 script_lines  the line of the user's script that is running
 script_time   CPU time of the script's thread, without the simulator's own
 pending_reads values that the script read while they were pending, and what that cost the step
+loss_reads    losses that trn1 would compute once more, because a collective has not yet run there
+model_parallel  which cores share one copy of the model
+host_reference  a fixed piece of work that seconds of tracing are held against
+pulse         looks at what has run while a script calls nothing of ours for long
 quiet_steps   some steps begin with idle devices, so that tracing them is timed undisturbed
 """

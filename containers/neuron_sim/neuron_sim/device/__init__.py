@@ -11,7 +11,8 @@ auto_cast            fp32 inputs of products that the compiler casts
 eager                operations one by one
 dynamo               torch.compile: collectives between compiled graphs, never inside one
 framework_names      torch_xla's names as the job's framework_version has them
-stand_ins            what a script may rely on in a library's version, where another stands in for it
+older_transformers   the process group, where a newer transformers stands in for a pinned one
+strided_views        views made with `as_strided`
 lookups              indices of embeddings that lie outside of the table
 upsampling           the gradient of nearest-neighbour upsampling
 nki                  kernels that scripts define, which are refused when they are launched

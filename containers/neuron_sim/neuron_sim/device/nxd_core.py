@@ -1,8 +1,8 @@
 """What NxD Core (neuronx_distributed) and optimum-neuron import and find nowhere else: so their training runs here.
 
-Their modules name NKI kernels and the compiler's parts at their top, whether a job uses them or not. To these two, and
-to nobody else, these modules are there: what is in them can be imported, and but for `_THERE` it refuses to be used. A
-script that imports them itself finds that they are missing. What is installed comes first.
+Their modules name NKI kernels and the compiler's parts at their top, whether a job uses them or not. Only these two can
+import them here: for a script they are missing. All that is in them, except `_THERE`, raises when it is used. A module
+that is installed comes first.
 
 Source: AWS's repository neuronx-distributed, releases 2.26 and 2.29, and optimum-neuron 0.4.5, of which
 `tests/container/test_nxd_core.py` plays a part.

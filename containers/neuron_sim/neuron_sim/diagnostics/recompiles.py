@@ -58,8 +58,8 @@ class _Tally:
 class _Line:
     """A line that runs graphs. ``since``: the step of its first. ``tallies``: by cause, anew once it is warm.
 
-    ``ragged``: the loader whose smaller batch was the latest at its first. What runs after the last one is no more of
-    that shape than what runs after any other.
+    ``ragged``: the loader whose smaller batch was the latest when the line ran first. Graphs that come later need not
+    be of that batch.
     """
 
     since: int

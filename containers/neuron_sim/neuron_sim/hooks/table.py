@@ -35,7 +35,7 @@ from neuron_sim.device import (
     malloc,
     memory,
     memory_by_use,
-    stand_ins,
+    older_transformers,
     stochastic_rounding,
     strided_views,
     transfer,
@@ -260,7 +260,7 @@ def _world() -> Iterator[Hook]:
         before=(eager.decide, auto_cast.decide, stochastic_rounding.decide),
     )
     yield Hook("_XLAC:_xla_set_default_device", is_device_use=True)
-    yield Hook("torch.distributed:init_process_group", around=(stand_ins.around_init_process_group,))
+    yield Hook("torch.distributed:init_process_group", around=(older_transformers.around_init_process_group,))
 
 
 def _collectives() -> Iterator[Hook]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sagemaker_training.errors import ExecuteUserScriptError  # type: ignore[import-not-found]
 
-from neuron_sim.names.packages import package_of
+from neuron_sim.names.absent_packages import package_of
 
 _MISSING = re.compile(r"\bNo module named '([\w.]+)'")
 """The error's name may stand on a line of its own: unbuffered, it is written apart, and the toolkit makes it a line."""

@@ -21,8 +21,8 @@ from typing import Any
 
 from neuron_sim.hooks import activation
 from neuron_sim.launcher import interpreter
-from neuron_sim.launcher.absent import Absent, modules_of
 from neuron_sim.launcher.script_imports import imports, local
+from neuron_sim.launcher.unimported import Absent, modules_of
 
 _TORCH_XLA = "torch_xla"
 _bring_it = {_TORCH_XLA}

@@ -7,7 +7,7 @@ torch_xla_names          torch_xla's modules: versions as read from the sources 
 torch_distributed_names  torch.distributed over the backend `xla`
 neuron_names             torch_neuronx and libneuronxla
 registry                 all of them
-packages                 packages that the image does not have
+absent_packages          packages that the image does not have
 page                     the table
 """
 

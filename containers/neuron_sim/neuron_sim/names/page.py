@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from neuron_sim.names.absent_packages import PACKAGES
 from neuron_sim.names.name import FIRST, LATEST, Name, Version
-from neuron_sim.names.packages import PACKAGES
 from neuron_sim.names.registry import every
 
 _HEAD = """# Names that Trainium scripts use

@@ -171,8 +171,9 @@ class Pass:
 
     @property
     def are_alike(self) -> bool:
-        """Whether its passes have shown all: the script does not look at their number, and each has had the same after
-        it. One that hands their number on may evaluate at every tenth, unless it has done so after each.
+        """Whether its passes have shown all: the script decides nothing by their number, and after each came the same.
+
+        A script that hands the number to a function may evaluate after every tenth pass, unless it did after each.
         """
         if self.turns is None or self.turns.decides or len(self.begun) <= _ALIKE:
             return False

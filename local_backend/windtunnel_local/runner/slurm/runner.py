@@ -291,7 +291,7 @@ class SlurmRunner(Runner):
     def _settle(
         self, folder: JobFolder, host: str, ended: dict[str, object] | None, age_s: float
     ) -> dict[str, object] | None:
-        """How a host ended whose exit.json (None: it wrote none) leaves that open; None: it runs, or is being ended.
+        """How a host ended, where exit.json does not say it, or is missing (``ended`` is None). None: it still runs.
 
         A controller that does not answer leaves it at that. What is found is kept: Slurm forgets its jobs.
         """

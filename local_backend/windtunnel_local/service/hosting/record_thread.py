@@ -1,4 +1,4 @@
-"""Threads that make things what their records want them to be: one each."""
+"""A thread for each record: it brings the endpoint or transform job to the state that the record asks for."""
 
 from __future__ import annotations
 

@@ -54,8 +54,9 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
-    """Whether anything ends its steps: in it, in functions that it calls, or what it goes over; where other loops have
-    an end, one over what is not known has it, too.
+    """Whether anything ends its steps: in it, in functions that it calls, or what it goes over.
+
+    Of a loop over what is not known it is assumed if other loops have an end.
     """
     every = subject.program[0].calls_by_name
     ends = [call for name in _ENDS for call in every.get(name.rpartition(".")[2], ()) if _ends(*call)]

@@ -55,7 +55,8 @@ class Calibration:
     """The same of the rows that set no constant (`published_rows.elsewhere`), with the speed that is usual of such
     software, by `left_out.kind_of`."""
     by_software_errors: tuple[float, ...]
-    """Of those of them whose software trained other models, with the speed that these tell (`software.log_speed`)."""
+    """Of the rows among them whose software has trained other models too, corrected by the speed on those
+    (`software.log_speed`)."""
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
     benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit.

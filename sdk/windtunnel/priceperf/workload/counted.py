@@ -78,7 +78,7 @@ class Counted:
     """None: the optimizer steps after each pass."""
     frozen: float = 0.0
     own: float | None = None
-    """Those that one worker's optimizers step: of shards its own. None: all. ``frozen`` are not trained."""
+    """Parameters that one worker's optimizers update, of shards its own. None: all. ``frozen`` are not trained."""
     as_one_process: bool = False
     """The script uses one core of whatever instance. What is modelled is its work shared out over all of them."""
     unshared: bool = False

@@ -2,6 +2,7 @@
 
 shapes    element types and sizes
 text      the text as computations of instructions
+nodes     a computation as a graph of values, without what only renames or reorders them
 products  matrix products and convolutions as (batch, rows, inner, columns)
 opcodes   which instruction is what: arithmetic, layout, boundary
 fusion    which element-wise work runs as one kernel, and the bytes that moves

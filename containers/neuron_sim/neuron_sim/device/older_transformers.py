@@ -1,4 +1,4 @@
-"""What a script may rely on in a library's version, where another version stands in for it."""
+"""The process group, where a newer transformers than the one that a script pins stands in for it."""
 
 from __future__ import annotations
 
