@@ -198,10 +198,11 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        """As argparse's; of a word that is none of its choices, also the likely ones."""
+        """Without argparse's usage, up to 30 lines; of a wrong choice with the likely ones."""
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
-        super().error(f"{message}.{hint}" if hint else message)
+        said = f"{message}.{hint}" if hint else message
+        self.exit(2, f"{self.prog}: error: {said}\nWhat it takes: {self.prog} --help\n")
 
 
 def _price_errors() -> type[Exception]:
