@@ -252,14 +252,14 @@ def test_batches_that_a_script_makes_itself_are_counted(torchrun, tmp_path):
     assert [step["samples"] for step in training] == [16] * 5
 
 
-def test_a_loss_read_behind_a_collective_costs_what_it_costs_on_one_core(torchrun, tmp_path):
+def test_a_value_read_behind_a_collective_costs_what_it_costs_on_one_core(torchrun, tmp_path):
     """Here the collective has computed it by then; on trn1 it computes the forward pass again, on any number of cores.
     The first time goes unseen.
     """
 
     def steps(workers: int) -> list[tuple[float, int]]:
         folder = tmp_path / str(workers)
-        torchrun("read_losses.py", workers=workers, WINDTUNNEL_COUNTERS_DIR=str(folder))
+        torchrun("read_early.py", workers=workers, WINDTUNNEL_COUNTERS_DIR=str(folder))
         first = records(folder, 0)
         flops = {
             record["graph"]: sum(record["flops"].values()) for record in first if record["kind"] == "graph"
@@ -267,15 +267,17 @@ def test_a_loss_read_behind_a_collective_costs_what_it_costs_on_one_core(torchru
         return [
             (
                 sum(flops[graph] * runs for graph, runs in record["graphs"].items()),
-                sum(record.get("computed_again", {}).values()),
+                sum(record.get("cut", {}).values()),
             )
             for record in first
             if record["kind"] == "step" and record["optimizer"]
         ]
 
     alone, exchanging = steps(1), steps(2)
-    assert [again for _, again in alone] == [2] * 4 + [1] * 4 + [0] * 4
-    assert len(exchanging) == len(alone) and exchanging[1:] == alone[1:]
+    assert len(alone) == 16
+    assert [flops for flops, _ in exchanging[1:]] == [flops for flops, _ in alone[1:]]
+    # DistributedDataParallel on one core makes its buckets anew behind its first step.
+    assert [cuts for _, cuts in exchanging[6:]] == [cuts for _, cuts in alone[6:]]
 
 
 @pytest.mark.parametrize("way", ["checkpointed", "cut up", "several losses"])

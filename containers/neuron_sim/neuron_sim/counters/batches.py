@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import _XLAC
 import numpy as np
 import torch
+
+from neuron_sim.counters import script_time
 
 _DEPTH, _LOOKED_AT = 4, 64
 """How deep, and at how many of a batch's parts, to look for its first tensor."""
@@ -45,6 +48,15 @@ def parts_of(batch: Any) -> Iterable[Any]:
     return vars(batch).values() if dataclasses.is_dataclass(batch) and hasattr(batch, "__dict__") else ()
 
 
+def tensors_of(batch: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
+    """Its tensors, as far as `samples_of` looks."""
+    if isinstance(batch, torch.Tensor):
+        yield batch
+    elif depth:
+        for value in itertools.islice(parts_of(batch), _LOOKED_AT):
+            yield from tensors_of(value, depth - 1)
+
+
 def telling(
     *listeners: Callable[[Any, int, float], None],
 ) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
@@ -60,6 +72,7 @@ def telling(
             batch = next_item(loader, device)
             if batch is not None:
                 waited_s = time.perf_counter() - started
+                sent.note(*tensors_of(batch))
                 samples = samples_of(batch)
                 for listener in listeners:
                     listener(loader, samples, waited_s)
@@ -71,7 +84,7 @@ def telling(
 
 
 class Sent:
-    """What a script without a loader sends to the device in a step, and how often it computes gradients of it."""
+    """What is sent to the device in a step, by a loader or without, and how often gradients are computed of it."""
 
     def __init__(self) -> None:
         """Nothing has been sent."""
@@ -81,8 +94,14 @@ class Sent:
     def forget(self) -> None:
         """A step begins."""
         self._tensors: Counter[int] = Counter()
-        """By their first dimension."""
+        """Those that a script without a loader sends, by their first dimension."""
+        self.numbers: set[int] = set()
+        """torch_xla's, of all that is sent."""
         self._passes = 0
+
+    def note(self, *sent: torch.Tensor) -> None:
+        """These tensors of the device came from the host."""
+        self.numbers.update(_XLAC._xla_get_tensor_id(tensor) for tensor in sent if tensor.is_xla)
 
     def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
         """Around `Tensor.to`."""
@@ -91,8 +110,10 @@ class Sent:
         def noted_to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
             moved = to(tensor, *arguments, **keywords)
             came = moved is not tensor and isinstance(moved, torch.Tensor) and moved.is_xla
-            if came and tensor.device.type == "cpu" and tensor.dim():
-                self._tensors[tensor.shape[0]] += 1
+            if came and tensor.device.type == "cpu" and not script_time.clock.is_aside:
+                self.note(moved)
+                if tensor.dim():
+                    self._tensors[tensor.shape[0]] += 1
             return moved
 
         return noted_to

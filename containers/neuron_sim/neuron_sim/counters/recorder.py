@@ -121,6 +121,11 @@ class Recorder:
         """Whether listeners are told of graphs and steps: not while the user has torch_xla's debug output."""
         return self._graphs is not None and self._graphs.enabled
 
+    @property
+    def has_exchanged(self) -> bool:
+        """Whether the step that runs has a collective by now."""
+        return bool(self._collectives)
+
     def begin(self) -> None:
         """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
         if self._graphs is not None and self._process == os.getpid():
@@ -353,14 +358,15 @@ class Recorder:
             whole = wholes.get(graph.hash, self._wholes.number)
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, whole=whole))
 
-    def would_run(self, graph: Graph) -> None:
-        """A graph that trn1 runs now, by itself, and that has not run here."""
+    def would_run(self, graph: Graph, *, reads: bool) -> None:
+        """A graph that trn1 runs now, and that has not run here. ``reads``: by itself, not as a part of another."""
         self.look()
         if not self._reads.knows(graph.hash):
             self.write({"kind": "uncut", "pieces": {graph.hash: 1}})
             self._compiled(graph)
         self._executed[graph.hash] += 1
-        self._reads.ran(Ran(graph.hash, read_at=graph.source))
+        if reads:
+            self._reads.ran(Ran(graph.hash, read_at=graph.source))
 
     def _compiled(self, graph: Graph) -> None:
         reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)

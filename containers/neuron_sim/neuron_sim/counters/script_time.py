@@ -71,6 +71,12 @@ class ScriptTime:
         """Whether only the script's own thread is followed."""
         return len(self._threads) == 1
 
+    @property
+    def is_aside(self) -> bool:
+        """Whether what this thread does is the simulator's doing."""
+        thread = self._threads.get(threading.get_ident())
+        return thread is not None and thread.is_ours
+
     def take(self) -> float:
         """CPU seconds of the script since the last call. In another thread: none, and that one is followed."""
         if not self.is_own:

@@ -14,8 +14,8 @@ import torch_xla
 
 from neuron_sim import settings
 from neuron_sim.counters import model_parallel, recorder, script_lines
+from neuron_sim.counters.early_results import EarlyResults
 from neuron_sim.counters.graphs import Graph
-from neuron_sim.counters.loss_reads import LossReads
 from neuron_sim.diagnostics import advice, for_cores, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
 from neuron_sim.diagnostics.findings import Finding, Findings
@@ -73,8 +73,8 @@ class Watch(recorder.Listener):
         self._remark = remark
         host_training.watch()
         self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed, self._keep)
-        self.losses = LossReads()
-        self.reads = HostReads(self.losses.reads)
+        self.early = EarlyResults()
+        self.reads = HostReads(self.early.reads)
         self.untied = Untied()
         self._away = False
         self.begin()
@@ -86,7 +86,7 @@ class Watch(recorder.Listener):
     def begin(self) -> None:
         """Forget all: this process has learned its rank only now, or is the child of one that watched."""
         self.findings = Findings(recorder.counting.write, log.say)
-        self.losses.begin()
+        self.early.begin()
         self.reads.forget()
         self._recompiles = Recompilations()
         self._fallback_lines: dict[str, str] = {}
@@ -119,7 +119,7 @@ class Watch(recorder.Listener):
         def looked(*arguments: Any, **keywords: Any) -> None:
             self.reads.trains = True
             if arguments:
-                self.losses.backward(arguments[0])
+                self.early.backward(arguments[0])
             if self._by_hand is not None and arguments and self._by_hand.has_changed(arguments[0]):
                 self._updated(self._by_hand)
             backward(*arguments, **keywords)
@@ -187,7 +187,7 @@ class Watch(recorder.Listener):
 
     def step(self, record: dict[str, Any]) -> None:
         """See `recorder.Listener`."""
-        self.losses.begin()
+        self.early.begin()
         if self._away:
             return
         if not self._has_stepped and self.loaders.passes.steps is not None and not self.loaders.has_kept:
