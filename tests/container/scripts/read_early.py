@@ -24,6 +24,7 @@ def batches() -> pl.MpDeviceLoader:
 
 
 total = 0.0
+seen: list[float] = []
 plain = model()
 optimizer = torch.optim.SGD(plain.parameters(), lr=1e-6)
 for batch in batches():
@@ -48,6 +49,17 @@ for batch in batches():
     xm.optimizer_step(optimizer)
     total += before.item()
     before = loss.detach()
+ended = model()
+optimizer = torch.optim.SGD(ended.parameters(), lr=1e-6)
+for batch in batches():
+    loss = ended(batch).square().mean()
+    loss.backward()
+    xm.optimizer_step(optimizer)
+    if len(seen) < 2:
+        xm.mark_step()
+        seen.append(loss.item())
+    else:
+        xm.add_step_closure(lambda value: seen.append(value.item()), args=(loss,))
 watched = model()
 optimizer = torch.optim.SGD(watched.parameters(), lr=1e-6)
 guessed = torch.zeros(1, dtype=torch.long)

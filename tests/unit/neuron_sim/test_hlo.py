@@ -280,6 +280,50 @@ def test_the_optimizers_work_is_told_from_what_grows_with_the_batch() -> None:
     }
 
 
+def test_a_bucket_of_gradients_is_state() -> None:
+    """DistributedDataParallel's: gradients are written into one array, and the optimizer reads slices of it."""
+    bucket = "f32[1536]{0}"
+    filled = [
+        f"%b.1 = {bucket} parameter(0)",
+        "%x.2 = f32[32,8]{1,0} parameter(1)",
+        "%y.3 = f32[32,64]{1,0} parameter(2)",
+        f"%w.4 = {A} parameter(3)",
+        f"%g.5 = {A} dot(%x.2, %y.3), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}",
+        "%flat.6 = f32[512]{0} reshape(%g.5)",
+        "%at.7 = s64[] constant(1024)",
+        f"%b.8 = {bucket} dynamic-update-slice(%b.1, %flat.6, %at.7)",
+        "%view.9 = f32[512]{0} slice(%b.8), slice={[1024:1536]}",
+        f"%g.10 = {A} reshape(%view.9)",
+        f"ROOT %t.11 = ({bucket}, {A}) tuple(%b.8, %g.10)",
+    ]
+    layout = f"({bucket}, f32[32,8]{{1,0}}, f32[32,64]{{1,0}}, {A})->({bucket}, {A})"
+    assert elementwise(filled, layout)["fused_bytes"] == 0
+    assert elementwise(filled, layout, "state")["fused_bytes"] == (3 + 1 + 3 + 1) * BYTES
+    updated = [
+        f"%b.1 = {bucket} parameter(0)",
+        f"%w.2 = {A} parameter(1)",
+        "%view.3 = f32[512]{0} slice(%b.1), slice={[1024:1536]}",
+        f"%g.4 = {A} reshape(%view.3)",
+        f"ROOT %w.5 = {A} subtract(%w.2, %g.4)",
+    ]
+    layout = f"({bucket}, {A})->{A}"
+    assert elementwise(updated, layout)["fused_bytes"] == 0
+    assert elementwise(updated, layout, "state")["fused_bytes"] == 3 * BYTES
+
+
+def test_a_barrier_moves_nothing() -> None:
+    """torch_xla's FSDP and its checkpointing put one around all that lives."""
+    lines = [
+        f"%p.1 = {A} parameter(0)",
+        "%q.2 = f32[16]{0} parameter(1)",
+        f"%t.3 = ({A}, f32[16]{{0}}) tuple(%p.1, %q.2)",
+        f"%o.4 = ({A}, f32[16]{{0}}) opt-barrier(%t.3)",
+        f"%p.5 = {A} get-tuple-element(%o.4), index=0",
+        f"ROOT %e.6 = {A} exponential(%p.5)",
+    ]
+    assert elementwise(lines)["fused_bytes"] == 2 * BYTES
+
+
 def test_activations_of_a_parameters_dimensions_are_no_state() -> None:
     """64 tokens of a hidden size of 8, beside a parameter of 8 x 64: a product reads what the kernel makes."""
     lines = [

@@ -14,7 +14,7 @@ batches       how many samples came from the input pipeline, and how long the lo
 script_lines  the line of the user's script that is running
 script_time   CPU time of the script's thread, without the simulator's own
 pending_reads values that the script read while they were pending, and what that cost the step
-early_results  values that are there early here, and whose reading costs trn1 a forward pass
+early_results  values read behind a collective or the end of a step: what that costs trn1
 model_parallel  which cores share one copy of the model
 host_reference  a fixed piece of work that seconds of tracing are held against
 pulse         looks at what has run while a script calls nothing of ours for long

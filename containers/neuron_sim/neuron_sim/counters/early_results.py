@@ -1,8 +1,12 @@
-"""Values that a collective has computed here with all that was pending, and that the script then reads in that step.
+"""Values that the script reads too early, as trn1 has it: behind a collective, or right behind the end of a step.
 
-On trn1 nothing has run there yet: the reading runs a graph of the value alone, with the forward pass in it, and the
-step's own graph computes it again. Counted is the graph that torch_xla would make of the loss before its gradients,
-which does not run here: of a prediction or an accuracy the forward pass is the same.
+A collective has computed here all that was pending. On trn1 nothing has run yet: the reading runs a graph of the value
+alone, with the forward pass in it, and the step's own graph computes that again. Counted is the graph that torch_xla
+would make of the loss before its gradients, which does not run here: of a prediction or an accuracy the forward pass is
+the same.
+
+Behind the end of a step no graph is cut, but the device has just begun: the host waits for it, and traces no next step
+meanwhile.
 """
 
 from __future__ import annotations
@@ -23,16 +27,20 @@ class EarlyResults:
     def __init__(self) -> None:
         """No step has begun."""
         self._is_wanted = False
-        """Whether a value has been read so: before, it is not worth looking at each loss."""
+        """Whether a value has been read behind a collective: before, it is not worth looking at each loss."""
         self._known: dict[str, Graph] = {}
         """By hash."""
-        self._latest = 0
-        """Number of the latest loss. torch_xla numbers tensors as they come, and views like what they are of."""
+        self._since = 0
+        self._trains = False
+        """Whether the step has computed gradients."""
         self.begin()
 
     def begin(self) -> None:
         """A step begins."""
-        self._since = _number(torch.empty(0, device="xla")) if self._is_wanted else self._latest
+        # torch_xla numbers tensors as they come, and views like what they are of.
+        newest = _number(torch.empty(0, device="xla")) if self._since or self._trains else 0
+        self._before, self._since = self._since, newest
+        self._trains = False
         self._alone: dict[int, Graph] = {}
         """By a loss's number, the graph of it alone."""
 
@@ -43,9 +51,9 @@ class EarlyResults:
             return
         for loss in [losses] if isinstance(losses, torch.Tensor) else losses:
             if loss.is_xla:
-                self._latest = _number(loss)
+                self._trains = True
                 if self._is_wanted and _is_pending(loss):
-                    self._alone[self._latest] = self._graph(loss)
+                    self._alone[_number(loss)] = self._graph(loss)
 
     def _graph(self, loss: torch.Tensor) -> Graph:
         name = _XLAC._get_graph_hash([loss]).hex()
@@ -58,19 +66,29 @@ class EarlyResults:
     @script_time.set_aside
     def reads(self, value: torch.Tensor) -> None:
         """The script is about to fetch a value from the device."""
-        if not self._latest or not recorder.counting.has_exchanged:
-            return
-        is_pending = _is_pending(value)
-        # Of a pending one, what it is computed from and is there.
-        needed = _XLAC._get_tensors_xla_device_data_node([value])[0] if is_pending else [_number(value)]
-        made = [number for number in needed if number > self._since and number not in batches.sent.numbers]
-        if not made:
+        if not (self._trains or self._since):
+            return  # nothing has trained yet
+        if _is_pending(value):
+            # What it is computed from and is there.
+            if made := self._made(_XLAC._get_tensors_xla_device_data_node([value])[0], self._since):
+                self._again(made, reads=False)
+        elif made := self._made([_number(value)], self._since):
+            self._again(made, reads=True)
+        elif not self._trains and self._made([_number(value)], self._before):
+            recorder.counting.waits = True
+
+    def _made(self, numbers: Sequence[int], since: int) -> list[int]:
+        """Those of tensors that came into being after another one, and not on the host."""
+        return [number for number in numbers if number > since and number not in batches.sent.numbers]
+
+    def _again(self, made: Sequence[int], *, reads: bool) -> None:
+        if not recorder.counting.has_exchanged:
             return
         self._is_wanted = True
         if self._alone:
             loss = next((loss for loss in self._alone if loss >= min(made)), max(self._alone))
             graph = dataclasses.replace(self._alone[loss], source=script_lines.calling_line())
-            recorder.counting.would_run(graph, reads=not is_pending)
+            recorder.counting.would_run(graph, reads=reads)
 
 
 def _number(tensor: torch.Tensor) -> int:

@@ -92,7 +92,8 @@ class Recorder:
         self._reads = PendingReads()
         self._samples = 0
         self._has_loader = False
-        self.has_failed = False
+        self.has_failed = self.waits = False
+        """Of ``waits``: whether the script has waited for the device since the latest step."""
         self.has_trained = False
         """Whether gradients were computed in the latest step."""
         self._process = os.getpid()
@@ -272,11 +273,13 @@ class Recorder:
                 "updated": self._updates,
                 "microbatch": self._in_pieces,
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
+                "waited": self.waits,
                 "sdpa": attention.take(),
                 "launches": launches.counted.take(),
                 **self._reads.record(),
             }
             record |= {key: value for key, value in some.items() if value}
+            self.waits = False
             self.write(record)
             for listener in self.listeners:
                 listener.step(record)

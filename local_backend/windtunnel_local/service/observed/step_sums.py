@@ -83,6 +83,7 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     found = {
         "accessed": dict(accessed),
         "sdpa": dict(attention),
+        "waited": any(step.get("waited") for step in steps),
         "updated": any(step.get("updated") for step in steps),
     }
     noted = {key: value for key, value in found.items() if value}
@@ -121,7 +122,7 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         least_trace_seconds=_least_trace(traced),
         reference_seconds=_reference(traced),
         launches=_launches(steps),
-        steps_with_host_reads=sum(bool(step.get("accessed")) for step in steps),
+        steps_with_host_reads=sum(bool(step.get("accessed") or step.get("waited")) for step in steps),
         updates=_updates(steps),
     )
 

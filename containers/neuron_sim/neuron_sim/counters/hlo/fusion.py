@@ -22,7 +22,7 @@ No compiler is asked. The rules, for each computation:
 
 **State** is what does not grow with the batch: kernels all of whose arrays have, up to transposition and
 scalars aside, the dimensions of an array that the graph takes in *and* gives back (parameters, their
-gradients, the optimizer's state), and whose results no product and no other kernel but one of state reads.
+gradients, the optimizer's state) or are slices of such or as large, and whose results no product and no other kernel but one of state reads.
 The second holds activations back that happen to have a parameter's dimensions. It is not asked of kernels
 that read nothing but the graph's inputs and scalars: a cast of the weights, zeros for a gradient. All others
 are **activations**; a gradient of a bias, reduced from activations, too.
@@ -30,6 +30,7 @@ are **activations**; a gradient of a bias, reduced from activations, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -218,16 +219,18 @@ def _state_kernels(
     """The kernels of the optimizer and its like."""
     neutral = _of_scalars(graph, reads, writes)
     own = {node for kernel in neutral for node in writes.get(kernel, ())}
+    fits = _of_state(graph, state_shapes)
     shaped = set()
     for kernel, read in reads.items():
-        nodes = (*read, *writes.get(kernel, ()))
-        keys = {graph.key[node] for node in nodes if graph.key[node] in state_shapes or node not in own}
-        if keys - {()} and keys - {()} <= state_shapes:
+        nodes = [
+            node for node in (*read, *writes.get(kernel, ())) if graph.key[node] and node not in own - fits
+        ]
+        if nodes and fits.issuperset(nodes):
             shaped.add(kernel)
     of_inputs = {
         kernel
         for kernel in shaped
-        if all(graph.opcode[node] in opcodes.GIVEN or not graph.key[node] for node in reads[kernel])
+        if all(_is_given(graph, node) or not graph.key[node] for node in reads[kernel])
     }
     readers: dict[int, list[Kernel]] = {}
     for kernel, read in reads.items():
@@ -248,6 +251,32 @@ def _state_kernels(
             # Whoever made what it reads serves no optimizer either.
             waiting += [writers[node] for node in reads[kernel] if node in writers]
     return state
+
+
+def _of_state(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> set[int]:
+    """The arrays that may be state by their dimensions.
+
+    Of a bucket of gradients, as DistributedDataParallel has them, each slice is one, in one dimension.
+    """
+    sizes = {math.prod(shape) for shape in state_shapes}
+    return {
+        node
+        for node in range(len(graph))
+        if graph.key[node] in state_shapes
+        or (
+            graph.is_slice[node]
+            and (
+                graph.key[graph.operands[node][0]] in state_shapes
+                or (_is_given(graph, node) and graph.elements[node] in sizes)
+            )
+        )
+    }
+
+
+def _is_given(graph: Graph, node: int) -> bool:
+    """Whether it is an input of the graph, or a slice of one."""
+    source = graph.operands[node][0] if graph.is_slice[node] else node
+    return graph.opcode[source] in opcodes.GIVEN
 
 
 def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:

@@ -77,6 +77,7 @@ VIEWS = frozenset(
         "bitcast-convert",
         "copy",
         "domain",
+        "opt-barrier",
         "optimization-barrier",
         "reshape",
         "transpose",
