@@ -36,17 +36,23 @@ def test_a_loss_that_is_read_before_its_step_ends_is_computed_again() -> None:
         "accessed": {"a.py:3": 1},
         "cut": {"a.py:3": 1},
         "computed_again": {"a.py:3": 1},
+        "repeated": {"forward": 1},
     }
 
 
 def test_what_leaves_nothing_to_compute_cuts_no_step() -> None:
     """Evaluation: the value is all that is computed with the batch."""
-    assert of(READ) == {"accessed": {"a.py:3": 1}, "cut": {}, "computed_again": {}}
+    assert of(READ) == {"accessed": {"a.py:3": 1}, "cut": {}, "computed_again": {}, "repeated": {}}
 
 
 def test_the_same_graph_of_another_batch_repeats_nothing() -> None:
     """Evaluation where nothing ends a step."""
-    assert of(READ, READ, READ) == {"accessed": {"a.py:3": 3}, "cut": {"a.py:3": 2}, "computed_again": {}}
+    assert of(READ, READ, READ) == {
+        "accessed": {"a.py:3": 3},
+        "cut": {"a.py:3": 2},
+        "computed_again": {},
+        "repeated": {},
+    }
 
 
 def test_what_the_rest_does_not_need_is_not_computed_again() -> None:
@@ -63,10 +69,18 @@ def test_what_a_collective_has_cut_off_is_left_to_compute_on_trn1() -> None:
     assert not of(summed, Ran("update"), READ, Ran("update"))["computed_again"]
 
 
+def test_a_part_of_what_a_reading_runs_is_repeated_without_a_line() -> None:
+    reads = PendingReads()
+    reads.repeats("forward")
+    assert reads.record()["repeated"] == {"forward": 1} and not reads.record()["cut"]
+    reads.begin()
+    assert not reads.record()["repeated"]
+
+
 def test_each_step_is_for_itself() -> None:
     reads = PendingReads()
     for graph in READ, Ran("all"):
         reads.compiled(graph.graph, GRAPHS[graph.graph])
         reads.ran(graph)
     reads.begin()
-    assert reads.record() == {"accessed": {}, "cut": {}, "computed_again": {}}
+    assert reads.record() == {"accessed": {}, "cut": {}, "computed_again": {}, "repeated": {}}

@@ -126,6 +126,30 @@ def test_the_fusion_models_passes_are_those_of_the_simulator(row: Any) -> None:
     assert step_work(training).fused_bytes == fused_bytes(training)
 
 
+def test_a_gpu_computes_once_what_trn1_computes_again_for_a_value() -> None:
+    """A loss that is read before its step ends: trn1 runs the forward pass twice, a GPU waits."""
+
+    def twice(counters: dict[str, Any]) -> None:
+        train = counters["train"]
+        train["repeated"] = {"flops": train["flops"]["fp32"], "fused_bytes": 0}
+        train["flops"]["fp32"] *= 2
+        for product in train["work"]["products"]:
+            product[-1] *= 2
+        activations = train["work"]["elementwise"]["activations"]
+        train["repeated"]["fused_bytes"] = activations["fused_bytes"]
+        activations["fused_bytes"] *= 2
+
+    plain = CountedWorkload.from_counters(COUNTERS).at(8)
+    reading = CountedWorkload.from_counters(changed(twice)).at(8)
+
+    def device_s(work: Any, instance: Any, precision: Precision) -> float:
+        time = step_time(work, instance, precision, calibration_of(instance).constants)
+        return time.compute_s + time.memory_s
+
+    assert device_s(reading, P4D, FP32) == pytest.approx(device_s(plain, P4D, FP32), rel=0.01)
+    assert device_s(reading, TRN1, AUTO_CAST) > 1.5 * device_s(plain, TRN1, AUTO_CAST)
+
+
 @given(st.floats(0.1, 1000))
 def test_more_samples_are_more_work_of_the_same_kind(samples: float) -> None:
     """Products, fused bytes and scores grow with the batch; gradients, collectives and the host do not."""

@@ -227,6 +227,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         "reference_seconds": None,
         "launches": None,
         "steps_with_host_reads": 0,
+        "repeated": None,
         "updates": None,
     }
     ledger = found["graphs"]["ledger"]
@@ -311,6 +312,23 @@ def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) ->
     assert found["other"]["work"]["sdpa"] is None
 
 
+def test_what_is_computed_again_is_told_apart(tmp_path: Path) -> None:
+    """Of the graphs that a step repeats, by how often it does: also where it is joined with its batch."""
+    write(
+        tmp_path / "c",
+        0,
+        start(0),
+        graph("fwd", 100.0),
+        graph("all", 300.0),
+        step(1.0, graphs={"fwd": 2, "all": 1}, repeated={"fwd": 2}),
+        step(0.1, samples=8, optimizer=False, graphs={}),
+        step(1.0, samples=0, graphs={"fwd": 1, "all": 1}, repeated={"fwd": 1}),
+    )
+    train = document(tmp_path, tmp_path / "c")["train"]
+    assert train["flops"]["fp32"] == 900.0
+    assert train["repeated"] == {"flops": 300.0, "fused_bytes": 0}
+
+
 def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
     """The file lies in a folder that the script can write to."""
     broken = {"products": [[1, "x", 4, 5, "fp32", 2], 7, [1, 2, 3, 4, "fp32", 5]], "elementwise": 3}
@@ -341,7 +359,7 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
         },
         step(1.0, trace_seconds=0.9, compile_seconds=0.05),
         step(1.0, trace_seconds=0.2, accessed={"a.py:1": 2}),
-        step(1.0, trace_seconds=0.4),
+        step(1.0, trace_seconds=0.4, waited=True),
         step(0.1, samples=8, optimizer=False, trace_seconds=0.1, accessed={"a.py:2": 1}),
         step(1.0, samples=0, trace_seconds=0.2),
     )
@@ -350,7 +368,7 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
     assert abs(train["trace_seconds"] - 1.8) < 1e-9
     # Two steps of one kind, the quicker at 0.2 s; one of another kind that was joined with its batch: 0.3 s.
     assert abs(train["least_trace_seconds"] - (2 * 0.2 + 0.3) / 3) < 1e-9
-    assert train["steps_with_host_reads"] == 2
+    assert train["steps_with_host_reads"] == 3
     assert found["other"] is None
     assert found["parameters"] == {
         **held,

@@ -23,6 +23,7 @@ class PendingReads:
     def begin(self) -> None:
         """Begin a step."""
         self._ran: list[Ran] = []
+        self._repeated: Counter[str] = Counter()
 
     def compiled(self, graph: str, products: Counter[Product]) -> None:
         """A graph's matrix products. Those of the step must be known when it is written down."""
@@ -36,11 +37,18 @@ class PendingReads:
         """A graph has run."""
         self._ran.append(ran)
 
+    def repeats(self, graph: str) -> None:
+        """This graph is a part of what a reading runs, and the step computes it again."""
+        self._repeated[graph] += 1
+
     def record(self) -> dict[str, dict[str, int]]:
-        """By line: how many values were read, how many of them cut the step, and how many let it compute again."""
+        """By line: how many values were read, how many of them cut the step, and how many let it compute again; and by
+        graph, how many runs were ``repeated``.
+        """
         accessed: Counter[str] = Counter()
         cut: Counter[str] = Counter()
         again: Counter[str] = Counter()
+        repeated = self._repeated.copy()
         pending = self._pending()
         later: dict[str, None] = {}
         """The soonest last."""
@@ -49,10 +57,17 @@ class PendingReads:
             if ran.read_at is not None:
                 accessed[ran.read_at] += 1
                 cut[ran.read_at] += bool(later)
-                again[ran.read_at] += bool(later) and self._is_repeated(ran.graph, {**later, **pending[at]})
+                if later and self._is_repeated(ran.graph, {**later, **pending[at]}):
+                    again[ran.read_at] += 1
+                    repeated[ran.graph] += 1
             later.pop(ran.graph, None)
             later[ran.graph] = None
-        return {"accessed": dict(accessed), "cut": dict(+cut), "computed_again": dict(+again)}
+        return {
+            "accessed": dict(accessed),
+            "cut": dict(+cut),
+            "computed_again": dict(again),
+            "repeated": dict(repeated),
+        }
 
     def _pending(self) -> dict[int, dict[str, None]]:
         """Where a value is read, the pieces before it that a collective has cut off: on trn1 they have yet to run."""

@@ -370,6 +370,8 @@ class Recorder:
         self._executed[graph.hash] += 1
         if reads:
             self._reads.ran(Ran(graph.hash, read_at=graph.source))
+        else:
+            self._reads.repeats(graph.hash)
 
     def _compiled(self, graph: Graph) -> None:
         reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from windtunnel.priceperf.workload.counters import Steps, Updates
+from windtunnel.priceperf.workload.counters import Repeated, Steps, Updates
 from windtunnel_local.service.observed import working
 from windtunnel_local.service.observed.counter_records import Record, count, number, numbers
 
@@ -68,11 +68,13 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     """Several steps as one: everything added up, the rest as in the last."""
     graphs: Counter[str] = Counter()
     accessed: Counter[str] = Counter()
+    repeated: Counter[str] = Counter()
     collectives: dict[str, Counter[str]] = {}
     attention: Counter[str] = Counter()
     for step in steps:
         graphs.update(step.get("graphs", {}))
         accessed.update(step.get("accessed", {}))
+        repeated.update(step.get("repeated", {}))
         attention.update(step.get("sdpa", {}))
         for name, use in step.get("collectives", {}).items():
             collectives.setdefault(name, Counter()).update(use)
@@ -82,6 +84,7 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
     found = {
         "accessed": dict(accessed),
+        "repeated": dict(repeated),
         "sdpa": dict(attention),
         "waited": any(step.get("waited") for step in steps),
         "updated": any(step.get("updated") for step in steps),
@@ -123,8 +126,25 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         reference_seconds=_reference(traced),
         launches=_launches(steps),
         steps_with_host_reads=sum(bool(step.get("accessed") or step.get("waited")) for step in steps),
+        repeated=_repeated(steps, graphs),
         updates=_updates(steps),
     )
+
+
+def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated | None:
+    """Of the graphs whose work the steps have done again; None where there is none."""
+    runs: Counter[str] = Counter()
+    for step in steps:
+        runs.update(step.get("repeated", {}))
+    if not runs:
+        return None
+    work = working.total([{"graphs": runs}], graphs)
+    flops = sum(
+        times * each
+        for graph, times in runs.items()
+        for each in numbers(graphs.get(graph, {}), "flops").values()
+    )
+    return Repeated(flops=flops, fused_bytes=0 if work is None else work.elementwise.activations.fused_bytes)
 
 
 def _updates(steps: Sequence[Record]) -> Updates | None:

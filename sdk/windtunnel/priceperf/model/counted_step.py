@@ -50,7 +50,8 @@ class StepWork:
     with the batch, are empty and None in counters of earlier versions; ``scores`` are the attention's, of
     ``score_bytes`` each; ``fused``: what of them a GPU has a kernel for. ``convolved``: the part of the FLOPs that
     convolutions are. ``backward``: whether the step has a backward pass.
-    ``host``: None where nobody measured it.
+    ``host``: None where nobody measured it. ``repeated``, ``repeated_bytes``: the parts of the FLOPs and of the fused
+    bytes that a Neuron instance computes twice, because the script reads values in the midst of steps.
     """
 
     samples: float
@@ -66,6 +67,8 @@ class StepWork:
     convolved: float = 0.0
     backward: bool = True
     host: HostWork | None = None
+    repeated: float = 0.0
+    repeated_bytes: float = 0.0
 
     def __post_init__(self) -> None:
         """The state is a part of all bytes."""
@@ -80,6 +83,29 @@ class StepWork:
             self, bytes_moved=self.bytes_moved + state_bytes, state_bytes=self.state_bytes + state_bytes
         )
 
+    def on(self, instance: InstanceType) -> StepWork:
+        """The work that such an instance does: a GPU computes step by step, and twice nothing that is read."""
+        if instance.is_neuron or not self.repeated:
+            return self
+        once = 1 - self.repeated
+        return replace(
+            self._with_products(once),
+            fused_bytes=None if self.fused_bytes is None else self.fused_bytes * (1 - self.repeated_bytes),
+            repeated=0.0,
+            repeated_bytes=0.0,
+        )
+
+    def _with_products(self, times: float) -> StepWork:
+        return replace(
+            self,
+            flops={dtype: count * times for dtype, count in self.flops.items()},
+            products={
+                dtype: tuple(item._replace(times=item.times * times) for item in products)
+                for dtype, products in self.products.items()
+            },
+            scores=self.scores * times,
+        )
+
     def scaled(self, samples: float) -> StepWork:
         """The work of so many times the samples: FLOPs, bytes and products; collectives and host stay.
 
@@ -87,17 +113,11 @@ class StepWork:
         than this says.
         """
         return replace(
-            self,
+            self._with_products(samples),
             samples=self.samples * samples,
-            flops={dtype: count * samples for dtype, count in self.flops.items()},
             bytes_moved=self.bytes_moved * samples,
             state_bytes=self.state_bytes * samples,
-            products={
-                dtype: tuple(item._replace(times=item.times * samples) for item in products)
-                for dtype, products in self.products.items()
-            },
             fused_bytes=None if self.fused_bytes is None else self.fused_bytes * samples,
-            scores=self.scores * samples,
         )
 
 
@@ -119,6 +139,7 @@ def step_time(
     """
     if instance_count < 1:
         raise InvalidInput(f"a job has at least 1 instance, not {instance_count}")
+    work = work.on(instance)
     compute = _compute_s(work, instance, precision, constants)
     memory = bytes_s(_elementwise_bytes(work, instance, constants), instance, constants.vector)
     memory += bytes_s(work.state_bytes, instance, constants.memory)

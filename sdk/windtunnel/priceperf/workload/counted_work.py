@@ -108,14 +108,19 @@ def step_of(
         ),
         backward=backward,
         host=_host(part, tensors),
+        repeated=_part(part.repeated.flops, math.fsum(part.flops.values())) if part.repeated else 0.0,
     )
-    return work if part.work is None else _with_shapes(work, part.work, steps, part.steps)
+    return work if part.work is None else _with_shapes(work, part.work, steps, part)
 
 
-def _with_shapes(work: StepWork, counted: Work, steps: float, passes: float) -> StepWork:
+def _part(repeated: float, whole: float) -> float:
+    return min(repeated / whole, 1.0) if whole > 0 else 0.0
+
+
+def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> StepWork:
     """What counters of this version tell besides: dimensions of products, fused element-wise work.
 
-    ``passes``: as many made them, whatever a step of ``work`` is.
+    As many steps as ``part`` has made them, whatever a step of ``work`` is.
     """
     products: dict[str, list[Product]] = {}
     convolutions = {item[:-1] for item in counted.convolutions}
@@ -134,14 +139,16 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, passes: float) -> 
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
     of_attention = ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3
     # Fewer are something else: the products of pairs, in a recommender.
-    scores = Scores.of(found, of_attention) if of_scores >= of_attention * passes else Scores()
+    scores = Scores.of(found, of_attention) if of_scores >= of_attention * part.steps else Scores()
     return replace(
         work,
         products={dtype: tuple(listed) for dtype, listed in products.items()},
         fused_bytes=moved / steps,
         scores=scores,
         score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
-        fused=_fused(counted.sdpa, scores.elements * steps),
+        # Attention is counted where the script calls it, and its products as often as they run.
+        fused=_fused(counted.sdpa, scores.elements * steps * (1 - work.repeated)),
+        repeated_bytes=_part(part.repeated.fused_bytes, moved) if part.repeated else 0.0,
         convolved=of_convolutions / (math.fsum(map(_flops, counted.products)) or 1.0),
     )
 

@@ -107,6 +107,17 @@ class Updates:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """What trn1 computes twice because the script reads values in the midst of steps: of their sums, that part.
+
+    ``fused_bytes``: of activations.
+    """
+
+    flops: float
+    fused_bytes: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Steps:
     """Sums over steps. Work and collectives: of one core. Samples: of all ranks. Seconds: of this machine.
 
@@ -129,6 +140,7 @@ class Steps:
     reference_seconds: float | None = None
     launches: float | None = None
     steps_with_host_reads: float = 0.0
+    repeated: Repeated | None = None
     updates: Updates | None = None
 
     @property

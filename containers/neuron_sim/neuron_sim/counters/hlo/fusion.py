@@ -22,10 +22,11 @@ No compiler is asked. The rules, for each computation:
 
 **State** is what does not grow with the batch: kernels all of whose arrays have, up to transposition and
 scalars aside, the dimensions of an array that the graph takes in *and* gives back (parameters, their
-gradients, the optimizer's state) or are slices of such or as large, and whose results no product and no other kernel but one of state reads.
-The second holds activations back that happen to have a parameter's dimensions. It is not asked of kernels
-that read nothing but the graph's inputs and scalars: a cast of the weights, zeros for a gradient. All others
-are **activations**; a gradient of a bias, reduced from activations, too.
+gradients, the optimizer's state), or are slices of such a one or as large, and whose results no product and
+no other kernel but one of state reads. The second holds activations back that happen to have a parameter's
+dimensions. It is not asked of kernels that read nothing but the graph's inputs and scalars: a cast of the
+weights, zeros for a gradient. All others are **activations**; a gradient of a bias, reduced from activations,
+too.
 """
 
 from __future__ import annotations
