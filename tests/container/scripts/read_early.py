@@ -60,6 +60,15 @@ for batch in batches():
         seen.append(loss.item())
     else:
         xm.add_step_closure(lambda value: seen.append(value.item()), args=(loss,))
+clipped = model()
+optimizer = torch.optim.SGD(clipped.parameters(), lr=1e-6)
+for batch in batches():
+    clipped(batch).square().mean().backward()
+    xm.reduce_gradients(optimizer)
+    norm = torch.nn.utils.clip_grad_norm_(clipped.parameters(), 1.0)
+    optimizer.step()
+    total += norm.item()
+    optimizer.zero_grad()
 watched = model()
 optimizer = torch.optim.SGD(watched.parameters(), lr=1e-6)
 guessed = torch.zeros(1, dtype=torch.long)

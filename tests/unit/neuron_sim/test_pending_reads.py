@@ -25,7 +25,7 @@ def of(*ran: Ran) -> dict[str, dict[str, int]]:
         reads.compiled(name, products)
     for one in ran:
         reads.ran(one)
-    return reads.record()
+    return reads.record()[0]
 
 
 READ = Ran("forward", read_at="a.py:3")
@@ -69,12 +69,26 @@ def test_what_a_collective_has_cut_off_is_left_to_compute_on_trn1() -> None:
     assert not of(summed, Ran("update"), READ, Ran("update"))["computed_again"]
 
 
-def test_a_part_of_what_a_reading_runs_is_repeated_without_a_line() -> None:
-    reads = PendingReads()
-    reads.repeats("forward")
-    assert reads.record()["repeated"] == {"forward": 1} and not reads.record()["cut"]
-    reads.begin()
-    assert not reads.record()["repeated"]
+def test_what_runs_on_trn1_alone_is_run_there_if_anything_is_left_to_do() -> None:
+    """The loss, read by itself; and the forward pass in the graph of an accuracy."""
+    summed, update = Ran("all", is_cut=True), Ran("update")
+    loss = Ran("forward", read_at="a.py:4", is_here=False)
+    part, accuracy = Ran("forward", is_here=False, is_part=True), Ran("labels", read_at="a.py:5")
+
+    def told(*ran: Ran) -> tuple[dict[str, int], Counter[str]]:
+        reads = PendingReads()
+        for name, products in GRAPHS.items():
+            reads.compiled(name, products)
+        for one in ran:
+            reads.ran(one)
+        record, elsewhere = reads.record()
+        return record["repeated"], elsewhere
+
+    assert told(summed, loss, part, accuracy, update) == ({"forward": 2}, Counter({"forward": 2}))
+    assert told(summed, loss) == ({}, Counter())
+    assert told(summed, part, accuracy) == ({}, Counter())
+    found = of(summed, loss, part, part, accuracy, update)
+    assert found["cut"] == found["computed_again"] == {"a.py:4": 1, "a.py:5": 1}
 
 
 def test_each_step_is_for_itself() -> None:
@@ -83,4 +97,4 @@ def test_each_step_is_for_itself() -> None:
         reads.compiled(graph.graph, GRAPHS[graph.graph])
         reads.ran(graph)
     reads.begin()
-    assert reads.record() == {"accessed": {}, "cut": {}, "computed_again": {}, "repeated": {}}
+    assert reads.record()[0] == {"accessed": {}, "cut": {}, "computed_again": {}, "repeated": {}}

@@ -1,6 +1,7 @@
 """What ran, counted while it runs. Knows no price and no other machine's clock.
 
 recorder      one record a step, a graph, a start and an end; tells its listeners of steps and graphs
+listener      who is told
 wholes        which graphs are pieces of one on trn1
 records       the JSON-lines file of one rank, and what stands in it
 graphs        which graph ran: torch_xla's own execution analysis, and each graph's cost

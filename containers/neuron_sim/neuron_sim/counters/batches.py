@@ -152,3 +152,5 @@ class Sent:
 
 sent = Sent()
 """Those of this process."""
+summed: set[int] = set()
+"""Numbers of what collectives have put in the place of gradients in this step."""

@@ -3,7 +3,7 @@
 A collective has computed here all that was pending. On trn1 nothing has run yet: the reading runs a graph of the value
 alone, with the forward pass in it, and the step's own graph computes that again. Counted is the graph that torch_xla
 would make of the loss before its gradients, which does not run here: of a prediction or an accuracy the forward pass is
-the same.
+the same. For what is computed from summed gradients, as their norm is, all that has run in the step counts once more.
 
 Behind the end of a step no graph is cut, but the device has just begun: the host waits for it, and traces no next step
 meanwhile.
@@ -70,10 +70,13 @@ class EarlyResults:
             return  # nothing has trained yet
         if _is_pending(value):
             # What it is computed from and is there.
-            if made := self._made(_XLAC._get_tensors_xla_device_data_node([value])[0], self._since):
-                self._again(made, reads=False)
+            needed = _XLAC._get_tensors_xla_device_data_node([value])[0]
+            if not batches.summed.isdisjoint(needed):
+                recorder.counting.would_run_again()
+            elif made := self._made(needed, self._since):
+                self._again(made, is_part=True)
         elif made := self._made([_number(value)], self._since):
-            self._again(made, reads=True)
+            self._again(made, is_part=False)
         elif not self._trains and self._made([_number(value)], self._before):
             recorder.counting.waits = True
 
@@ -81,14 +84,14 @@ class EarlyResults:
         """Those of tensors that came into being after another one, and not on the host."""
         return [number for number in numbers if number > since and number not in batches.sent.numbers]
 
-    def _again(self, made: Sequence[int], *, reads: bool) -> None:
+    def _again(self, made: Sequence[int], *, is_part: bool) -> None:
         if not recorder.counting.has_exchanged:
             return
         self._is_wanted = True
         if self._alone:
             loss = next((loss for loss in self._alone if loss >= min(made)), max(self._alone))
             graph = dataclasses.replace(self._alone[loss], source=script_lines.calling_line())
-            recorder.counting.would_run(graph, reads=reads)
+            recorder.counting.would_run(graph, is_part=is_part)
 
 
 def _number(tensor: torch.Tensor) -> int:

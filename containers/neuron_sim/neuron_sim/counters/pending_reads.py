@@ -23,7 +23,6 @@ class PendingReads:
     def begin(self) -> None:
         """Begin a step."""
         self._ran: list[Ran] = []
-        self._repeated: Counter[str] = Counter()
 
     def compiled(self, graph: str, products: Counter[Product]) -> None:
         """A graph's matrix products. Those of the step must be known when it is written down."""
@@ -34,40 +33,47 @@ class PendingReads:
         return graph in self._products
 
     def ran(self, ran: Ran) -> None:
-        """A graph has run."""
+        """A graph has run, here or on trn1 alone."""
         self._ran.append(ran)
 
-    def repeats(self, graph: str) -> None:
-        """This graph is a part of what a reading runs, and the step computes it again."""
-        self._repeated[graph] += 1
+    def record(self) -> tuple[dict[str, dict[str, int]], Counter[str]]:
+        """By line: how many values were read, how many of them cut the step, and how many let it compute again.
 
-    def record(self) -> dict[str, dict[str, int]]:
-        """By line: how many values were read, how many of them cut the step, and how many let it compute again; and by
-        graph, how many runs were ``repeated``.
+        By graph, how many runs were ``repeated``. And how often graphs that have not run here run on trn1.
         """
         accessed: Counter[str] = Counter()
         cut: Counter[str] = Counter()
         again: Counter[str] = Counter()
-        repeated = self._repeated.copy()
+        repeated: Counter[str] = Counter()
+        elsewhere: Counter[str] = Counter()
         pending = self._pending()
         later: dict[str, None] = {}
         """The soonest last."""
+        cuts, reader = False, None
         for at in range(len(self._ran) - 1, -1, -1):
             ran = self._ran[at]
+            if ran.is_part:
+                # What runs in the graph of a reading is run again if that leaves anything to do.
+                repeated[ran.graph] += cuts
+                elsewhere[ran.graph] += cuts
+                if reader is not None:
+                    again[reader] += cuts
+                    reader = None
+                continue
             if ran.read_at is not None:
+                cuts = bool(later)
                 accessed[ran.read_at] += 1
-                cut[ran.read_at] += bool(later)
-                if later and self._is_repeated(ran.graph, {**later, **pending[at]}):
+                cut[ran.read_at] += cuts
+                if cuts and self._is_repeated(ran.graph, {**later, **pending[at]}):
                     again[ran.read_at] += 1
                     repeated[ran.graph] += 1
-            later.pop(ran.graph, None)
-            later[ran.graph] = None
-        return {
-            "accessed": dict(accessed),
-            "cut": dict(+cut),
-            "computed_again": dict(again),
-            "repeated": dict(repeated),
-        }
+                reader = ran.read_at if ran.is_here else None
+                elsewhere[ran.graph] += cuts and not ran.is_here
+            if ran.is_here:
+                later.pop(ran.graph, None)
+                later[ran.graph] = None
+        told = {"accessed": accessed, "cut": cut, "computed_again": again, "repeated": repeated}
+        return {name: dict(+counts) for name, counts in told.items()}, +elsewhere
 
     def _pending(self) -> dict[int, dict[str, None]]:
         """Where a value is read, the pieces before it that a collective has cut off: on trn1 they have yet to run."""
@@ -78,7 +84,7 @@ class PendingReads:
                 found[at] = dict.fromkeys(pieces)
             if ran.is_cut:
                 pieces.append(ran.graph)
-            elif ran.read_at is None:
+            elif ran.read_at is None and ran.is_here:
                 pieces = []
         return found
 

@@ -31,6 +31,7 @@ from neuron_sim.counters import (
     script_time,
 )
 from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
+from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.pending_reads import PendingReads
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -39,29 +40,6 @@ from neuron_sim.counters.why_new import Comparer
 
 _READ_EVERY = 256
 """Collectives of a kind within one step after which the graphs' files are read."""
-
-
-class Listener:
-    """Who wants to know what runs; each method may stay as it is here.
-
-    `graph` and `step` are called as it is noticed, at the end of a step or of many collectives, and like the others
-    on the first core of each host only. All but `waits` in the thread of the script; an exception ends the script.
-    """
-
-    def begin(self) -> None:
-        """Counting begins anew: see `Recorder.begin`."""
-
-    def graph(self, graph: Graph) -> None:
-        """A graph has been compiled, and has run once at least."""
-
-    def step(self, record: dict[str, Any]) -> None:
-        """A step has ended: its record, as it is written."""
-
-    def waits(self, seconds: float) -> None:
-        """No step has ended for so long: every few seconds, in a thread of its own. Raises nothing."""
-
-    def close(self) -> None:
-        """The script has ended; the last record follows."""
 
 
 counting: Recorder
@@ -147,6 +125,7 @@ class Recorder:
         self._compile_s = 0.0
         self._trains = self._updates = self._in_pieces = False
         batches.sent.forget()
+        batches.summed.clear()
 
     # Called as the table of hooks says, in the order of the script.
 
@@ -246,6 +225,8 @@ class Recorder:
         self.look()
         self._write_start()
         self._wholes.end()
+        reads, elsewhere = self._reads.record()
+        self._executed += elsewhere
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
         samples = 0
@@ -276,7 +257,7 @@ class Recorder:
                 "waited": self.waits,
                 "sdpa": attention.take(),
                 "launches": launches.counted.take(),
-                **self._reads.record(),
+                **reads,
             }
             record |= {key: value for key, value in some.items() if value}
             self.waits = False
@@ -361,17 +342,20 @@ class Recorder:
             whole = wholes.get(graph.hash, self._wholes.number)
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, whole=whole))
 
-    def would_run(self, graph: Graph, *, reads: bool) -> None:
-        """A graph that trn1 runs now, and that has not run here. ``reads``: by itself, not as a part of another."""
+    def would_run(self, graph: Graph, *, is_part: bool) -> None:
+        """A graph runs now on trn1, and not here. ``is_part``: in the graph of a reading that comes next."""
         self.look()
         if not self._reads.knows(graph.hash):
             self.write({"kind": "uncut", "pieces": {graph.hash: 1}})
             self._compiled(graph)
-        self._executed[graph.hash] += 1
-        if reads:
-            self._reads.ran(Ran(graph.hash, read_at=graph.source))
-        else:
-            self._reads.repeats(graph.hash)
+        read_at = None if is_part else graph.source
+        self._reads.ran(Ran(graph.hash, read_at=read_at, is_here=False, is_part=is_part))
+
+    def would_run_again(self) -> None:
+        """What this step has run is a part of what a reading runs on trn1."""
+        self.look()
+        for graph in self._wholes.pieces.elements():
+            self._reads.ran(Ran(graph, is_here=False, is_part=True))
 
     def _compiled(self, graph: Graph) -> None:
         reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)

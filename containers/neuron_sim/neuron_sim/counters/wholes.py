@@ -15,7 +15,8 @@ class Wholes:
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
         """Nothing has run. ``write`` takes records for the counters."""
         self._write = write
-        self._pieces: Counter[str] = Counter()
+        self.pieces: Counter[str] = Counter()
+        """Graphs of the whole that runs."""
         self._known: set[frozenset[tuple[str, int]]] = set()
         self.number = 0
         """Of the whole that runs: how many have ended."""
@@ -23,15 +24,15 @@ class Wholes:
     def ran(self, ran: Ran) -> int:
         """A graph has run; returns the number of its whole."""
         number = self.number
-        self._pieces[ran.graph] += 1
+        self.pieces[ran.graph] += 1
         if not ran.is_cut:
             self.end()
         return number
 
     def end(self) -> None:
         """What ran since the last one has ended is one graph to trn1, which compiles it once."""
-        pieces = frozenset(self._pieces.items())
-        self._pieces.clear()
+        pieces = frozenset(self.pieces.items())
+        self.pieces.clear()
         self.number += bool(pieces)
         if pieces and pieces not in self._known:
             self._known.add(pieces)

@@ -21,6 +21,7 @@ import torch
 from neuron_sim import cgroup, settings
 from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.graphs import Graph
+from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.modules import parameters as parameters_of
 from neuron_sim.device import memory_by_use, memory_messages
 from neuron_sim.device.memory_by_use import Parts
@@ -49,7 +50,7 @@ def _is_device(arguments: Any, keywords: Any) -> bool:
     return str(target).startswith("xla")
 
 
-class Guard(recorder.Listener):
+class Guard(Listener):
     """Device memory of one core; in bytes."""
 
     def __init__(self, instance: Instance, note: Callable[[Finding], None]) -> None:
@@ -108,7 +109,7 @@ class Guard(recorder.Listener):
         self._process = os.getpid()
 
     def graph(self, graph: Graph) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         self._temporaries = max(self._temporaries, graph.temp_bytes)
         self._planned = max(self._planned, graph.device_bytes)
 

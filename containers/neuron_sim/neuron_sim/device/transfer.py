@@ -10,7 +10,7 @@ import torch
 from torch.utils import dlpack
 
 from neuron_sim import settings
-from neuron_sim.counters import script_time
+from neuron_sim.counters import batches, script_time
 from neuron_sim.device import strided_views
 
 ALIGNMENT = 64
@@ -159,6 +159,7 @@ def assign(target: torch.Tensor, value: torch.Tensor, *, lent: bool = False) -> 
     The version that autograd checks stays, also as in torch_xla.
     """
     source = (lend if lent else to_device)(value, target)
+    batches.summed.add(_XLAC._xla_get_tensor_id(source))
     with torch.no_grad(), torch.autograd._unsafe_preserve_version_counter(target):
         if _is_overlapping(target):
             _below(target).copy_(_below(source))

@@ -10,12 +10,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from neuron_sim.counters import recorder, script_lines
+from neuron_sim.counters import script_lines
+from neuron_sim.counters.listener import Listener
 
 LONG_S = 30.0
 
 
-class Progress(recorder.Listener):
+class Progress(Listener):
     """``steps``: batches of a first pass."""
 
     def __init__(self, steps: int, say: Callable[[str], None]) -> None:
@@ -24,12 +25,12 @@ class Progress(recorder.Listener):
         self.begin()
 
     def begin(self) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         self._trained = 0
         self._due_s = 0.0
 
     def waits(self, seconds: float) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         if seconds < max(LONG_S, self._due_s):
             return
         self._due_s = 2 * seconds
@@ -39,7 +40,7 @@ class Progress(recorder.Listener):
         )
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         seconds, compiling = record["seconds"], record["compile_seconds"]
         self._trained += record["optimizer"]
         # One that is like those before it is not told while it goes on.

@@ -16,6 +16,7 @@ from neuron_sim import settings
 from neuron_sim.counters import model_parallel, recorder, script_lines
 from neuron_sim.counters.early_results import EarlyResults
 from neuron_sim.counters.graphs import Graph
+from neuron_sim.counters.listener import Listener
 from neuron_sim.diagnostics import advice, for_cores, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
 from neuron_sim.diagnostics.findings import Finding, Findings
@@ -57,7 +58,7 @@ class _Input:
     waited_s: float = 0.0
 
 
-class Watch(recorder.Listener):
+class Watch(Listener):
     """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
     def __init__(
@@ -168,7 +169,7 @@ class Watch(recorder.Listener):
         return unwatched
 
     def graph(self, graph: Graph) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         if (slow := advice.slow_compile(graph.source, graph.compile_seconds)) is not None:
             self.findings.note(slow)
         if graph.reason is not None and not self._away:
@@ -186,7 +187,7 @@ class Watch(recorder.Listener):
                 self.findings.note(grown)
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         self.early.begin()
         if self._away:
             return

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuron_sim import settings
 from neuron_sim.compiler import log_lines
-from neuron_sim.counters import recorder
+from neuron_sim.counters.listener import Listener
 
 if TYPE_CHECKING:
     from neuron_sim.counters.graphs import Graph
@@ -28,7 +28,7 @@ FLUSH_INTERVAL_S = 10.0
 Scalars = dict[str, float]
 
 
-class EventFile(recorder.Listener):
+class EventFile(Listener):
     """One scalar each a step, the steps counted from 1."""
 
     def __init__(self, current: settings.Settings) -> None:
@@ -45,12 +45,12 @@ class EventFile(recorder.Listener):
         self._compile_s = 0.0
 
     def graph(self, graph: Graph) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         self._flops[graph.hash] = sum(graph.cost.flops.values())
         self._device_bytes = max(self._device_bytes, graph.device_bytes)
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         self._step += 1
         self._compile_s += record["compile_seconds"]
         if self._folder is None:

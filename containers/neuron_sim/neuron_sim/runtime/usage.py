@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import _XLAC
 
 from neuron_sim import __version__, processes, settings
-from neuron_sim.counters import recorder, script_time
+from neuron_sim.counters import script_time
+from neuron_sim.counters.listener import Listener
 from neuron_sim.runtime import usage_reader
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ LATENCIES = 64
 _GRAPHS = 16
 
 
-class Publisher(recorder.Listener):
+class Publisher(Listener):
     """The file of one process. The recorder tells it of graphs, on a host's first core."""
 
     def __init__(self, folder: Path, device_memory: Callable[[], dict[str, int]]) -> None:
@@ -66,11 +67,11 @@ class Publisher(recorder.Listener):
         self.publish()
 
     def graph(self, graph: Graph) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         self._graphs[graph.hash] = graph
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `recorder.Listener`."""
+        """See `Listener`."""
         flops = self._flops or 0.0
         for name, runs in record["graphs"].items():
             if name in self._graphs:
