@@ -36,10 +36,11 @@ class PendingReads:
         """A graph has run, here or on trn1 alone."""
         self._ran.append(ran)
 
-    def record(self) -> tuple[dict[str, dict[str, int]], Counter[str]]:
+    def record(self, *, ended: bool) -> tuple[dict[str, dict[str, int]], Counter[str]]:
         """By line: how many values were read, how many of them cut the step, and how many let it compute again.
 
-        By graph, how many runs were ``repeated``. And how often graphs that have not run here run on trn1.
+        By graph, how many runs were ``repeated``. And how often graphs that have not run here run on trn1. ``ended``:
+        by the script, and not with it, so that trn1 ran what collectives have run here before.
         """
         accessed: Counter[str] = Counter()
         cut: Counter[str] = Counter()
@@ -61,7 +62,7 @@ class PendingReads:
                     reader = None
                 continue
             if ran.read_at is not None:
-                cuts = bool(later)
+                cuts = bool(later) or (ended and bool(pending[at]))
                 accessed[ran.read_at] += 1
                 cut[ran.read_at] += cuts
                 if cuts and self._is_repeated(ran.graph, {**later, **pending[at]}):

@@ -225,7 +225,7 @@ class Recorder:
         self.look()
         self._write_start()
         self._wholes.end()
-        reads, elsewhere = self._reads.record()
+        reads, elsewhere = self._reads.record(ended=not self._ended)
         self._executed += elsewhere
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
