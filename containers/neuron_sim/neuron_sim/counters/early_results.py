@@ -38,8 +38,8 @@ class EarlyResults:
     def begin(self) -> None:
         """A step begins."""
         # torch_xla numbers tensors as they come, and views like what they are of.
-        newest = _number(torch.empty(0, device="xla")) if self._since or self._trains else 0
-        self._before, self._since = self._since, newest
+        looks = (self._since or self._trains) and not _XLAC._get_use_eager_mode()
+        self._before, self._since = self._since, _number(torch.empty(0, device="xla")) if looks else 0
         self._trains = False
         self._alone: dict[int, Graph] = {}
         """By a loss's number, the graph of it alone."""
@@ -50,7 +50,7 @@ class EarlyResults:
         if not recorder.counting.sees_steps:
             return
         for loss in [losses] if isinstance(losses, torch.Tensor) else losses:
-            if loss.is_xla:
+            if isinstance(loss, torch.Tensor) and loss.is_xla and has_value(loss):
                 self._trains = True
                 if self._is_wanted and _is_pending(loss):
                     self._alone[_number(loss)] = self._graph(loss)
@@ -69,29 +69,38 @@ class EarlyResults:
         if not (self._trains or self._since):
             return  # nothing has trained yet
         if _is_pending(value):
-            # What it is computed from and is there.
-            needed = _XLAC._get_tensors_xla_device_data_node([value])[0]
-            if not batches.summed.isdisjoint(needed):
-                recorder.counting.would_run_again()
-            elif made := self._made(needed, self._since):
-                self._again(made, is_part=True)
+            if recorder.counting.has_exchanged:
+                # What it is computed from and is there.
+                self._is_computed_from(_XLAC._get_tensors_xla_device_data_node([value])[0])
         elif made := self._made([_number(value)], self._since):
-            self._again(made, is_part=False)
+            if recorder.counting.has_exchanged:
+                self._again(made, is_part=False)
         elif not self._trains and self._made([_number(value)], self._before):
             recorder.counting.waits = True
+
+    def _is_computed_from(self, needed: Sequence[int]) -> None:
+        if not batches.summed.isdisjoint(needed):
+            recorder.counting.would_run_again()
+        elif made := self._made(needed, self._since):
+            self._again(made, is_part=True)
 
     def _made(self, numbers: Sequence[int], since: int) -> list[int]:
         """Those of tensors that came into being after another one, and not on the host."""
         return [number for number in numbers if number > since and number not in batches.sent.numbers]
 
     def _again(self, made: Sequence[int], *, is_part: bool) -> None:
-        if not recorder.counting.has_exchanged:
-            return
         self._is_wanted = True
         if self._alone:
             loss = next((loss for loss in self._alone if loss >= min(made)), max(self._alone))
             graph = dataclasses.replace(self._alone[loss], source=script_lines.calling_line())
             recorder.counting.would_run(graph, is_part=is_part)
+
+
+def has_value(tensor: torch.Tensor) -> bool:
+    """Not one whose operations are Python's own: torch's tracing prints fake ones, and what another wraps counts by
+    itself.
+    """
+    return type(tensor).__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
 
 
 def _number(tensor: torch.Tensor) -> int:

@@ -323,7 +323,7 @@ class Recorder:
 
     def _take_in(self, graphs: GraphLog) -> None:
         seen = graphs.read()
-        wholes: dict[str, int] = {}
+        wholes: dict[str, int | None] = {}
         for ran in seen.executed:
             wholes.setdefault(ran.graph, self._wholes.ran(ran))
             self._executed[ran.graph] += 1
@@ -346,8 +346,9 @@ class Recorder:
         """A graph runs now on trn1, and not here. ``is_part``: in the graph of a reading that comes next."""
         self.look()
         if not self._reads.knows(graph.hash):
-            self.write({"kind": "uncut", "pieces": {graph.hash: 1}})
             self._compiled(graph)
+        if not is_part:
+            self._wholes.alone(graph.hash)
         read_at = None if is_part else graph.source
         self._reads.ran(Ran(graph.hash, read_at=read_at, is_here=False, is_part=is_part))
 

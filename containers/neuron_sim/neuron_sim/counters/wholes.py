@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from neuron_sim.counters.graphs import Ran
@@ -21,8 +21,11 @@ class Wholes:
         self.number = 0
         """Of the whole that runs: how many have ended."""
 
-    def ran(self, ran: Ran) -> int:
-        """A graph has run; returns the number of its whole."""
+    def ran(self, ran: Ran) -> int | None:
+        """A graph has run; returns the number of its whole, or None: it is one of its own, to read a value."""
+        if ran.read_at is not None:
+            self.alone(ran.graph)
+            return None
         number = self.number
         self.pieces[ran.graph] += 1
         if not ran.is_cut:
@@ -31,9 +34,17 @@ class Wholes:
 
     def end(self) -> None:
         """What ran since the last one has ended is one graph to trn1, which compiles it once."""
-        pieces = frozenset(self.pieces.items())
-        self.pieces.clear()
-        self.number += bool(pieces)
-        if pieces and pieces not in self._known:
-            self._known.add(pieces)
+        if self.pieces:
+            self._ended(self.pieces)
+            self.pieces = Counter()
+            self.number += 1
+
+    def alone(self, graph: str) -> None:
+        """This graph has run, or runs on trn1, amid others."""
+        self._ended({graph: 1})
+
+    def _ended(self, pieces: Mapping[str, int]) -> None:
+        found = frozenset(pieces.items())
+        if found not in self._known:
+            self._known.add(found)
             self._write({"kind": "uncut", "pieces": dict(pieces)})

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from neuron_sim.counters import script_lines, script_time
+from neuron_sim.counters.early_results import has_value
 
 
 @dataclass
@@ -83,7 +84,7 @@ class HostReads:
                 if (
                     not tensor.is_xla
                     or self._busy
-                    or not (_has_value(tensor) and fetches(arguments, keywords))
+                    or not (has_value(tensor) and fetches(arguments, keywords))
                 ):
                     return original(tensor, *arguments, **keywords)
                 return self._timed(how, original, tensor, arguments, keywords)
@@ -141,13 +142,6 @@ class HostReads:
                 self._in_closures = before
 
         return run_uncounted
-
-
-def _has_value(tensor: torch.Tensor) -> bool:
-    """Not one whose operations are Python's own: torch's tracing prints fake ones, and what another wraps counts by
-    itself.
-    """
-    return type(tensor).__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
 
 
 def leads_to_host(arguments: Any, keywords: Any) -> bool:

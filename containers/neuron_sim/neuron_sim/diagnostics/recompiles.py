@@ -45,7 +45,9 @@ class _Tally:
     latest_whole: int | None = None
 
     def add(self, graph: _New, step: int) -> None:
-        if graph.whole is None or graph.whole != self.latest_whole:
+        if graph.whole is None:
+            self.count += 1
+        elif graph.whole != self.latest_whole:
             self.latest_whole = graph.whole
             self.count += 1
         self.seconds += graph.seconds
