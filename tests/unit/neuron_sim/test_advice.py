@@ -10,15 +10,14 @@ from neuron_sim.diagnostics import advice
 @pytest.mark.parametrize(
     ("cuts", "again", "said"),
     [
-        (0, 0, "until the device has finished."),
-        (2, 0, "into separate graphs 2 times, each compiled and run on its own."),
-        (
-            2,
-            1,
-            "run on its own: what the value is computed from, as the forward pass, is computed again for the rest.",
-        ),
+        (0, 0, "9 steps, 1.00 s waited here. The host stops until the device has finished."),
+        (2, 0, "9 steps, 1.00 s waited here. The host stops until the device has finished. It cut the step into "
+         "separate graphs 2 times, each compiled and run on its own."),
+        (2, 1, "waited here, and what it is computed from, as the forward pass, is computed again. The host stops "
+         "until the device has finished. It cut the step into separate graphs 2 times, each compiled and run on its "
+         "own."),
     ],
-)
+)  # fmt: skip
 def test_a_value_that_is_read_repeats_work_only_where_some_is_left(cuts: int, again: int, said: str) -> None:
     """After a step's end, and in evaluation, nothing is."""
     found = advice.host_read("train.py:9", [".item()"], 9, 1.0, 9, cuts, again)

@@ -136,16 +136,20 @@ def host_read(
 
     ``cuts``, ``again``: see `host_reads.Line`.
     """
-    repeated = ": what the value is computed from, as the forward pass, is computed again for the rest"
-    cut = f" It cut the step into separate graphs {_times(cuts)}, each compiled and run on its own"
-    cut = f"{cut}{repeated if again else ''}." if cuts else ""
+    # The first screen of a report has room for the first sentence and the advice.
+    repeated = ", and what it is computed from, as the forward pass, is computed again" if again else ""
+    cut = (
+        f" It cut the step into separate graphs {_times(cuts)}, each compiled and run on its own."
+        if cuts
+        else ""
+    )
     inside = f" (in {library})" if library else ""
     return Finding(
         "host_read",
         "warning",
         line,
         f"{' and '.join(how)} on a device tensor in the loop{inside}: {count} times in {steps} steps, "
-        f"{seconds:.2f} s waited here. The host stops until the device has finished.{cut}",
+        f"{seconds:.2f} s waited here{repeated}. The host stops until the device has finished.{cut}",
         for_library.advice(library)
         or "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
         count,
