@@ -67,7 +67,8 @@ class Ran(NamedTuple):
     """An execution: the graph's hash, and whether a collective cut it there: on trn1 it goes on.
 
     ``read_at``: the user's line that ran what was pending because it needed a value; None: a step's end did.
-    ``is_here``: not on trn1 alone; ``is_part``: there, as a part of the graph of the reading that comes next.
+    ``is_here``: False of what would run on trn1 and has not run here. ``is_part``: it would run there as a part of the
+    graph of the reading that comes next.
     """
 
     graph: str

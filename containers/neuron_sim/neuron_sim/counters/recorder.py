@@ -70,8 +70,9 @@ class Recorder:
         self._reads = PendingReads()
         self._samples = 0
         self._has_loader = False
-        self.has_failed = self.waits = False
-        """Of ``waits``: whether the script has waited for the device since the latest step."""
+        self.waits = False
+        """Whether the script has waited for the device since the latest step."""
+        self.has_failed = False
         self.has_trained = False
         """Whether gradients were computed in the latest step."""
         self._process = os.getpid()

@@ -78,7 +78,6 @@ VIEWS = frozenset(
         "copy",
         "domain",
         "opt-barrier",
-        "optimization-barrier",
         "reshape",
         "transpose",
     )
