@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,13 +163,16 @@ def test_jobs_are_refused_or_failed_with_the_reason_and_run_again(
 
 
 @pytest.mark.parametrize("disk", [12, 100], indirect=True)
-def test_a_script_that_fills_the_disk(backend: Backend) -> None:
+@pytest.mark.parametrize("attempts", [1, 30], ids=["gives up", "tries again and again"])
+def test_a_script_that_fills_the_disk(backend: Backend, attempts: int) -> None:
     """Its job ends, and what it wrote is removed: nobody has to look for it in the home."""
 
     def script(container: FakeContainer) -> int:
         container.write("/opt/ml/model/model.txt", "weights")
-        fill(container.path("/opt/ml/model"))
-        container.print("No space left on device")
+        for _ in range(attempts):  # each takes what has been freed meanwhile, also for the record
+            fill(container.path("/opt/ml/model"))
+            container.print("No space left on device")
+            time.sleep(0.02)
         return 1
 
     usual = backend.runner.script

@@ -18,7 +18,7 @@ from windtunnel_local.service.ground.errors import StoreUnavailable, WindtunnelE
 from windtunnel_local.store import sound_copy
 from windtunnel_local.store.migrations import prepare
 from windtunnel_local.store.opening import check_file
-from windtunnel_local.store.reserve import Reserve, reserve_path
+from windtunnel_local.store.reserve import Reserve, lengthen, reserve_path
 
 _BUSY_TIMEOUT_S = 10.0
 _IDLE_READERS = 4
@@ -45,6 +45,7 @@ class Database:
             WindtunnelError: it is no file of ours, damaged, or of a newer version; it is as it was.
         """
         self._path = path
+        self._log = path.with_name(path.name + "-wal")
         self._write_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._commits = 0
@@ -72,6 +73,7 @@ class Database:
                 ) from error
             raise
         self.reserve.take()
+        lengthen(self._log)
 
     def close(self) -> None:
         """Close the file; calls after this raise. Idempotent."""
@@ -102,7 +104,7 @@ class Database:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.OperationalError):
-                    if _is_full(error) and self.reserve.give():
+                    if _is_full(error) and self.reserve.give(self._log):
                         self.wanted.set()  # whoever tries again has room, and it is taken again later
                     raise StoreUnavailable(
                         f"The record of jobs in this Windtunnel home cannot be written: {error}. Free space on"
@@ -174,16 +176,16 @@ class Database:
         try:
             prepare(self._writer, path)
         except sqlite3.OperationalError as error:
-            if not (_is_full(error) and self.reserve.give()):
+            if not (_is_full(error) and self.reserve.give(self._log)):
                 raise
             prepare(self._writer, path)
 
     # --- tidying up ---
 
     def fold_log_in(self) -> bool:
-        """Write the write-ahead log into the file and empty it where it has grown long.
+        """Write the write-ahead log into the file and shorten it where it has grown long.
 
-        SQLite does the first by itself, but empties it only when it meets no reader. Returns whether
+        SQLite does the first by itself, but shortens it only when it meets no reader. Returns whether
         the log is short now: another program that reads the file can keep it long for a while.
         """
         if self.log_bytes() <= _WAL_LIMIT_BYTES:
@@ -195,13 +197,14 @@ class Database:
             except sqlite3.OperationalError:
                 busy = 1  # a full disk: its turn comes again
             finally:
+                lengthen(self._log)
                 self._writer.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT_S * 1000)}")
         return not busy
 
     def log_bytes(self) -> int:
         """How long the write-ahead log is."""
         try:
-            return self._path.with_name(self._path.name + "-wal").stat().st_size
+            return self._log.stat().st_size
         except FileNotFoundError:
             return 0
 
