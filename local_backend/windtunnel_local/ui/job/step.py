@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windtunnel.priceperf.workload.counters import Counters, Steps
+from windtunnel.rendering import format as fmt
 from windtunnel_local.ui.formats import duration, size
 from windtunnel_local.ui.text import visible
 
-_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _OPERATIONS = {
     "all_reduce": "adds up over all cores (all_reduce)",
     "all_gather": "gathers from all cores (all_gather)",
@@ -48,11 +48,11 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
     yield Fact("Steps counted", f"{count:,.0f}", "of each core")
     samples = steps.samples_per_step_per_core
     if samples:  # 0: the script has no loader to count them by
-        on_all = f"{samples * cores:,.4g} on {cores:,.0f} cores" if cores > 1 else ""
-        yield Fact("Samples a step", f"{samples:,.4g} a core", on_all)
+        on_all = f"{fmt.given(samples * cores)} on {cores:,.0f} cores" if cores > 1 else ""
+        yield Fact("Samples a step", f"{fmt.given(samples)} a core", on_all)
     for dtype, flops in steps.flops.items():
         products = f"products and convolutions in {visible(dtype, _LONGEST_NAME)}"
-        yield Fact("Computes", f"{_metric(flops / count)}FLOP a core", products)
+        yield Fact("Computes", fmt.quantity(flops / count, "FLOP a core"), products)
     yield Fact("Moves in memory", size(steps.bytes_accessed / count), "at least: what no compiler can avoid")
     if not steps.collectives:
         yield Fact(
@@ -63,15 +63,13 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
         operation = _OPERATIONS.get(kind, visible(kind, _LONGEST_NAME))
         yield Fact("Exchanges", each, f"{operation}, {_times(done.count / count)} a step")
     if steps.median_step_seconds is not None:
-        yield Fact(
-            "Takes here", duration_short(steps.median_step_seconds), "the median step, on this machine"
-        )
+        yield Fact("Takes here", fmt.seconds(steps.median_step_seconds), "the median step, on this machine")
     yield from _shares(steps)
     if steps.steps_with_host_reads:
         share = steps.steps_with_host_reads / count
         yield Fact(
             "Waits for the host's reads",
-            f"in {100 * share:.0f} % of the steps",
+            f"in {fmt.percent(share)} of the steps",
             "the script fetched a value in them",
         )
 
@@ -88,7 +86,7 @@ def _shares(steps: Steps) -> Iterator[Fact]:
         if part is not None:
             yield Fact(
                 f"Of that {what}",
-                f"{100 * min(1.0, part / total):.0f} %",
+                fmt.percent(min(1.0, part / total)),
                 "of the steps' time, on this machine",
             )
 
@@ -102,12 +100,12 @@ def _model(found: Counters) -> Iterator[Fact]:
             (held.optimizer_bytes, "optimizer's state"),
         )
         words = ", ".join(f"{size(part)} {name}" for part, name in parts if part)
-        yield Fact("Parameters", _metric(held.count).rstrip(), f"on one core: {words}" if words else "")
+        yield Fact("Parameters", fmt.quantity(held.count, ""), f"on one core: {words}" if words else "")
     memory = found.device_memory
     if memory is not None and memory.total:
-        most = f"of {size(memory.limit)}" if memory.limit else ""
+        most = f"of {memory.limit / 2**30:.4g} GiB" if memory.limit else ""
         place = f", at {visible(memory.line, _LONGEST_NAME)}" if memory.line else ""
-        yield Fact("Memory of a core, at most", size(memory.total), f"{most}{place}".lstrip(", "))
+        yield Fact("Memory of a core, at most", fmt.gibibytes(memory.total), f"{most}{place}".lstrip(", "))
 
 
 def _compiling(found: Counters) -> Iterator[Fact]:
@@ -119,18 +117,5 @@ def _compiling(found: Counters) -> Iterator[Fact]:
     yield Fact("Graphs", f"{graphs.count:,}", f"{here}{cached}".lstrip(", "))
 
 
-def duration_short(seconds: float) -> str:
-    """``83 ms`` below a second, else as everywhere."""
-    return f"{seconds * 1000:.3g} ms" if seconds < 1 else duration(seconds)
-
-
-def _metric(value: float) -> str:
-    """``1.23 T``, for a unit to follow."""
-    for limit, prefix in _PREFIXES:
-        if value >= limit:
-            return f"{value / limit:.3g} {prefix}"
-    return f"{value:.3g} "
-
-
 def _times(count: float) -> str:
-    return "once" if abs(count - 1) < 0.005 else f"{count:,.3g} times"
+    return "once" if abs(count - 1) < 0.005 else f"{fmt.given(fmt.rounded(count, 3))} times"
