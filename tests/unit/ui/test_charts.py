@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windtunnel_local.ui.charts.by_count_chart import Line, Point, by_count_chart
 from windtunnel_local.ui.charts.downsample import thinned
 from windtunnel_local.ui.charts.line_chart import Series, line_chart
 from windtunnel_local.ui.charts.scale import time_axis, value_axis
@@ -96,3 +97,14 @@ def test_a_chart_says_in_words_what_it_shows() -> None:
         r"3 values up to 30 s; first 2.5, last 0.5, lowest 0.25 after 10 s, highest 2.5 after 0 s", text
     )
     assert "no value yet" in str(line_chart("loss", [Series("loss", [])], key="k"))
+
+
+@pytest.mark.parametrize(
+    ("value", "ticks"), [(2e-5, "0.00002"), (0.02, "0.02"), (2e5, "200,000"), (2e6, "2M"), (2e9, "2B")]
+)
+def test_axes_of_numbers_of_instances_have_no_exponent(value: float, ticks: str) -> None:
+    """From a job's hundredth of a cent to millions of samples a second."""
+    line = Line("trn1", [Point(count, value, value / 2, value * 2, "words") for count in (1, 2)], 0)
+    drawn = str(by_count_chart("Cost", "US dollars", [line], key="cost"))
+    assert f">{ticks}</text>" in drawn
+    assert not re.search(r">[\d.]+e[-+]?\d+</text>", drawn)

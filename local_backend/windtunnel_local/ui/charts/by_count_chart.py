@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from windtunnel.rendering import format as fmt
+
 COLOURS = 6
 _WIDTH, _HEIGHT = 460, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 46
@@ -146,4 +148,5 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if 1 <= value < 1e6 else f"{value:g}"
+    size, sign = fmt.short_unit(value) if value >= 1e6 else (1.0, "")
+    return f"{fmt.significant(value / size, 1)}{sign}"
