@@ -248,6 +248,15 @@ def test_unknown_quantities_are_named() -> None:
     )
 
 
+def test_large_values_have_a_prefix_and_no_exponent() -> None:
+    """Rounding to three digits may reach the next prefix."""
+    assert (
+        Range("model size", "parameters", 999_600_000, 2e12).words == "from 1 G parameters to 2 T parameters"
+    )
+    work = Range("work of a step", "FLOP a core", 2.15e12, 1.3e18)
+    assert work.words == "from 2.15 TFLOP a core to 1.3 EFLOP a core"
+
+
 def test_a_range_of_one_value_is_told_as_one() -> None:
     """Not "from 1 instances to 1 instances"."""
     one = Range("cluster size", "instances", 1, 1)

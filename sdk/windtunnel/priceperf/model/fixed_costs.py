@@ -88,7 +88,7 @@ def transfer(name: str, gib: float | None) -> FixedCost:
         gib / rate.value,
         gib / rate.high,
         gib / rate.low,
-        f"{gib:.3g} GiB at an assumed {rate.value:g} GiB/s ({rate.low:g}-{rate.high:g})",
+        f"{gib:{',.0f' if gib >= 100 else '.3g'}} GiB at an assumed {rate.value:g} GiB/s ({rate.low:g}-{rate.high:g})",
     )
 
 

@@ -107,7 +107,8 @@ def check_ranges(
 
 
 def _short(value: float, unit: str) -> str:
-    for limit, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if value >= limit:
-            return f"{value / limit:.3g} {prefix}{'' if unit.startswith('FLOP') else ' '}{unit}"
+    near = float(f"{value:.3g}")
+    for limit, prefix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if near >= limit:
+            return f"{near / limit:.3g} {prefix}{'' if unit.startswith('FLOP') else ' '}{unit}"
     return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}"
