@@ -44,6 +44,7 @@ def _describe(arguments: argparse.Namespace) -> None:
 
 def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
     from windtunnel.job.metric_series import final_metrics
+    from windtunnel.request.instance_groups import host_count
 
     yield "Name", description["TrainingJobName"]
     yield "Status", output.Status.of(description)
@@ -57,8 +58,9 @@ def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
     for transition in description.get("SecondaryStatusTransitions", ()):
         begun, message = local_time(transition["StartTime"]), transition.get("StatusMessage", "")
         yield f"  {transition['Status']}", f"{begun}  {one_line(message)}"
+    of_each = " of each instance" if host_count(description["ResourceConfig"]) > 1 else ""
     for label, member in (("Training", "TrainingTimeInSeconds"), ("Billable", "BillableTimeInSeconds")):
-        yield label, f"{description[member]:,} s" if member in description else ""
+        yield label, f"{description[member]:,} s{of_each}" if member in description else ""
     yield "Model", description.get("ModelArtifacts", {}).get("S3ModelArtifacts", "")
     for name, value in final_metrics(description).items():
         yield f"Metric {name}", f"{value:.6g}"

@@ -116,6 +116,7 @@ def test_spot_and_several_instances_on_aws() -> None:
     resources = {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2}
     spot = {"EnableManagedSpotTraining": True, "BillableTimeInSeconds": 3600, "TrainingTimeInSeconds": 7200}
     text = report_for_job(FakeJob(None, **{**AWS, **spot, "ResourceConfig": resources})).to_text(full=True)
+    assert re.search(r"Billable +3,600 s of each instance\n", text)
     assert "50 % of the seconds" in text
     assert "$49.45" in text
 

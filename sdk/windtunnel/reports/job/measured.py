@@ -246,7 +246,8 @@ def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
         rows.append(Row("Cores simulated", (text,)))
     for key, label in (("training_seconds", "Training time"), ("billable_seconds", "Billable")):
         if key in facts:
-            rows.append(Row(label, (f"{facts[key]:,.0f} s",)))
+            of_each = " of each instance" if count > 1 else ""
+            rows.append(Row(label, (f"{facts[key]:,.0f} s{of_each}",)))
     if facts.get("attempts", 1) > 1:
         rows.append(Row("Attempts", (f"{facts['attempts']:,}",)))
     spot = facts.get("spot_simulated") or {}

@@ -79,6 +79,18 @@ def test_describe_says_it_all(job: FakeService, counters: Any, capsys: pytest.Ca
     assert "FailureReason" not in text
 
 
+def test_seconds_of_several_instances_are_of_each(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As AWS states them; `run` ends with their sum, as SageMaker's SDK does."""
+    jobs.script = (("Completed", "Completed", "", {}),)
+    assert cli.main([*RUN.split(), "--instance-count", "2"]) == 0
+    capsys.readouterr()
+    assert cli.main(["describe", "j"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^Billable +20 s of each instance$", text, flags=re.MULTILINE)
+
+
 def test_describe_of_a_failed_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """Why, in a line that a terminal obeys in nothing; no cost where there is no report."""
     jobs.script, jobs.failure = (("Failed", "Failed", "", {}),), "ClientError: no\n\x1b[2J image"
