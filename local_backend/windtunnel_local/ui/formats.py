@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from windtunnel.rendering.format import dollars as modelled_dollars
+from windtunnel.rendering.format import given
 from windtunnel_local.ui.text import visible
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -85,6 +86,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "cut": cut,
     "dollars": dollars,
     "duration": duration,
+    "given": given,
     "running": running,
     "size": size,
     "when": when,

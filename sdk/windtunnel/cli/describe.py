@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, session_of
-from windtunnel.rendering.format import local_time, one_line
+from windtunnel.rendering.format import given, local_time, one_line
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
         yield label, f"{description[member]:,} s{of_each}" if member in description else ""
     yield "Model", description.get("ModelArtifacts", {}).get("S3ModelArtifacts", "")
     for name, value in final_metrics(description).items():
-        yield f"Metric {name}", f"{value:.6g}"
+        yield f"Metric {name}", given(value)
 
 
 def _what_was_asked_for(description: Mapping[str, Any]) -> Iterator[Pair]:

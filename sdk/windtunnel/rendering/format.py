@@ -161,8 +161,8 @@ def plain(value: float) -> str:
 
 
 def given(value: float) -> str:
-    """A number as a user gave it, large ones without an exponent: '0.5', '2,693', '2,000,000'."""
-    return f"{value:,.0f}" if value >= 1e5 else f"{value:,g}"
+    """A number as a user gave it or a log held it, large ones without an exponent: '0.5', '2,693', '2,000,000'."""
+    return f"{value:,.0f}" if 1e5 <= abs(value) < 1e18 else f"{value:,g}"
 
 
 def many(number: float, noun: str) -> str:

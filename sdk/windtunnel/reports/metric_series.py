@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from windtunnel.rendering.document import Document, Row, Section
-from windtunnel.rendering.format import local_time, many
+from windtunnel.rendering.format import given, local_time, many
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, frame, plain
 from windtunnel.rendering.report import Report
@@ -115,4 +115,4 @@ def _draw(target: Any, theme: Theme, shown: Sequence[tuple[str, Sequence[MetricP
 
 
 def _cell(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
+    return "" if value is None else given(value)

@@ -132,6 +132,16 @@ def test_metrics_over_time(job: FakeService, tmp_path: Path, capsys: pytest.Capt
     assert "Metrics over time: loss from 1 to 0.25." in page.read_text()
 
 
+def test_large_values_of_metrics_keep_their_digits(
+    job: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As DescribeTrainingJob has them, in no exponent."""
+    job.values["j", "loss"] = [(NOW, 1_000_000.0), (NOW + timedelta(seconds=1), 1_234_567.89)]
+    assert cli.main(["metrics", "j"]) == 0
+    text = capsys.readouterr().out
+    assert re.findall(r":\d\d +([\d.,e+]+) *$", text, flags=re.MULTILINE) == ["1,000,000", "1,234,568"]
+
+
 def test_a_page_of_metrics_whose_names_are_formulas(tmp_path: Path) -> None:
     """matplotlib reads what is between dollars as one, and ends with what is none; of 13 metrics one is not drawn."""
     points = (MetricPoint(NOW, 1.0, 1), MetricPoint(NOW + timedelta(seconds=1), 2.0, 1))
