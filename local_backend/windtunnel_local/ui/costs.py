@@ -1,4 +1,6 @@
-"""What each job would have cost on AWS as it ran here: the report's figure, worked out once for each that has ended."""
+"""What each job would have cost on AWS as it ran here: the report's figure, worked out once for each that has ended,
+and again once the user has fetched prices or calibrated.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class CostBook:
         """Nothing is worked out, or imported, yet."""
         self._objects = objects
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, object], Cost | None] = OrderedDict()
+        self._known: OrderedDict[tuple[object, ...], Cost | None] = OrderedDict()
         self._imported = False
 
     def of(self, jobs: Iterable[Described], within_s: float) -> Costs:
@@ -49,22 +51,26 @@ class CostBook:
         """
         until = time.monotonic() + within_s
         found: Costs = {}
-        for job in jobs:
-            if job["TrainingJobStatus"] not in TERMINAL:
-                continue
-            key = (job["TrainingJobName"], job["CreationTime"])
+        ended = [job for job in jobs if job["TrainingJobStatus"] in TERMINAL]
+        if not ended or not self._ready(until):
+            return found
+        from windtunnel.reports.for_job import inputs_written
+
+        given = inputs_written()
+        for job in ended:
+            key = (job["TrainingJobName"], job["CreationTime"], *given)
             with self._lock:
                 known = key in self._known
                 cost = self._known.get(key)
             if not known:
-                if time.monotonic() > until or not self._ready(until):
+                if time.monotonic() > until:
                     continue
                 cost = self._modelled(job)
                 with self._lock:
                     self._known[key] = cost
                     if len(self._known) > _MOST_KEPT:
                         self._known.popitem(last=False)
-            found[key[0]] = cost
+            found[job["TrainingJobName"]] = cost
         return found
 
     def _ready(self, until: float) -> bool:

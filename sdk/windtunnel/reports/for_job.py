@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from windtunnel.errors import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.priceperf import BatchRule, FullScale, Offering, PriceBook
-from windtunnel.prices.cache import book_and_notes
+from windtunnel.prices.cache import book_and_notes, cache_path
 from windtunnel.rehearsal import Rehearsal
 from windtunnel.reports.aws_job.report import FlightReport
 from windtunnel.reports.job.measured import ran_here
@@ -95,3 +96,18 @@ def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, A
         if ended and not (ran_here(describe) and isinstance(error, ServiceCallFailed)):
             return None
         raise
+
+
+def inputs_written() -> tuple[int | None, int | None]:
+    """When what a report reads in the home beside its job was written: prices, the user's calibration. None: not there.
+
+    As long as it is the same, so is the report of a job that has ended.
+    """
+    return _written(cache_path()), _written(STORED.path)
+
+
+def _written(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

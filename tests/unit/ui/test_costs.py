@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +14,9 @@ import pytest
 from tests.fakes.counters import Counters
 from tests.fakes.objects import FakeObjects
 from tests.fakes.split_job import split_counters
+from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
+from windtunnel.prices.aws_price_list import ListedPrice
+from windtunnel.prices.cache import SCHEMA, cache_path
 from windtunnel.reports.for_job import report_for_job
 from windtunnel_local.ui.costs import CostBook
 from windtunnel_local.ui.job_outputs import Ended
@@ -66,6 +70,21 @@ def test_it_is_worked_out_once(objects: FakeObjects, counters: Counters) -> None
     first = book.of([described("one")], LONG_S)
     objects.delete("out", "models/one/windtunnel/counters.json")
     assert book.of([described("one")], 0.0) == first
+
+
+def test_it_follows_the_users_prices(objects: FakeObjects, counters: Counters) -> None:
+    """Fetched while the backend runs: the report has them at once, and so has the list."""
+    store(objects, "one", counters())
+    book = CostBook(objects)
+    before = book.of([described("one")], LONG_S)["one"]
+    listed = ListedPrice(
+        "ml.trn1.32xlarge", "us-east-1", TRAINING_ON_DEMAND, "12.3625", "2026-07-01", "2026-07-02", "SKU"
+    )
+    cache_path().parent.mkdir()
+    cache_path().write_text(json.dumps({"schema": SCHEMA, "prices": [asdict(listed)]}))
+    after = book.of([described("one")], LONG_S)["one"]
+    assert before is not None and after is not None
+    assert after.usd == pytest.approx(before.usd / 2)
 
 
 def test_a_first_paint_does_not_wait(objects: FakeObjects, counters: Counters) -> None:
