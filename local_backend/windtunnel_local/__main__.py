@@ -65,7 +65,7 @@ def _command(given: Sequence[str]) -> int:
         kept = ". Steps that succeeded are kept: `windtunnel image build` goes on from there."
         print(f"\nwindtunnel: interrupted{kept if builds else ''}", file=sys.stderr)  # noqa: T201
         return EXIT_INTERRUPTED
-    except (WindtunnelError, OSError) as error:
+    except WindtunnelError as error:  # _written tells of what cannot be written
         print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         return 1
 

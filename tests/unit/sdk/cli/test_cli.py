@@ -343,6 +343,19 @@ def test_help_of_the_backends_commands_that_cannot_be_written_is_said_in_a_line(
     assert (run.returncode, run.stderr) == (1, "windtunnel: [Errno 28] No space left on device\n")
 
 
+def test_a_reader_of_the_backends_commands_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    """`windtunnel image contents | head -1` says nothing on stderr, as `windtunnel prices | head -1` does not."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        run = subprocess.run(
+            [sys.executable, "-m", "windtunnel", "image", "contents"],
+            stdout=pipe, stderr=subprocess.PIPE, text=True, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "WINDTUNNEL_HOME": str(tmp_path / "home")},
+        )  # fmt: skip
+    assert (run.returncode, run.stderr) == (1, "")
+
+
 @pytest.mark.parametrize("command", ["plan --architecture X", "compare", "inference", "prices", "report"])
 def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
     """The same in all commands."""
