@@ -183,6 +183,17 @@ def test_the_jobs_own_batch_is_scaled() -> None:
         assert low < row["cost"]["usd"] < high
 
 
+def test_a_pass_that_is_the_only_one_shrinks_on_more_nodes() -> None:
+    """Of a job that accumulates nothing there are no fewer passes: the first screen said so."""
+    found = report(bert_large_counters(1, 4), SIZE)
+    rows = {row["instances"]: row for row in found.to_dict()["modelled"]["strong"]["rows"]}
+    assert found.to_dict()["modelled"]["passes"] == 1
+    assert rows[8]["global_batch"] == rows[4]["global_batch"]  # so of half the samples
+    assert "stays: on more nodes fewer passes of 16 samples, or a smaller one." in found.to_text().replace(
+        "\n   ", " "
+    )
+
+
 def test_awss_figures_stand_beside_their_configuration() -> None:
     """The job's global batch of 16,384 is that of AWS's figure on one node; none took part in its prediction."""
     modelled = report(BERT).to_dict()["modelled"]
