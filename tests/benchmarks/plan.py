@@ -1,4 +1,4 @@
-"""How long a search for plans takes: at least 10,000 ways to run one job, all looked at.
+"""How long a search for plans takes: some 10,000 ways to run one job, all looked at.
 
     python tests/benchmarks/plan.py
 

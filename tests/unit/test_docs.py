@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import windtunnel
 from windtunnel.cli.main import build_parser
+from windtunnel.priceperf.workload.counted_input import Input, Loader
+from windtunnel.priceperf.workload.counters import Counters, Parameters, Steps, Work
 from windtunnel_local import settings
 from windtunnel_local.cluster import machine
 from windtunnel_local.cluster.configuration import read_all
@@ -133,6 +137,13 @@ def test_settings_are_those_that_the_server_reads() -> None:
     told = set(re.findall(r"`(WINDTUNNEL_\w+)`", TEXTS["docs/reference/settings.md"]))
     assert read - told <= {"WINDTUNNEL_SIM_PYTHON"}
     assert told - read == {"WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_MAX_COST"}
+
+
+@pytest.mark.parametrize("part", [Counters, Steps, Work, Parameters, Input, Loader])
+def test_what_counters_json_holds_is_told(part: type[Any]) -> None:
+    """Each of its keys, on the page that lists them."""
+    told = set(re.findall(r"`(\w+)`", TEXTS["docs/reference/counters.md"]))
+    assert {one.name for one in dataclasses.fields(part)} <= told
 
 
 def test_the_readme_stays_one_page() -> None:
