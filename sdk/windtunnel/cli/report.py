@@ -93,7 +93,9 @@ def run_report(args: argparse.Namespace) -> int:
     if args.published:
         _refuse(args, "published", ("prices_on", *_OF_A_JOB))
         return output.show(published(), args)
-    if bool(args.job) == bool(args.describe):
+    if args.job and args.describe:
+        raise ConfigurationError(f"name a job once: JOB ({args.job}), or --describe FILE.json")
+    if not args.job and not args.describe:
         raise ConfigurationError(
             "name a job (windtunnel report JOB; `windtunnel ps` lists them), or give --describe FILE.json "
             "or --published"

@@ -105,11 +105,15 @@ def test_every_instance_of_the_job_is_in_its_prediction(counters: Any) -> None:
 
 
 def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
-    """The name alone would be looked for on this machine, and say nothing of a prediction."""
+    """The name alone would be looked for on this machine, and beside --describe it is one too many."""
     text = report_for_job(DescribedJob(described()), rehearsal=counters()).to_text()
-    assert "The rest: windtunnel report bert-real with what was given here and --full" in " ".join(
-        text.split()
-    )
+    assert "The rest: windtunnel report with what was given here and --full, " in " ".join(text.split())
+
+
+def test_a_job_is_named_once(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """By its name, or by what described it."""
+    assert main(["report", "bert-real", "--describe", files[0], "--rehearsal", files[1]]) == 2
+    assert "name a job once: JOB (bert-real), or --describe FILE.json" in capsys.readouterr().err
 
 
 def test_a_file_that_begins_with_a_byte_order_mark_is_read(files: tuple[str, str]) -> None:

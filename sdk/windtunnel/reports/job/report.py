@@ -133,12 +133,12 @@ class PricePerformance(Report):
 
     @property
     def _rest(self) -> str:
-        command = f"windtunnel report {self.measured.get('job', 'JOB')}"
         rule = self.comparison.batch_rule if self.comparison else "rehearsed"
-        on_aws = self.measured["where"] == "aws"  # modelled from a --rehearsal, and asked for with --aws
+        on_aws = self.measured["where"] == "aws"  # asked for by --aws and its name, or by --describe alone
+        command = "windtunnel report" if on_aws else f"windtunnel report {self.measured.get('job', 'JOB')}"
         if (
             self.full_scale is not None or rule != "rehearsed" or on_aws
-        ):  # the command alone gives other figures
+        ):  # without these it gives other figures
             command += " with what was given here and"
         return f"The rest: {command} --full, report.to_text(full=True)"
 
