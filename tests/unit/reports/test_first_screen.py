@@ -32,7 +32,7 @@ from windtunnel.priceperf import BreakEven, FullScale, PriceBook, Workload, answ
 from windtunnel.priceperf.instances import instance_type
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
-from windtunnel.rendering.format import shortened
+from windtunnel.rendering.format import dollars, shortened
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
@@ -525,6 +525,23 @@ def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
     assert alone.screen.prices.endswith(" %.")
     before = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge"], size, on=date(2025, 1, 1))
     assert "At EC2 Capacity Block prices of 2024-10-01: p5.48xlarge, " in before.screen.prices
+
+
+def test_each_way_to_buy_the_hour_costs_what_the_job_takes() -> None:
+    """Also where compile time would turn who is cheapest, and that is decided without it."""
+    early = PriceBook().at(date(2023, 1, 1))
+    report = windtunnel.compare(rehearsed(compiled=1e16), [TRN1, P4D], SHORT, prices=early)
+    (ways,) = [part for part in report.document().sections if part.title == "Ways to buy the hour"]
+    found = {str(offering): result for offering, result in by_offering(report.comparison.estimates, early)}
+    assert any(result.without_compile for result in found.values())
+    for row in ways.rows:
+        whole = found[row.label].whole.costs
+        assert [cell.partition(": ")[2] for cell in row.cells[:2]] == [
+            dollars(cost.usd) for cost in whole if cost is not None
+        ]
+    assert (
+        "Cheapest without compile time, which never decides: SageMaker training on-demand" in ways.notes[-1]
+    )
 
 
 def test_no_percentage_below_minus_hundred(counters: Any) -> None:

@@ -99,7 +99,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
     rows, notes = [], []
     told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
     for offering, result in found:
-        costs = result.decided.costs
+        costs = result.whole.costs
         winner = result.winner if comparison.size_known else None
         rows.append(
             Row(
@@ -123,6 +123,9 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
             "A Capacity Block is reserved for whole days and paid for in advance: its costs here are those of the "
             "seconds used."
         )
+    turned = [offering for offering, result in found if result.without_compile and result.winner is not None]
+    if turned and comparison.size_known:
+        notes.append(f"Cheapest without compile time, which never decides: {', '.join(turned)}.")
     of = "newest list prices" if book.as_of is None else f"list prices of {book.as_of}"
     yield Section(
         "Ways to buy the hour",
