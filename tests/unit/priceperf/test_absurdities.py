@@ -17,7 +17,7 @@ from windtunnel.priceperf import (
     Run,
     Workload,
 )
-from windtunnel.priceperf.model import compile_time
+from windtunnel.priceperf.model import compile_time, fixed_costs
 from windtunnel.priceperf.model.memory_need import crowding
 from windtunnel.priceperf.model.training_settings import DTYPE_BYTES
 
@@ -96,3 +96,12 @@ def test_what_comes_from_a_specification_is_less_sure(known: str) -> None:
     specified = [name for name, entry in CATALOG.items() if entry.from_specification]
     assert {name.split(".")[1] for name in specified} == {"trn2", "g5", "g6e"}
     assert all(width(name) > width(known) for name in specified)
+
+
+@pytest.mark.parametrize(
+    ("gib", "told"),
+    [(2.5e-07, "under 0.001 GiB "), (0.46, "0.46 GiB "), (999.6, "1,000 GiB "), (3e3, "3,000 GiB ")],
+)
+def test_what_is_transferred_has_no_exponent(gib: float, told: str) -> None:
+    """A data set of 3 TiB was 3e+03 GiB, and a small model 2.53e-07."""
+    assert fixed_costs.transfer("download", gib).basis.startswith(told)

@@ -44,6 +44,7 @@ class Assumed:
 START_S = Assumed(600, 120, 1200)
 SETUP_S = Assumed(30, 15, 90)
 TRANSFER_GIB_PER_S = Assumed(0.2, 0.1, 0.5)
+_LEAST_GIB, _WHOLE_GIB = 0.001, 1000
 COMPILE_LARGE_S = Assumed(120, 60, 600)
 COMPILE_SMALL_S = Assumed(10, 5, 30)
 TOKENISE_S = Assumed(0.93e-3, 0.5e-3, 2e-3)
@@ -83,12 +84,19 @@ def transfer(name: str, gib: float | None) -> FixedCost:
     if gib is None:
         return FixedCost(name, 0.0, 0.0, 0.0, "size not known: not counted")
     rate = TRANSFER_GIB_PER_S
+    size = (
+        f"{gib:,.0f}"
+        if round(gib) >= _WHOLE_GIB
+        else f"{gib:.3g}"
+        if gib >= _LEAST_GIB
+        else f"under {_LEAST_GIB}"
+    )
     return FixedCost(
         name,
         gib / rate.value,
         gib / rate.high,
         gib / rate.low,
-        f"{gib:{',.0f' if gib >= 100 else '.3g'}} GiB at an assumed {rate.value:g} GiB/s ({rate.low:g}-{rate.high:g})",
+        f"{size} GiB at an assumed {rate.value:g} GiB/s ({rate.low:g}-{rate.high:g})",
     )
 
 
