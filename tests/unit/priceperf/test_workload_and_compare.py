@@ -22,17 +22,8 @@ from windtunnel.priceperf import (
     instance_type,
 )
 from windtunnel.priceperf.model.collectives import Collective
-from windtunnel.priceperf.model.fixed_costs import transfer
 
 PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
-
-
-@pytest.mark.parametrize(
-    ("gib", "said"), [(0.00123, "0.00123 GiB"), (1.7, "1.7 GiB"), (999.9, "1,000 GiB"), (5000.0, "5,000 GiB")]
-)
-def test_what_a_transfer_moves_has_no_exponent(gib: float, said: str) -> None:
-    """From a small model to a data set of terabytes."""
-    assert transfer("download", gib).basis.startswith(f"{said} at an assumed ")
 
 
 def test_a_step_is_read_per_core(counters: Any) -> None:

@@ -189,8 +189,9 @@ def test_a_pass_that_is_the_only_one_shrinks_on_more_nodes() -> None:
     rows = {row["instances"]: row for row in found.to_dict()["modelled"]["strong"]["rows"]}
     assert found.to_dict()["modelled"]["passes"] == 1
     assert rows[8]["global_batch"] == rows[4]["global_batch"]  # so of half the samples
-    assert "stays: on more nodes fewer passes of 16 samples, or a smaller one." in found.to_text().replace(
-        "\n   ", " "
+    assert (
+        "stays; more nodes need fewer passes of 16 samples, or one smaller pass."
+        in found.to_text().replace("\n   ", " ")
     )
 
 

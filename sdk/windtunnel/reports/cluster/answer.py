@@ -91,8 +91,8 @@ def _meaning(found: Modelled) -> str:
     shared = base is not None and base.estimate is not None and base.estimate.training is not None
     keeper = "copy of the model" if shared else "worker"
     return (
-        f"Strong: the job's batch{batch} stays: on more nodes fewer passes of {each}, or a smaller one. Weak: each "
-        f"{keeper} keeps its {passes:,} pass{'' if passes == 1 else 'es'} of {each}, so the batch grows."
+        f"Strong: the job's batch{batch} stays; more nodes need fewer passes of {each}, or one smaller pass. Weak: "
+        f"each {keeper} keeps its {passes:,} pass{'' if passes == 1 else 'es'} of {each}, so the batch grows."
     )
 
 
