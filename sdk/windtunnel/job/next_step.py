@@ -115,6 +115,16 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "of each core alone: with few on each, take a larger batch or a norm without them (GroupNorm).",
     ),
     (
+        "PackedSequence is not supported|tensor has a non-zero number of elements, but its data is not allocated yet",
+        "something reads the memory of a tensor that is on the device, as torch's RNN, LSTM and GRU do of packed "
+        "sequences: leave pack_padded_sequence out, give them the padded batch, all of one length, and mask what they "
+        "make of the padding.",
+    ),
+    (
+        "SparseAdam does not support dense gradients|arguments from the 'SparseXLA' backend",
+        "the device has no sparse gradients: leave sparse=True out of embeddings, and take Adam in SparseAdam's place.",
+    ),
+    (
         "module 'torch' has no attribute 'xla'|XLA currently does not support use_reentrant==False",
         "torch's gradient checkpointing asks for torch.xla, which does not exist. Call "
         "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) in its place; where a library calls it, write, "

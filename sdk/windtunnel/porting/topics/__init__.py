@@ -59,6 +59,7 @@ TOPICS = (
     data_without_loader.same_draws,
     batches.last_batches,
     shapes.of_lengths,
+    shapes.packed,
     shapes.of_values,
     optimizers.early_optimizers,
     optimizers.models_that_leave,

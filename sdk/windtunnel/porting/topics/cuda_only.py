@@ -20,6 +20,7 @@ _REFUSED = {
     "torch.cummax": "a window over two arrays, which neuronx-cc refuses (NCC_EVRF019)",
 }
 """Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
+_SPARSE = ("torch.nn.Embedding", "torch.nn.Embedding.from_pretrained", "torch.nn.functional.embedding")
 _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
@@ -69,6 +70,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         yield from _inference_mode(subject)
         yield from _refused(script)
     if subject.cuda or subject.xla:
+        yield from _sparse(script)
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
                 yield Finding(
@@ -101,6 +103,26 @@ def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         (edit,),
         sure=named is not None,
     )
+
+
+def _sparse(script: Script) -> Iterator[Finding]:
+    """Sparse gradients. EmbeddingBag makes dense ones by itself there, which all other optimizers of torch take."""
+    for call, name in script.calls:
+        given = keyword(call, "sparse")
+        if name in _SPARSE and given is not None and constant(given.value) is True:
+            yield Finding(
+                call.lineno,
+                "",
+                "sparse=True: XLA's device has no sparse gradients, and the backward pass raises (SparseXLA).",
+                (Edit(script.start(given.value), script.end(given.value), "False"),),
+            )
+        elif name == "torch.optim.SparseAdam":
+            yield Finding(
+                call.lineno,
+                "",
+                "SparseAdam raises: gradients are dense on XLA's device. torch.optim.Adam takes them, and also changes "
+                "rows that are not in the batch.",
+            )
 
 
 def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:

@@ -14,14 +14,16 @@ _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModelin
 _LONGEST = (True, "longest")
 _BLOCKS = ("TextDataset", "ConstantLengthDataset")
 _KEPT_LENGTH = re.compile(r"(length|len\(.*\)) == [\w.]*(length|len|size)")
+_PACKS = (".pack_padded_sequence", ".pack_sequence")
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 
 
 def of_lengths(subject: Subject) -> Iterator[Finding]:
-    """What pads a batch to its longest sample; not where the program pads to one length."""
+    """What pads a batch to its longest sample; not where the program pads to one length, and once a line."""
     if not (subject.cuda or subject.xla or subject.managed) or any(map(_pads_to_one, subject.program)):
         return
     equal = any(map(_cuts_to_one, subject.program))
+    said: set[int] = set()
     for call, name in subject.script.calls:
         grouped = keyword(call, "group_by_length")
         padding = keyword(call, "padding")
@@ -33,8 +35,10 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
             and _is_of_a_batch(subject.script, call)
         )
         padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject.script, call)
-        packed = name.endswith(".pack_padded_sequence")
-        if collates or longest or padded or packed or (grouped and constant(grouped.value) is True):
+        packed = name.endswith(_PACKS) and _is_packed_on_the_host(subject.script, call)
+        found = collates or longest or padded or packed or (grouped and constant(grouped.value) is True)
+        if found and call.lineno not in said:
+            said.add(call.lineno)
             what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
             yield Finding(
                 call.lineno,
@@ -76,6 +80,27 @@ def _is_of_a_batch(script: Script, call: ast.Call) -> bool:
         isinstance(outer, ast.FunctionDef | ast.ClassDef) and "collat" in outer.name.lower()
         for outer in script.above(call)
     )
+
+
+def packed(subject: Subject) -> Iterator[Finding]:
+    """What packs a batch on the device, for a recurrent network."""
+    if not (subject.cuda or subject.xla or subject.managed):
+        return
+    for call, name in subject.script.calls:
+        if name.endswith(_PACKS) and not _is_packed_on_the_host(subject.script, call):
+            yield Finding(
+                call.lineno,
+                "",
+                f"{subject.script.segment(call.func)}: torch's RNN, LSTM and GRU raise on what is packed on the device "
+                "(its data is not allocated yet). Give them the padded batch, all of one length, and mask what they "
+                "make of the padding.",
+            )
+
+
+def _is_packed_on_the_host(script: Script, call: ast.Call) -> bool:
+    """Whether it is moved to the device when it has been packed."""
+    outer = script.parents[call]
+    return _is_of_a_batch(script, call) or (isinstance(outer, ast.Attribute) and outer.attr in ("to", "cuda"))
 
 
 def of_values(subject: Subject) -> Iterator[Finding]:

@@ -203,6 +203,22 @@ JOB = {
             "leave convert_sync_batchnorm out",
         ),
         (
+            "RuntimeError: PackedSequence is not supported. Use a regular tensor",
+            "leave pack_padded_sequence out",
+        ),
+        (
+            "RuntimeError: The tensor has a non-zero number of elements, but its data is not allocated yet.",
+            "leave pack_padded_sequence out",
+        ),
+        (
+            "RuntimeError: SparseAdam does not support dense gradients, please consider Adam instead",
+            "Adam in SparseAdam's place",
+        ),
+        (
+            "NotImplementedError: Could not run 'aten::add' with arguments from the 'SparseXLA' backend.",
+            "leave sparse=True out",
+        ),
+        (
             "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
             r"has no dataset: ask the DataLoader that it, or accelerator\.prepare\(\)",
         ),

@@ -119,11 +119,59 @@ def test_lengths_that_change(used: str, told: bool) -> None:
     assert ["note: pads each batch to its longest sample" in one for one in found] == [True] * told
 
 
-def test_a_batch_that_is_packed() -> None:
-    """Of a recurrent network: as many rows as the lengths of a batch have together."""
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (
+            "torch.nn.utils.rnn.pack_padded_sequence(batch, lengths)",
+            "torch.nn.utils.rnn.pack_padded_sequence: torch's RNN",
+        ),
+        ("torch.nn.utils.rnn.pack_sequence(batch)", "torch.nn.utils.rnn.pack_sequence: torch's RNN"),
+        (
+            "torch.nn.utils.rnn.pack_padded_sequence(rows, lengths).to(device)",
+            "note: packs each batch by its lengths: each length is a graph to compile",
+        ),
+    ],
+)
+def test_a_batch_that_is_packed(made: str, told: str) -> None:
+    """For a recurrent network: it raises, whatever the lengths, on what was packed on the device."""
+    (found,) = said(HEAD + LOOP.replace("model(batch)", f"model({made})"))
+    assert found.startswith(f"10: {told}")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "table = torch.nn.Embedding(9, 4, sparse=True)",
+            "7: sparse=True: XLA's device has no sparse gradients",
+        ),
+        (
+            "o = torch.optim.SparseAdam(bags.parameters())",
+            "7: SparseAdam raises: gradients are dense on XLA's device",
+        ),
+        ("bags = torch.nn.EmbeddingBag(9, 4, sparse=True)", None),
+        ("table = torch.nn.Embedding(9, 4, sparse=False)", None),
+    ],
+)
+def test_sparse_gradients(line: str, told: str | None) -> None:
+    """An embedding that asks for them and the optimizer that asks for nothing else raise; a bag makes dense ones."""
+    found = said(f"{HEAD}{line}\n{LOOP}")
+    assert len(found) == bool(told)
+    assert not told or found[0].startswith(told)
+
+
+def test_what_is_packed_raises_whatever_else_pads_to_one_length() -> None:
+    """A tokenizer's padding, which makes the lengths of a batch one, keeps no RNN from raising."""
     text = LOOP.replace("model(batch)", "model(torch.nn.utils.rnn.pack_padded_sequence(batch, lengths))")
-    (found,) = said(HEAD + text)
-    assert found.startswith("10: note: packs each batch by its lengths: each length is a graph to compile")
+    assert len(said(f"{HEAD}rows = tokenizer(texts, padding='max_length')\n{text}")) == 1
+
+
+def test_a_line_that_pads_twice_is_told_once() -> None:
+    """Source and target of a collate function, which the same note is for."""
+    pad = "torch.nn.utils.rnn.pad_sequence"
+    found = said(f"{HEAD}def collate(rows):\n    return {pad}(rows[0]), {pad}(rows[1])\n{LOOP}")
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize(
