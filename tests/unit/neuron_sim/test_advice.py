@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics import advice
 
 
@@ -31,3 +32,17 @@ def test_a_compilation_that_alarms_xla_is_explained() -> None:
     assert found is not None
     assert (found.severity, found.line, found.seconds) == ("note", "train.py:9", 294.0)
     assert "Very slow compile?" in found.message and "neuronx-cc" in found.message
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [
+        ("slice with slice={[0:10]} is now with slice={[10:20]}", "data.index_select(0, torch.arange("),
+        ("pad with padding=0_30 is now with padding=10_20", "index_copy_ to write them"),
+        ("a constant was 0.01 (f32[]) and is 0.02 (f32[])", "torch.tensor(value, device=device)"),
+    ],
+)
+def test_a_number_in_the_graph_becomes_an_input(detail: str, said: str) -> None:
+    """A slice's bound does not by being a tensor: torch reads that, and the graph has the number."""
+    found = advice.recompiles(Reason("scalar", detail), "train.py:9", "", 9, 1.0, 9, 9)
+    assert said in found.advice

@@ -30,6 +30,14 @@ _RECOMPILE_ADVICE = {
     "donation": "Keep or free the same tensors in every step: a list that holds results makes graphs differ.",
 }
 
+_CUTS = ("slice with ", "pad with ")
+"""So begins what is said of a slice at another place, read or written."""
+_CUTS_ADVICE = (
+    "A slice's place, as i in data[i : i + n], is part of the graph, also where a tensor has it. Slice on the host and "
+    "send what comes out, or name the rows in an input of the graph: data.index_select(0, torch.arange(i, i + "
+    "n).to(device)), and index_copy_ to write them."
+)
+
 _JOINS = ("evaluation_loop of transformers/trainer.py", "_tpu_gather")
 _JOINS_ADVICE = (
     "Trainer joins what it evaluates to one tensor on the device, which is longer with each batch: pass "
@@ -75,14 +83,18 @@ def recompiles(
     ``steps``: in so many of all that there were.
     """
     inside = f" (in {library})" if library else ""
-    joins = reason.kind == "shape" and library.startswith(_JOINS)
+    advice = _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph.")
+    if reason.kind == "shape" and library.startswith(_JOINS):
+        advice = _JOINS_ADVICE
+    elif reason.detail.startswith(_CUTS):
+        advice = _CUTS_ADVICE
     return Finding(
         "recompiles",
         "warning",
         source,
         f"steps keep compiling{inside}: {_graphs(count)} for the same cause in {steps} of {all_steps} steps "
         f"({seconds:.1f} s of compiling here), the latest because {reason.detail}. {_EACH_A_COMPILATION}",
-        _JOINS_ADVICE if joins else _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph."),
+        advice,
         count,
         seconds,
         f"{reason.kind} in {library}" if library else reason.kind,
