@@ -1,4 +1,6 @@
-"""Values read in each step: behind the exchange of gradients, below DistributedDataParallel, and a step later."""
+"""Values read in each step: behind the exchange of gradients, below DistributedDataParallel, a step later, and behind a
+forward pass that exchanges something itself.
+"""
 
 import torch
 import torch.distributed as dist
@@ -84,3 +86,13 @@ for batch in batches():
     total += guess.eq(wanted).sum().item() + guess.cpu()[0]
     total += wanted.sum().item() + batch.cpu().sum() + guessed.cpu()[0]
     guessed = guess
+taught, teacher = model(), model()
+optimizer = torch.optim.SGD(taught.parameters(), lr=1e-6)
+for batch in batches():
+    with torch.no_grad():
+        centre = teacher(batch).mean(0)
+        dist.all_reduce(centre)
+    loss = (taught(batch) - centre).square().mean()
+    loss.backward()
+    xm.optimizer_step(optimizer)
+    total += loss.item()

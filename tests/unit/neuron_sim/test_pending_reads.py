@@ -91,6 +91,8 @@ def test_what_runs_on_trn1_alone_is_run_there_if_anything_is_left_to_do() -> Non
     assert told(summed, part, accuracy, ended=False) == ({}, Counter())
     found = of(summed, loss, part, part, accuracy, update)
     assert found["cut"] == found["computed_again"] == {"a.py:4": 1, "a.py:5": 1}
+    gathered = Ran("labels", read_at="a.py:4", is_here=False)
+    assert of(summed, part, gathered, update)["computed_again"] == {"a.py:4": 1}
 
 
 def test_each_step_is_for_itself() -> None:

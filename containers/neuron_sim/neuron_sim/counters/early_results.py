@@ -3,7 +3,8 @@
 A collective has computed here all that was pending. On trn1 nothing has run yet: the reading runs a graph of the value
 alone, with the forward pass in it, and the step's own graph computes that again. Counted is the graph that torch_xla
 would make of the loss before its gradients, which does not run here: of a prediction or an accuracy the forward pass is
-the same. For what is computed from summed gradients, as their norm is, all that has run in the step counts once more.
+the same. Where that has a collective in it, what has run before the loss counts as well. For what is computed from
+summed gradients, as their norm is, all that has run in the step counts once more.
 
 Behind the end of a step no graph is cut, but the device has just begun: the host waits for it, and traces no next step
 meanwhile.
@@ -41,8 +42,10 @@ class EarlyResults:
         looks = (self._since or self._trains) and not _XLAC._get_use_eager_mode()
         self._before, self._since = self._since, _number(torch.empty(0, device="xla")) if looks else 0
         self._trains = False
-        self._alone: dict[int, Graph] = {}
-        """By a loss's number, the graph of it alone."""
+        self._alone: dict[int, tuple[Graph, list[str]]] = {}
+        """By a loss's number, the graph of it alone, and those before it where a collective in the forward pass, as one
+        that gathers features, has made what it is computed from.
+        """
 
     @script_time.set_aside
     def backward(self, losses: torch.Tensor | Sequence[torch.Tensor]) -> None:
@@ -53,7 +56,7 @@ class EarlyResults:
             if isinstance(loss, torch.Tensor) and loss.is_xla and has_value(loss):
                 self._trains = True
                 if self._is_wanted and _is_pending(loss):
-                    self._alone[_number(loss)] = self._graph(loss)
+                    self._alone[_number(loss)] = self._graph(loss), self._before_it(loss)
 
     def _graph(self, loss: torch.Tensor) -> Graph:
         name = _XLAC._get_graph_hash([loss]).hex()
@@ -62,6 +65,10 @@ class EarlyResults:
             proto = _XLAC._get_xla_tensors_hlo_proto([loss])
             self._known[name] = Graph(name, hlo.cost(text), 0, "?", text, hlo_proto=proto)
         return self._known[name]
+
+    def _before_it(self, loss: torch.Tensor) -> list[str]:
+        needed = _XLAC._get_tensors_xla_device_data_node([loss])[0]
+        return recorder.counting.pieces() if self._made(needed, self._since) else []
 
     @script_time.set_aside
     def reads(self, value: torch.Tensor) -> None:
@@ -92,7 +99,9 @@ class EarlyResults:
         self._is_wanted = True
         if self._alone:
             loss = next((loss for loss in self._alone if loss >= min(made)), max(self._alone))
-            graph = dataclasses.replace(self._alone[loss], source=script_lines.calling_line())
+            graph, before = self._alone[loss]
+            graph = dataclasses.replace(graph, source=script_lines.calling_line())
+            recorder.counting.would_run_again(before)
             recorder.counting.would_run(graph, is_part=is_part)
 
 

@@ -65,10 +65,11 @@ class PendingReads:
                 cuts = bool(later) or (ended and bool(pending[at]))
                 accessed[ran.read_at] += 1
                 cut[ran.read_at] += cuts
+                reader = ran.read_at
                 if cuts and self._is_repeated(ran.graph, {**later, **pending[at]}):
                     again[ran.read_at] += 1
                     repeated[ran.graph] += 1
-                reader = ran.read_at if ran.is_here else None
+                    reader = None
                 elsewhere[ran.graph] += cuts and not ran.is_here
             if ran.is_here:
                 later.pop(ran.graph, None)

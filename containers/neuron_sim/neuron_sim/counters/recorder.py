@@ -12,7 +12,7 @@ import os
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import _XLAC
@@ -353,11 +353,16 @@ class Recorder:
         read_at = None if is_part else graph.source
         self._reads.ran(Ran(graph.hash, read_at=read_at, is_here=False, is_part=is_part))
 
-    def would_run_again(self) -> None:
-        """What this step has run is a part of what a reading runs on trn1."""
-        self.look()
-        for graph in self._wholes.pieces.elements():
+    def would_run_again(self, pieces: Iterable[str] | None = None) -> None:
+        """What this step has run, or these pieces of it, is a part of what a reading runs on trn1."""
+        run = self.pieces()
+        for graph in run if pieces is None else pieces:
             self._reads.ran(Ran(graph, is_here=False, is_part=True))
+
+    def pieces(self) -> list[str]:
+        """The graphs that collectives have run here in this step, and which on trn1 have yet to run."""
+        self.look()
+        return list(self._wholes.pieces.elements())
 
     def _compiled(self, graph: Graph) -> None:
         reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
