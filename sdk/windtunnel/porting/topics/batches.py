@@ -164,10 +164,10 @@ def _is_map_style(subject: Subject) -> bool:
 
 
 def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]]:
-    """Loaders that training loops go over, by the expression in the loop, each call once. No loop: it is in another
-    file, to whose function they are handed.
+    """Loaders that training loops go over, by the expression in the loop, each call once. No loop: it takes its batches
+    with `next`, or is in another file, to whose function they are handed.
     """
-    here: dict[str, tuple[ast.Call, Loop]] = {}
+    here: dict[str, tuple[ast.Call, Loop | None]] = {}
     for loop in subject.training_loops:
         for node in subject.loaders.gone_over(loop):
             name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
@@ -175,6 +175,7 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
             call = subject.loaders.maker(name, loop)
             if call is not None and all(call is not other for other, _ in here.values()):
                 here[name] = (call, loop)
+    here |= {name: (call, None) for name, call in _taken_loaders(subject) if name not in here}
     known = [call for call, _ in here.values()]
     names = {name for one, _, name in _trained_names(tuple(subject.program)) if one is subject}
     elsewhere = {subject.loaders.all.get(name): name for name in sorted(names)}
@@ -182,6 +183,27 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
         *((name, call, loop) for name, (call, loop) in here.items()),
         *((name, call, None) for call, name in elsewhere.items() if call is not None and call not in known),
     ]
+
+
+def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
+    """Loaders of which training loops take batches with `next`, perhaps through a function of the script that begins
+    anew for ever: ``batches = cycle(DataLoader(...))``.
+    """
+    script = subject.script
+    taken = {
+        ast.unparse(call.args[0])
+        for loop in subject.training_loops
+        for call in ast.walk(loop)
+        if isinstance(call, ast.Call) and call.args and is_call_of(script, call, "next")
+        # Not of an evaluation now and then.
+        if not any(isinstance(one, ast.If) and loop in script.above(one) for one in script.above(call))
+    }
+    for name in sorted(taken):
+        for part in (part for value in script.values(name) for part in ast.walk(value)):
+            known = isinstance(part, ast.Name | ast.Attribute)
+            made = subject.loaders.all.get(ast.unparse(part)) if known else part
+            if isinstance(made, ast.Call) and is_call_of(script, made, "DataLoader"):
+                yield name, made
 
 
 @functools.lru_cache(maxsize=1)

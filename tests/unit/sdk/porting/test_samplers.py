@@ -46,3 +46,24 @@ def test_the_edit_of_a_random_sampler() -> None:
     assert "  loader.sampler.set_epoch(epoch)\n" in made
     more = text.replace("RandomSampler(data)", "RandomSampler(data, num_samples=9)")
     assert "RandomSampler(data, num_samples=9)" in changed(more)
+
+
+@pytest.mark.parametrize(
+    ("made", "taken", "told"),
+    [
+        ("cycle(DataLoader(data, batch_size=8))", "next(batches)", 1),
+        ("iter(loader)", "next(batches)", 1),
+        ("iter(loader)", "next(batches)[0]", 1),
+        ("cycle(DataLoader(data, sampler=DistributedSampler(data)))", "next(batches)", 0),
+        ("cycle(other)", "next(batches)", 0),
+        ("iter(loader)", "fixed\n    if step % 100 == 0:\n        evaluate(model, next(batches))", 0),
+    ],
+)
+def test_batches_that_a_loop_takes_with_next(made: str, taken: str, told: int) -> None:
+    """Of a loader that begins anew for ever, as where steps are counted; not what is evaluated now and then."""
+    loop = LOOP[LOOP.index("for batch") :].replace(
+        "batch in pl.MpDeviceLoader(loader, device)", "step in range(9)"
+    )
+    loop = loop.replace("    loss =", f"    batch = {taken}\n    loss =", 1)
+    text = f"{HEAD}optimizer = torch.optim.SGD(model.parameters())\nloader = DataLoader(data)\nbatches = {made}\n{loop}"
+    assert len(_told(text.replace(", DistributedSampler", ""))) == told
