@@ -275,13 +275,15 @@ def test_a_value_read_behind_a_collective_costs_what_it_costs_on_one_core(torchr
         ]
 
     alone, exchanging = steps(1), steps(2)
-    assert len(alone) == 28
+    assert len(alone) == 32
     assert [flops for flops, _, _ in exchanging[1:]] == [flops for flops, _, _ in alone[1:]]
+    # A teacher's pass that is exchanged, with the loss read behind its gradients and before them.
+    assert len({flops for flops, _, _ in alone[-8:]}) == 1
     # DistributedDataParallel on one core makes its buckets anew behind its first step.
     assert [cuts for _, cuts, _ in exchanging[6:]] == [cuts for _, cuts, _ in alone[6:]]
     # What is read right behind the end of a step, also in a closure, is waited for in the next one.
     for steps_of in alone, exchanging:
-        assert [waited for _, _, waited in steps_of] == [False] * 13 + [True] * 4 + [False] * 11
+        assert [waited for _, _, waited in steps_of] == [False] * 13 + [True] * 4 + [False] * 15
 
 
 @pytest.mark.parametrize("way", ["checkpointed", "cut up", "several losses"])

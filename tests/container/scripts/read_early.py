@@ -96,3 +96,13 @@ for batch in batches():
     loss.backward()
     xm.optimizer_step(optimizer)
     total += loss.item()
+for batch in batches():
+    with torch.no_grad():
+        centre = teacher(batch).mean(0)
+        gathered = [torch.zeros_like(centre) for _ in range(dist.get_world_size())]
+        dist.all_gather(gathered, centre)
+    optimizer.zero_grad()
+    loss = (taught(batch) - gathered[0]).square().mean()
+    total += loss.item()
+    loss.backward()
+    xm.optimizer_step(optimizer)

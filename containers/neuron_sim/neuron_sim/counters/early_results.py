@@ -103,6 +103,8 @@ class EarlyResults:
             graph = dataclasses.replace(graph, source=script_lines.calling_line())
             recorder.counting.would_run_again(before)
             recorder.counting.would_run(graph, is_part=is_part)
+        elif is_part and not self._trains and torch.is_grad_enabled():
+            recorder.counting.would_run_again()  # read before its gradients: all that has run is the forward pass
 
 
 def has_value(tensor: torch.Tensor) -> bool:
