@@ -45,8 +45,14 @@ class Home:
         """Make the directory if it is not there; it and the files in it are the owner's only from now on.
 
         Raises:
-            HomeError: it belongs to another user, who could read the keys and change the jobs.
+            HomeError: its path is no text, or it belongs to another user, who could read the keys and change the jobs.
         """
+        if os.fsencode(path) != str(path).encode("utf-8", "replace"):  # what Docker and SQLite are told of it
+            raise HomeError(
+                f"{os.fsencode(path)!r} is no UTF-8, or this shell's LC_ALL, LC_CTYPE or LANG is of another encoding: "
+                "Docker and SQLite would not find it. Set WINDTUNNEL_HOME to a directory with a plain name, or "
+                "LC_ALL=C.UTF-8."
+            )
         path.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
         status = path.stat()
         if status.st_uid != os.geteuid():

@@ -97,6 +97,16 @@ def test_it_accepts_soon_and_keeps_its_files_to_itself(server: Process, home: Pa
     assert server.client("sts").get_caller_identity()["Account"] == "000000000000"
 
 
+def test_a_home_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """Docker and SQLite take names in UTF-8: a job there was tried again and again, and never ended."""
+    process = Process(Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xe9")))
+    code, output = process.end()
+    assert code == 1
+    assert "is no UTF-8" in output
+    assert "Set WINDTUNNEL_HOME" in output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_jobs_reach_it_by_a_socket_that_asks_for_signatures(tmp_path: Path) -> None:
     """Also in a home with a long name, and where a killed server has left its socket; only the owner can enter.
 
