@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from datetime import datetime
 
 from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.errors import (
@@ -37,6 +38,10 @@ class JobRun:
     def wake(self) -> None:
         """Look at the record now: it has changed."""
         self._run.woken.set()
+
+    def now(self) -> datetime:
+        """The job's time."""
+        return self._run.now()
 
     def leave(self) -> None:
         """Return from `run` soon and leave the job as it is."""
@@ -112,7 +117,7 @@ class JobRun:
             return
         if self._run.engine_away is None:
             _log.warning("Job %s waits for the engine: %s", self._name, error)
-        self._run.engine_away = self._run.ports.clock.now()
+        self._run.engine_away = self._run.now()
         self._run.leaving.wait(_AWAY_POLL_S)
 
     def _fail(self, job: Job, reason: str) -> None:

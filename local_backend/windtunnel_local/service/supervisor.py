@@ -63,9 +63,9 @@ class Supervisor:
             JobNotFound: no such job.
             IllegalTransition: it has ended.
         """
-        job = self._records.advance(name, StopRequested())
         with self._lock:
             run = self._runs.get(name)
+        job = self._records.advance(name, StopRequested(), at=run[0].now() if run else None)
         if run is None:
             self.start(job)
         else:

@@ -42,7 +42,7 @@ def checkpoints_synced(run: Run, job: Job) -> Iterator[Sync]:
                 stored = checkpoints.store_settled(ended.is_set)
                 told = False
                 if stored and state.stored_at is None:
-                    state.stored_at = run.ports.clock.now()
+                    state.stored_at = run.now()
             except Exception as error:  # noqa: BLE001 - logged once, and tried again
                 if not told:
                     _log.warning("Job %s: its checkpoints are not stored now: %s", job.name, error)

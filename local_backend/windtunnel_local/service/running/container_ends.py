@@ -50,7 +50,7 @@ def bring_down(
         if follower.exit is None:
             runner.terminate(job.slot, follower.host)
     # Counted from here by a clock that nobody sets: what has passed already, at most all of it.
-    passed_s = max((clock.now() - since).total_seconds(), 0.0)
+    passed_s = max((run.now() - since).total_seconds(), 0.0)
     kill_at = clock.monotonic() + max(grace_s - passed_s, 0.0)
     killed_at: float | None = None
     while any(follower.exit is None for follower in followers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from windtunnel_local.service.ground.job import Job, SecondaryStatus
@@ -36,6 +36,7 @@ class Run:
         self.pools = pools
         self.begun = ports.clock.now()
         """When this server took the job."""
+        self._begun_s = ports.clock.monotonic()
         self.woken = threading.Event()
         """Set whenever there may be something to see."""
         self.leaving = threading.Event()
@@ -46,6 +47,13 @@ class Run:
         """Of the containers that are followed now."""
         self.usage = LiveUsage(ports.objects, ports.clock, ports.config)
         self._metrics: MetricCollector | None = None
+
+    def now(self) -> datetime:
+        """The job's time: from when this server took it, by a clock that nobody sets and that stands in a suspend.
+
+        What the job is billed, and its limits, do not see the wall clock being set meanwhile.
+        """
+        return self.begun + timedelta(seconds=self.ports.clock.monotonic() - self._begun_s)
 
     def check(self, secondary: str) -> None:
         """Raise if the server leaves or the job is no longer where the step believes it is.
@@ -78,14 +86,14 @@ class Run:
             Leaving, Overtaken: so.
         """
         self.check(secondary)
-        event = exceeded(self.records.get(self.name), self.ports.clock.now())
+        event = exceeded(self.records.get(self.name), self.now())
         if event is not None:
             self.advance(event, secondary)
             raise Overtaken
 
     def advance(self, event: Event, expected: SecondaryStatus | None = None, **changes: Any) -> Job:
         """`JobRecords.advance` for this job."""
-        return self.records.advance(self.name, event, expected, **changes)
+        return self.records.advance(self.name, event, expected, self.now(), **changes)
 
     def folders(self, job: Job) -> JobPaths:
         """Where the job's files are on this machine."""
@@ -114,11 +122,13 @@ class Run:
             self.followers = followers
         return self.followers
 
-    def unwatched_end(self) -> datetime | None:
+    def unwatched_end(self, job: Job) -> datetime | None:
         """When the last container had ended, if that was before this server took the job; None otherwise.
 
         `windtunnel down` lets jobs go on: one that ends over night must not cost the night.
         """
+        if job.lifecycle.transitions[-1].start >= self.begun:
+            return None  # whatever the engine's clock says, which may have been set back
         ends = [follower.exit.finished_at if follower.exit else None for follower in self.followers]
         known = [end for end in ends if end is not None and end < self.begun]
         return max(known) if known and len(known) == len(ends) else None

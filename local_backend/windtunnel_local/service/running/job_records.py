@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from windtunnel_local.service.ground import warm_pool_states
@@ -44,9 +45,14 @@ class JobRecords:
             return changed
 
     def advance(
-        self, name: str, event: Event, expected: SecondaryStatus | None = None, **changes: Any
+        self,
+        name: str,
+        event: Event,
+        expected: SecondaryStatus | None = None,
+        at: datetime | None = None,
+        **changes: Any,
     ) -> Job:
-        """Apply an event to a job, durably, together with other ``changes``.
+        """Apply an event to a job, durably, together with other ``changes``. ``at``: the job's time; None: now.
 
         Raises:
             Overtaken: the job is no longer in the state ``expected``.
@@ -57,7 +63,7 @@ class JobRecords:
             if expected is not None and job.lifecycle.secondary != expected:
                 raise Overtaken
             now = self._clock.now()
-            changed = replace(job, lifecycle=advance(job.lifecycle, event, now), **changes)
+            changed = replace(job, lifecycle=advance(job.lifecycle, event, at or now), **changes)
             return warm_pool_states.at_end(changed, now)
 
         return self.amend(name, change)

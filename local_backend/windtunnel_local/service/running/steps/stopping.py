@@ -19,4 +19,4 @@ def stop(run: Run, job: Job) -> None:
         return
     since = job.lifecycle.transitions[-1].start
     bring_down(run, job, run.follow(job, hosts), since, run.ports.config.stop_grace_s, "Stopping")
-    run.advance(lifecycle.UploadStarted(ended=run.unwatched_end()), "Stopping")
+    run.advance(lifecycle.UploadStarted(ended=run.unwatched_end(job)), "Stopping")

@@ -29,25 +29,24 @@ def train(run: Run, job: Job) -> None:
 
 
 def _watch(run: Run, job: Job, followers: list[HostFollower], sync: Sync) -> None:
-    clock = run.ports.clock
     while True:
         run.check("Training")
         raise_errors(followers)
         first = first_failure(followers)
         if first is not None:
             peer_grace_s = min(_PEER_GRACE_S, run.ports.config.stop_grace_s)
-            bring_down(run, job, followers, clock.now(), peer_grace_s, "Training")
+            bring_down(run, job, followers, run.now(), peer_grace_s, "Training")
             reason = _reason(run, job, *first)
             if limits.may_retry(job, reason):
                 run.advance(lifecycle.Lost(limits.retry_message(job, reason)), "Training")
             else:
-                run.advance(lifecycle.UploadStarted(reason, run.unwatched_end()), "Training")
+                run.advance(lifecycle.UploadStarted(reason, run.unwatched_end(job)), "Training")
             return
         if all(f.exit is not None for f in followers):
             drain(run, followers)
-            run.advance(lifecycle.UploadStarted(ended=run.unwatched_end()), "Training")
+            run.advance(lifecycle.UploadStarted(ended=run.unwatched_end(job)), "Training")
             return
-        end = limits.exceeded(job, clock.now()) or _interruption(job, sync, clock.now())
+        end = limits.exceeded(job, run.now()) or _interruption(job, sync, run.now())
         if end is not None and any(_runs(run, job, f.host) for f in followers if f.exit is None):
             run.advance(end, "Training")
             return

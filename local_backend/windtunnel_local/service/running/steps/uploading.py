@@ -66,7 +66,7 @@ def _store_counters(run: Run, job: Job) -> None:
             for host in job.hosts
         ]
         ranks = [rank for host in hosts for rank in host.ranks]
-        counters = metering.measure(job, ranks, _container_times(run, job), run.ports.clock.now())
+        counters = metering.measure(job, ranks, _container_times(run, job), run.now())
         documents = {
             "counters.json": json.dumps(_with_attempts(counters, job).to_dict(), indent=2),
             "steps.json": _compact(step_times.steps_document(job.name, hosts)),
