@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.unit.service.samples import job
+from windtunnel_local.service.data.outputs import open_folders
 from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 NOBODY = 65534
 
@@ -47,3 +50,33 @@ def test_read_only_directories_are_removed() -> None:
         assert kept.stat().st_mode & 0o777 == 0o500
         kept.chmod(0o700)
     remove_tree(tree)
+
+
+def test_what_a_script_closed_is_read() -> None:
+    """By the user that both are; links are left alone, and so are files that can be read."""
+    with unprivileged_folder() as folder:
+        folders = JobPaths(folder / "job")
+        model, output = folders.model("algo-1"), folders.output_data("algo-1")
+        kept = folder / "kept"
+        for path in (model / "deep", output, kept):
+            path.mkdir(parents=True)
+        for path in (
+            kept,
+            model / "deep" / "weights",
+            model / "read",
+            output / "plot",
+            folders.failure("algo-1"),
+        ):
+            if path != kept:
+                path.write_text(path.name)
+            path.chmod(0)
+        (model / "read").chmod(0o440)
+        (model / "link").symlink_to(kept)
+        folders.checkpoints("algo-1").symlink_to(kept)
+        for path in (model / "deep", model, output, output.parent, folders.ml("algo-1")):
+            path.chmod(0)
+        open_folders(job(folder), folders)
+        texts = [model / "deep" / "weights", model / "read", output / "plot", folders.failure("algo-1")]
+        assert [path.read_text() for path in texts] == ["weights", "read", "plot", "failure"]
+        assert (model / "read").stat().st_mode & 0o777 == 0o440
+        assert kept.stat().st_mode & 0o777 == 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from windtunnel_local.service.data.checkpoints import checkpoint_uri
 from windtunnel_local.service.data.copying import Check, go_on
 from windtunnel_local.service.data.merged_folders import Entry, merged
 from windtunnel_local.service.data.sparse_files import add_file
+from windtunnel_local.service.data.trees import open_tree, open_up
 from windtunnel_local.service.data.untrusted_files import Watched, open_regular, require_room
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
@@ -46,6 +48,21 @@ def require_output_bucket(job: Job, objects: ObjectStore) -> None:
 def output_uri(job: Job, *parts: str) -> str:
     """An address below ``<S3OutputPath>/<job>``."""
     return join_s3(job.request["OutputDataConfig"]["S3OutputPath"], job.name, *parts)
+
+
+def open_folders(job: Job, folders: JobPaths) -> None:
+    """Let the server read what a script has closed to itself: on SageMaker root stores it. Call when it has ended.
+
+    A server that is root reads it as it is.
+    """
+    if os.geteuid() == 0:
+        return
+    for host in job.hosts:
+        open_up(folders.ml(host))
+        output = folders.output_data(host).parent
+        for root in (output, folders.model(host), folders.checkpoints(host), folders.counters(host)):
+            if folders.holds(root):
+                open_tree(root)
 
 
 def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on) -> str | None:

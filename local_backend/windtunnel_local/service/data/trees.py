@@ -18,12 +18,26 @@ def remove_tree(path: Path) -> None:
     _remove(path)
     if not os.path.lexists(path):
         return
-    _open_up(path)
-    # From above to below, or what is in a closed directory would not be seen.
-    for folder, names, _ in os.walk(path):
-        for name in names:
-            _open_up(Path(folder, name))
+    open_tree(path)
     _remove(path)
+
+
+def open_tree(path: Path) -> None:
+    """Let the owner read a directory and all below it, also what a script has closed. Follows no link. Idempotent."""
+    open_up(path)
+    # From above to below, or what is in a closed directory would not be seen.
+    for folder, names, files in os.walk(path):
+        for name in (*names, *files):
+            open_up(Path(folder, name))
+
+
+def open_up(path: Path) -> None:
+    """`open_tree` of one file or directory, without what is below it."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        needed = {stat.S_IFDIR: stat.S_IRWXU, stat.S_IFREG: stat.S_IRUSR}.get(stat.S_IFMT(mode), 0)
+        if mode & needed != needed:
+            path.chmod(stat.S_IMODE(mode) | needed)
 
 
 def _remove(path: Path) -> None:
@@ -31,9 +45,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     except RecursionError:  # deeper than Python's calls; `rm` has no such limit
         subprocess.run(["rm", "-rf", "--", str(path)], check=False, stderr=subprocess.DEVNULL)
-
-
-def _open_up(folder: Path) -> None:
-    with suppress(OSError):
-        if stat.S_ISDIR(folder.lstat().st_mode):  # never what a link leads to
-            folder.chmod(stat.S_IRWXU)

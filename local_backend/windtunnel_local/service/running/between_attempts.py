@@ -32,6 +32,7 @@ def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
     """
     objects, folders = run.ports.objects, run.folders(job)
     run.usage.forget(job)
+    outputs.open_folders(job, folders)
     store_checkpoints(job, folders, objects, _killed(followers))
     store_cache(job, folders, objects)
     outputs.store_event_files(job, folders, objects)

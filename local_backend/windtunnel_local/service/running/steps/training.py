@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from windtunnel_local.service.data import outputs
 from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.job import Job
@@ -74,6 +75,7 @@ def _reason(run: Run, job: Job, host: str, state: ContainerState) -> str:
     if now.status == "absent":  # `docker rm -f` kills first: that was no lack of memory
         state = now
     ports = run.ports
+    outputs.open_folders(job, run.folders(job))
     tail = ports.store.read_log_before(job.stream(host), _EVERY_LINE, TAIL_LINES)
     start = start_failure(job, state.exit_code, [event.message for event in tail], ports.config)
     limit = plan.memory_limit_bytes(job, ports.config, host)

@@ -29,6 +29,7 @@ def upload(run: Run, job: Job) -> None:
     run.usage.forget(job)
     objects, folders = run.ports.objects, run.folders(job)
     model = None
+    outputs.open_folders(job, folders)
     try:
         if job.lifecycle.stop_cause != "requested_late":
             model = outputs.store_artifacts(job, folders, objects, lambda: run.check_stop(job))
