@@ -6,7 +6,7 @@ import logging
 import threading
 
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.errors import OutOfThreads, RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import StopRequested
 from windtunnel_local.service.ground.ports import Ports
@@ -44,7 +44,11 @@ class Supervisor:
         return self._pools.new_slot(name)
 
     def start(self, job: Job) -> None:
-        """Run a recorded, unfinished job, from wherever it stands. Idempotent; nothing is read that could fail."""
+        """Run a recorded, unfinished job, from wherever it stands. Idempotent; nothing is read that could fail.
+
+        Raises:
+            OutOfThreads: nothing has begun.
+        """
         name = job.name
         with self._lock:
             if self._left or name in self._runs:
@@ -53,8 +57,12 @@ class Supervisor:
             self._line_up(job, run)
             # A daemon: a job must not keep a process alive that was told to end.
             thread = threading.Thread(target=self._run, args=(name, run), name=f"job {name}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self._queue.leave(name)
+                raise OutOfThreads from error
             self._runs[name] = (run, thread)
-            thread.start()
 
     def stop(self, name: str) -> None:
         """Ask a job to stop; returns once that is recorded.
@@ -89,8 +97,9 @@ class Supervisor:
         for job in unfinished:
             _log.info("Job %s is adopted.", job.name)
             self.start(job)
-        self._sweep = threading.Thread(target=self._sweep_up, name="sweep", daemon=True)
-        self._sweep.start()
+        sweep = threading.Thread(target=self._sweep_up, name="sweep", daemon=True)
+        sweep.start()
+        self._sweep = sweep
 
     def busy(self) -> bool:
         """Whether any job runs or is being cleaned up, or containers are kept for another."""

@@ -12,7 +12,13 @@ from typing import Any, BinaryIO, TypeAlias
 from windtunnel_local.service import answers
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.ground import lifecycle, warm_pool_states
-from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
+from windtunnel_local.service.ground.errors import (
+    IllegalTransition,
+    JobInUse,
+    JobNotFound,
+    OutOfThreads,
+    ValidationFailed,
+)
 from windtunnel_local.service.ground.job import Job, JobQuery
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.ground.search_query import SearchQuery, contains_count
@@ -60,6 +66,7 @@ class TrainingJobService:
         Raises:
             ValidationFailed: the request is not valid.
             JobExists: the name is taken.
+            OutOfThreads: it could not be started.
         """
         validation.validate(request)
         check_keep_alive(request, self._ports.runner, self._ports.config)
@@ -71,7 +78,11 @@ class TrainingJobService:
         job = Job(name, self._ports.config.job_arn(name), members, begun, slot=slot, spot=terms)
         job = replace(job, warm_pool=warm_pool_states.begin(job))
         self._ports.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
-        self._supervisor.start(job)
+        try:
+            self._supervisor.start(job)
+        except OutOfThreads:  # a job that was refused must not stay InProgress
+            self._ports.store.delete_job(name)
+            raise
         return job.arn
 
     def describe(self, name: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ WindtunnelError
 │   ├── ResourceExists       ValidationException "Cannot create already existing ..."
 │   ├── LogsNotFound         ResourceNotFoundException
 │   ├── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
-│   └── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
+│   ├── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
+│   └── OutOfThreads         ServiceUnavailable: the system starts no more threads
 ├── IllegalTransition        a lifecycle was asked for a step that it does not allow: a bug of ours
 ├── RunnerError              a job cannot run; its text becomes the FailureReason
 │   ├── RunnerUnavailable    no container engine
@@ -107,6 +108,19 @@ class StoreUnavailable(ServiceError):
     status = 503
 
 
+class OutOfThreads(ServiceError):
+    """The system starts no more threads for this process."""
+
+    code = "ServiceUnavailable"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The backend can start no more threads. Raise the limit of its user's processes (`ulimit -u`; of a"
+            " container, its pids), or run fewer jobs at once."
+        )
+
+
 class IllegalTransition(WindtunnelError):
     """The event is not allowed where the job stands."""
 
@@ -141,6 +155,11 @@ class NoSuchBucket(ObjectError):
 
 class NoSuchKey(ObjectError):
     """The object does not exist."""
+
+
+def is_out_of_threads(error: BaseException) -> bool:
+    """Whether a thread could not be started. Python has no class for it."""
+    return isinstance(error, RuntimeError) and str(error) == "can't start new thread"
 
 
 def is_full_disk(error: BaseException) -> TypeGuard[OSError]:

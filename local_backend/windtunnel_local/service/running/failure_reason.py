@@ -8,7 +8,7 @@ from pathlib import Path
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.untrusted_files import open_regular
 from windtunnel_local.service.ground.containers import ContainerState
-from windtunnel_local.service.ground.errors import is_full_disk
+from windtunnel_local.service.ground.errors import OutOfThreads, is_full_disk, is_out_of_threads
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.printable import printable
 
@@ -78,6 +78,8 @@ def internal_reason(error: Exception) -> str:
             f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
             " set WINDTUNNEL_HOME to a directory on another disk."
         )
+    if is_out_of_threads(error):
+        return f"InternalServerError: {OutOfThreads()}"
     return (
         f"InternalServerError: {type(error).__name__}: {error}. This is a fault of Windtunnel, not of the"
         " script; backend.log in WINDTUNNEL_HOME has the traceback."
