@@ -13,8 +13,8 @@ spot interruption. Restarting: the platform lost the containers and RetryStrateg
 another attempt. A stop while Uploading ends that: what is not stored by then is not stored. What is
 billed runs from the start of Downloading to the end of Uploading, without the gaps between
 attempts. The messages are those that SageMaker shows for the same transitions, where it has
-any. Each transition begins when the one before it ends, but for an upload that had to wait for a
-server: see `UploadStarted`.
+any. Each transition begins when the one before it ends, but for what had to wait for a server: see
+`UploadStarted` and `BegunAnew`.
 """
 
 from __future__ import annotations
@@ -126,6 +126,11 @@ class UploadStarted:
 
 
 @dataclass(frozen=True)
+class BegunAnew:
+    """A server takes a step again that an earlier one left undone. What has passed since is not billed."""
+
+
+@dataclass(frozen=True)
 class Succeeded:
     """Everything is uploaded."""
 
@@ -155,6 +160,7 @@ Event = (
     | Lost
     | Restarted
     | UploadStarted
+    | BegunAnew
     | Succeeded
     | Failed
     | Stopped
@@ -206,6 +212,9 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
             lifecycle.training_start is not None
         ):
             return _enter(lifecycle, "Uploading", now, ended)
+        case BegunAnew(), "Downloading" | "Uploading":
+            *earlier, current = lifecycle.transitions
+            return replace(lifecycle, transitions=(*earlier, replace(current, start=now)), modified=now)
         case _, secondary if secondary in _BEFORE_THE_END and (cause := _stop_cause(event, secondary)):
             return replace(_enter(lifecycle, "Stopping", now), status="Stopping", stop_cause=cause)
         case _:

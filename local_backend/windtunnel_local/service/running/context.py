@@ -9,7 +9,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.job import Job, SecondaryStatus
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.lifecycle import Event
+from windtunnel_local.service.ground.lifecycle import BegunAnew, Event
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.observed.live_usage import LiveUsage
 from windtunnel_local.service.observed.metric_collector import MetricCollector
@@ -94,6 +94,11 @@ class Run:
     def advance(self, event: Event, expected: SecondaryStatus | None = None, **changes: Any) -> Job:
         """`JobRecords.advance` for this job."""
         return self.records.advance(self.name, event, expected, self.now(), **changes)
+
+    def begin_anew(self, job: Job) -> None:
+        """Let the time of the job's step begin now, if an earlier server began it: it may have left days ago."""
+        if job.lifecycle.transitions[-1].start < self.begun:
+            self.advance(BegunAnew(), job.lifecycle.secondary)
 
     def folders(self, job: Job) -> JobPaths:
         """Where the job's files are on this machine."""

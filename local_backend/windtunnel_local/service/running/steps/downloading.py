@@ -30,6 +30,7 @@ def download(run: Run, job: Job) -> None:
             job = run.pools.start_cold(job)
         elif not ready and set(states) != {"absent"}:
             run.ports.runner.remove(job.slot)
+        run.begin_anew(job)
         _prepare(run, job)
     run.advance(lifecycle.TrainingStarted(), "Downloading")
 

@@ -27,6 +27,7 @@ _LONGEST_REASON = 1024
 def upload(run: Run, job: Job) -> None:
     """Store what the job made; the terminal status comes last, with all logs readable."""
     run.usage.forget(job)
+    run.begin_anew(job)
     objects, folders = run.ports.objects, run.folders(job)
     model = None
     outputs.open_folders(job, folders)
