@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 from dataclasses import replace
@@ -13,7 +14,7 @@ from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
 from windtunnel_local.service.ground import lifecycle
-from windtunnel_local.service.ground.errors import ObjectError, RunnerError
+from windtunnel_local.service.ground.errors import ObjectError, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.observed import metering, step_times
@@ -22,6 +23,8 @@ from windtunnel_local.service.running.context import Run
 _log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 1024
+_SOON = (errno.EMFILE, errno.ENFILE)
+"""There are open files again once other jobs have ended: the upload is tried again, whole."""
 
 
 def upload(run: Run, job: Job) -> None:
@@ -38,6 +41,8 @@ def upload(run: Run, job: Job) -> None:
             store_cache(job, folders, objects)
         _store_counters(run, job)
     except (ObjectError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in _SOON:
+            raise StoreUnavailable(f"{error}. Raise the limit of open files: `ulimit -n`.") from error
         _log.exception("Job %s: the upload failed.", job.name)
         text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}"[:_LONGEST_REASON]
         if job.lifecycle.failure_reason is not None:
