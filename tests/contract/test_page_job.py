@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -185,7 +187,10 @@ def test_events_end_with_the_job(visit: Visitor) -> None:
     lines = [line[3] for message in found for line in message.get("log", {}).get("lines", [])]
     assert [line for line in lines if line.startswith("line")] == [f"line {number}" for number in range(7)]
     assert found[-1]["end"].startswith("The job has ended: Completed")
-    assert {"head", "phases", "metrics"} <= set(found[0]["parts"])
+    template = Path(site.__file__).with_name("templates").joinpath("job.html").read_text()
+    shown = re.findall(r'<div id="(\w+)">{{ parts\.(\w+) }}', template)
+    assert all(element == part for element, part in shown)
+    assert {*found[0]["parts"], "cores"} == {part for _, part in shown}  # of cores nothing was seen here
     assert visit.ask("/ui/jobs/job/-/live?after=x").status == 400
     assert visit.ask("/ui/jobs/none/-/live").status == 404
 

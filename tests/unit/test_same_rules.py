@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import get_args
 
+import botocore.session
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,15 +23,17 @@ from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT
 from windtunnel.request import checks, endpoint_request
+from windtunnel.session import training_service
 from windtunnel.session.local_server import DEFAULT_REGION
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 from windtunnel_local import credentials
 from windtunnel_local.__main__ import main as backend
-from windtunnel_local.api import codec
-from windtunnel_local.service.ground import hosting
+from windtunnel_local.api import codec, sagemaker
+from windtunnel_local.service.ground import hosting, job
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 from windtunnel_local.service.request import validation
+from windtunnel_local.ui.job import step
 
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -68,6 +72,52 @@ def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     """A new collective of the simulator is not priced as something else."""
     assert set(get_args(CollectiveKind)) == set(KINDS)
+
+
+def test_the_page_has_words_for_every_kind_of_collective() -> None:
+    """Of what a step exchanges: one without words would be a bare name."""
+    assert set(get_args(CollectiveKind)) == set(step.OPERATIONS)
+
+
+def test_the_sdk_and_the_backend_know_the_same_ends_of_a_job() -> None:
+    """Whoever waits for one stops at each of them."""
+    assert training_service.TERMINAL == job.TERMINAL
+
+
+def test_findings_that_reports_ask_for_are_findings_of_the_simulator() -> None:
+    """A kind that was renamed on one side would be waited for in silence."""
+    asked = {
+        kind
+        for part in ("reports", "priceperf/workload")
+        for path in (ROOT / "sdk/windtunnel" / part).rglob("*.py")
+        for kind in re.findall(r'\b(?:one|item|finding)\.kind == "(\w+)"', path.read_text())
+    }
+    assert {"input_bound", "device_memory", "step_without_end", "growing_graphs"} <= asked <= kinds()
+
+
+def kinds() -> set[str]:
+    """Of the simulator's findings."""
+    simulator = (ROOT / "containers/neuron_sim/neuron_sim").rglob("*.py")
+    return {kind for path in simulator for kind in re.findall(r'Finding\(\s*"(\w+)"', path.read_text())}
+
+
+def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
+    """What `windtunnel check` and a job's log say of one mistake belongs together; without a kind it is check's own."""
+    used = {
+        node.args[1].value
+        for path in (ROOT / "sdk/windtunnel/porting").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding"
+        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+    }
+    assert {"same_data", "host_read", "ragged_batch"} <= used
+    assert used - {""} <= kinds()
+
+
+def test_lookups_are_operations() -> None:
+    """A name of none would make that operation slower, and nothing else."""
+    known = set(botocore.session.get_session().get_service_model("sagemaker").operation_names)
+    assert known >= sagemaker.LOOKUPS
 
 
 def test_all_name_the_versions_that_the_image_pins() -> None:

@@ -13,14 +13,17 @@ from windtunnel.rendering import format as fmt
 from windtunnel_local.ui.formats import duration, size
 from windtunnel_local.ui.text import visible
 
-_OPERATIONS = {
+OPERATIONS = {
     "all_reduce": "adds up over all cores (all_reduce)",
     "all_gather": "gathers from all cores (all_gather)",
     "reduce_scatter": "adds up and shares out (reduce_scatter)",
     "all_to_all": "sends from each core to each (all_to_all)",
     "collective_permute": "passes on to another core (collective_permute)",
     "broadcast": "sends from one core to all (broadcast)",
+    "send": "sends to another core (send)",
+    "recv": "receives from another core (recv)",
 }
+"""What a collective does, by the kind under which it is counted."""
 _LONGEST_NAME = 60
 
 
@@ -60,7 +63,7 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
         )
     for kind, done in steps.collectives.items():
         each = f"{size(done.bytes / count)} from each core"
-        operation = _OPERATIONS.get(kind, visible(kind, _LONGEST_NAME))
+        operation = OPERATIONS.get(kind, visible(kind, _LONGEST_NAME))
         yield Fact("Exchanges", each, f"{operation}, {_times(done.count / count)} a step")
     if steps.median_step_seconds is not None:
         yield Fact("Takes here", fmt.seconds(steps.median_step_seconds), "the median step, on this machine")
