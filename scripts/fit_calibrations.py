@@ -28,9 +28,9 @@ from windtunnel.priceperf.calibration import (  # noqa: E402
     inference_rows,
     least_squares,
     left_out,
+    measured_scripts,
     published_rows,
     ranges,
-    scripts,
     software,
     versions,
     widening,
@@ -46,7 +46,13 @@ FIRST_CHECKS: dict[str, Any] = {"outside_check": 1.0, "traced_check": 1.0, "chec
 
 def inputs() -> str:
     """What the fits hang on, but for the form of the model: rows, priors and assumptions."""
-    files = ("published_rows", "published_elsewhere", "measured", "measured_others", "published_lora")
+    files = (
+        "published_fitted",
+        "published_other_software",
+        "measured",
+        "measured_other_models",
+        "published_lora",
+    )
     text = f"{''.join(map(published_rows.csv_text, files))}{published_rows.text_of('rehearsed.json')}"
     text += f"{versions.figures()}"
     text += f"{dict(fitting.PRIORS)}{dict(fitting.ASSUMED)}"
@@ -114,15 +120,15 @@ def widenings(found: dict[str, Any]) -> dict[str, float]:
 
 def of_kinds() -> dict[str, Any]:
     """From the errors in the file. ``strangers``: by kind, `left_out.log_speed_of_stranger`. ``scripts``: the same of
-    plain scripts, with its errors (`scripts.summary`); ``rehearsed``: of those predicted from counts; ``others``: of
-    models that are no transformers. ``widths``: by level and kind.
+    plain scripts, with its errors (`measured_scripts.summary`); ``rehearsed``: of those predicted from counts;
+    ``others``: of models that are no transformers. ``widths``: by level and kind.
     """
     rows = [row for key in fitting.PRIORS for row in published_rows.rows_of(key)]
     kinds = dict.fromkeys(map(left_out.kind_of, rows))
     constants = {
         key: Constants(**entry["constants"]) for key, entry in left_out.fitted()["calibrations"].items()
     }
-    of_scripts = scripts.scripts(constants)
+    of_scripts = measured_scripts.scripts(constants)
     rehearsed = rehearsed_scripts.compared(constants)
     others = rehearsed_scripts.compared(constants, transformers=False)
     widths = {
@@ -133,15 +139,15 @@ def of_kinds() -> dict[str, Any]:
     widths["rehearsed"] = _script_widths(rehearsed)
     return {
         "strangers": {kind: round(left_out.log_speed_of_stranger(kind), 4) for kind in kinds},
-        "scripts": {kind: scripts.summary(its) for kind, its in of_scripts.items()},
-        "rehearsed": {kind: scripts.summary(its) for kind, its in rehearsed.items()},
-        "others": {kind: scripts.summary(its) for kind, its in others.items()},
+        "scripts": {kind: measured_scripts.summary(its) for kind, its in of_scripts.items()},
+        "rehearsed": {kind: measured_scripts.summary(its) for kind, its in rehearsed.items()},
+        "others": {kind: measured_scripts.summary(its) for kind, its in others.items()},
         "widths": widths,
     }
 
 
-def _script_widths(known: dict[str, list[scripts.Script]]) -> dict[str, float]:
-    return {kind: round(scripts.speed_and_width(its)[1], 6) for kind, its in known.items()}
+def _script_widths(known: dict[str, list[measured_scripts.Script]]) -> dict[str, float]:
+    return {kind: round(measured_scripts.speed_and_width(its)[1], 6) for kind, its in known.items()}
 
 
 def as_stranger(key: str) -> dict[str, list[float]]:
@@ -175,7 +181,8 @@ def checks() -> dict[str, dict[str, Any]]:
     """Published / modelled step time of AWS's own plain script (`published.bert_jobs`), and where it lies.
 
     With the constants that the file has; on trn1 also as it is where nobody measured the host's part, which
-    eager PyTorch on a GPU has not. Nobody published one on an H100; the project measured scripts there (`scripts`).
+    eager PyTorch on a GPU has not. Nobody published one on an H100; the project measured scripts there
+    (`measured_scripts`).
     """
     from windtunnel.priceperf.published.bert_jobs_predicted import predictions, quantities, without_tracing
 

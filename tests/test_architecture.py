@@ -48,7 +48,7 @@ def _sdk(*names: str) -> tuple[str, ...]:
 
 
 _RUNNERS_SHARE = (
-    "windtunnel_local.runner.kind",
+    "windtunnel_local.runner.runner_kind",
     "windtunnel_local.runner.mounts",
     "windtunnel_local.runner.host_network",
     "windtunnel_local.runner.sources",

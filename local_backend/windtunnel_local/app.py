@@ -21,7 +21,7 @@ from windtunnel_local.api_socket import api_socket
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
 from windtunnel_local.runner import runner_kind
-from windtunnel_local.runner.kind import RunnerKind
+from windtunnel_local.runner.runner_kind import RunnerKind
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.batch.transform_jobs import TransformJobService
 from windtunnel_local.service.ground.config import ServiceConfig

@@ -17,7 +17,7 @@ from windtunnel_local.doctor import examine, restore_record
 from windtunnel_local.home import AlreadyRunning, Home
 from windtunnel_local.listening_port import listen_for
 from windtunnel_local.runner import runner_kind
-from windtunnel_local.runner.kind import TrainingImage
+from windtunnel_local.runner.runner_kind import TrainingImage
 from windtunnel_local.runner.sources import containers_folder, pinned
 from windtunnel_local.server import Server
 from windtunnel_local.service.ground.errors import RunnerError

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from windtunnel_local.runner import runner_kind
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
 from windtunnel_local.store import sound_copy

@@ -326,4 +326,4 @@ LATER = {
 """Measured after the price model of these stood."""
 
 PUBLISHED = {"ResNeXt-101": Other(_resnext, _pictures, ())}
-"""Rehearsed, and held against what NVIDIA published of them (`published_others.csv`)."""
+"""Rehearsed, and held against what NVIDIA published of them (`published_other_models.csv`)."""

@@ -20,7 +20,7 @@ from tests.contract.conftest import Backend, wait_for
 from tests.fakes.wire import IMAGE, create_request
 from windtunnel.errors import JobNotFound
 from windtunnel.job.metric_series import metric_series
-from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_training import BotoService
 
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 JOB = [{"Name": "TrainingJobName", "Value": "job"}]

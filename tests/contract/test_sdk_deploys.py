@@ -25,7 +25,7 @@ from windtunnel import (
 )
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.session.boto3_endpoints import BotoEndpoints
-from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.boto3_transforms import BotoTransforms
 from windtunnel.session.local import LocalSession
 

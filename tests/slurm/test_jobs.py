@@ -18,7 +18,7 @@ from tests.slurm.cluster import NODES, Cluster
 from tests.slurm.conftest import own_backend
 from tests.slurm.jobs import lines, request
 from windtunnel_local.runner import runner_kind
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.runner.slurm import SlurmRunner, SlurmSettings
 from windtunnel_local.runner.without_container.interpreter import Interpreter
 from windtunnel_local.settings import Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel_local.doctor import examine, restore_record
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
 from windtunnel_local.store import SqliteStore

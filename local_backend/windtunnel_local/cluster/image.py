@@ -12,7 +12,7 @@ from windtunnel_local.runner.docker.image import (
     run_build,
     status_of,
 )
-from windtunnel_local.runner.kind import ImageStatus, RunnerSettings
+from windtunnel_local.runner.runner_kind import ImageStatus, RunnerSettings
 from windtunnel_local.runner.sources import containers_folder, context_of, hash_of, source_files
 from windtunnel_local.service.ground.ports import Progress
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from windtunnel_local.runner.kind import RunnerKind
+from windtunnel_local.runner.runner_kind import RunnerKind
 
 RUNNERS = ("docker", "process", "slurm")
 """What WINDTUNNEL_RUNNER may be; the first is the default."""

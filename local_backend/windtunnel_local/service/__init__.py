@@ -1,4 +1,4 @@
-"""The rules of a training job, free of HTTP, SQL and Docker. A floor imports the floors below it only:
+"""The rules of jobs and endpoints, free of HTTP, SQL and Docker. A floor imports the floors below it only:
 
 service                  the whole of it: what the API's operations call, and the page calls too
 batch                    transform jobs

@@ -1,4 +1,4 @@
-"""The record of jobs, tags and logs in one SQLite file; the only SQL of the project."""
+"""The record in one SQLite file: jobs, endpoints, transform jobs, tags, logs, metrics. The only SQL of the project."""
 
 from windtunnel_local.store.sqlite import SqliteStore
 

@@ -1,4 +1,4 @@
-"""What a job has stored beside its model: Windtunnel's own JSON documents, found as any client of S3 finds them."""
+"""Windtunnel's own JSON documents of a job, read as any client of S3 reads them."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
 from windtunnel.porting import flags
-from windtunnel.porting.all_findings import modules_of, of_its_imports, read_program
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
+from windtunnel.porting.program import modules_of, of_its_imports, read_program
 from windtunnel.porting.script import Script
 
 

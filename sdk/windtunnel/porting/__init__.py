@@ -7,7 +7,7 @@ one_rank       what one process does alone
 subject        what a script does, as far as several topics ask
 finding        one remark, with the edits that settle it where they are sure
 topics         what is looked for: a file each
-all_findings   all remarks on a script, and on the files that it imports
+program        all remarks on a script, and on the files that it imports
 patch          their edits as a unified diff
 flags          hyperparameters that its argparse refuses
 checkpointing  what to write for gradient checkpointing

@@ -21,7 +21,6 @@ from .model.intervals import RangeCheck
 from .model.precision import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
 from .model.step_time import StepTime
 from .model.training_settings import Training
-from .money.answer import Answer, answers, by_offering
 from .money.billing import (
     billable_seconds,
     cost_per_million,
@@ -38,6 +37,7 @@ from .money.prices import Price, PriceBook
 from .money.scaling import Scaling, ScalingRow, scaling
 from .money.sensitivity import SensitivityRow, sensitivity
 from .money.verdict import Verdict
+from .money.winner import Answer, answers, by_offering
 from .published.bert_jobs import PublishedComparison, published_comparison
 from .published.inference import InferenceCost, InferenceTable, PublishedInference, published_inference
 from .workload.cluster import BATCH_RULES, BatchRule, Cluster, PerDevice, Run

@@ -1,1 +1,1 @@
-"""The dated price list: built-in, what was fetched from AWS, and who asks AWS for it."""
+"""Prices fetched from AWS, kept in the home, and who asks AWS for them. The built-in ones: `priceperf.money.prices`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from windtunnel.errors import ConfigurationError, ServiceCallFailed
 from windtunnel.session.boto3_endpoints import BotoEndpoints
-from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.boto3_transforms import BotoTransforms
 from windtunnel.session.endpoint_service import LOG_GROUP, EndpointService
 from windtunnel.session.session import Session

@@ -12,7 +12,7 @@ from windtunnel import settings
 from windtunnel.local_paths import absolute
 from windtunnel.session.background_thread import in_background
 from windtunnel.session.boto3_endpoints import BotoEndpoints
-from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.boto3_transforms import BotoTransforms
 from windtunnel.session.endpoint_service import EndpointService
 from windtunnel.session.local_server import Backend, Credentials

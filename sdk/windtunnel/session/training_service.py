@@ -1,7 +1,7 @@
 """The port to AWS, or to the local server, which answers the same calls.
 
 Everything the SDK asks of SageMaker, CloudWatch Logs, S3, STS and IAM is one of these calls.
-`boto3_service` makes them with boto3, against AWS or the local backend; tests use a small real
+`boto3_training` makes them with boto3, against AWS or the local backend; tests use a small real
 class.
 """
 

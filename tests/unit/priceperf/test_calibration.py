@@ -30,7 +30,7 @@ CENTRE = {"model size": 3e8, "sequence length": 256.0}
 
 
 def test_the_constants_are_in_step_with_rows_and_priors() -> None:
-    """After a change of published_rows.csv or of the priors: python scripts/fit_calibrations.py."""
+    """After a change of published_fitted.csv or of the priors: python scripts/fit_calibrations.py."""
     assert fitted()["inputs"] == fit_calibrations.inputs()
 
 
@@ -82,7 +82,7 @@ def test_software_that_set_no_constant_is_a_stranger_to_them() -> None:
         assert {row.config for row in others}.isdisjoint(row.config for row in calibration.rows)
         assert all(row.published and row.stack and row.source for row in others)
         assert sum(map(len, calibration.elsewhere_errors.values())) == len(others)
-    lines = csv_text("published_elsewhere").splitlines()
+    lines = csv_text("published_other_software").splitlines()
     assert sum(len(elsewhere(key)) for key in CALIBRATIONS) == len(lines) - 1
 
 

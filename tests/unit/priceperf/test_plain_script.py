@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from windtunnel import FullScale, compare, plan
 from windtunnel.priceperf import CALIBRATIONS, CountedWorkload, InvalidInput, Run, Workload, instance_type
-from windtunnel.priceperf.calibration import scripts
+from windtunnel.priceperf.calibration import measured_scripts
 from windtunnel.priceperf.calibration.accuracy import validate_rows
 from windtunnel.priceperf.calibration.left_out import fitted, kind_of
+from windtunnel.priceperf.calibration.measured_scripts import speed_of_script
 from windtunnel.priceperf.calibration.published_rows import (
     csv_text,
     measured,
@@ -24,7 +25,6 @@ from windtunnel.priceperf.calibration.published_rows import (
     published_others,
 )
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
-from windtunnel.priceperf.calibration.scripts import speed_of_script
 from windtunnel.priceperf.model.described_step import training_step
 from windtunnel.priceperf.model.plain_script import SOFTWARE
 from windtunnel.priceperf.model.training_settings import Training
@@ -50,11 +50,11 @@ def test_every_measured_row_is_read_as_a_plain_script() -> None:
 
 def test_what_the_file_says_of_them_is_what_the_rows_say() -> None:
     """Run scripts/fit_calibrations.py after a change of measured.csv."""
-    for kind, known in scripts.scripts(CONSTANTS).items():
-        found = scripts.errors_of_scripts(kind)
-        assert found == pytest.approx(scripts.summary(known), abs=1e-4)
+    for kind, known in measured_scripts.scripts(CONSTANTS).items():
+        found = measured_scripts.errors_of_scripts(kind)
+        assert found == pytest.approx(measured_scripts.summary(known), abs=1e-4)
         assert fitted()["widths"]["script"][kind] == pytest.approx(
-            scripts.speed_and_width(known)[1], abs=1e-6
+            measured_scripts.speed_and_width(known)[1], abs=1e-6
         )
     others = set(fitted()["widths"]["script"]) - set(fitted()["scripts"])
     assert all(fitted()["widths"]["script"][kind] == fitted()["widths"]["source"][kind] for kind in others)
@@ -62,8 +62,8 @@ def test_what_the_file_says_of_them_is_what_the_rows_say() -> None:
 
 def test_models_that_are_left_out_lie_within_the_interval_of_the_others() -> None:
     """As tuned software, which nothing told apart before, half of them would lie outside by far."""
-    (known,) = scripts.scripts(CONSTANTS).values()
-    found = scripts.judged(known)
+    (known,) = measured_scripts.scripts(CONSTANTS).values()
+    found = measured_scripts.judged(known)
     assert mean(abs(each.error) for each in found) < 0.2
     assert 0.75 <= mean(each.inside for each in found) <= 0.95
     tuned = [
@@ -75,12 +75,12 @@ def test_models_that_are_left_out_lie_within_the_interval_of_the_others() -> Non
 
 
 def test_a_model_takes_no_part_in_what_judges_it() -> None:
-    (known,) = scripts.scripts(CONSTANTS).values()
+    (known,) = measured_scripts.scripts(CONSTANTS).values()
     model = known[0].model
     wrong = [
         each._replace(difference=each.difference - 5.0) if each.model == model else each for each in known
     ]
-    before, after = scripts.judged(known), scripts.judged(wrong)
+    before, after = measured_scripts.judged(known), measured_scripts.judged(wrong)
     for each, (one, other) in zip(known, zip(before, after, strict=True), strict=True):
         if each.model == model:
             assert math.log1p(other.error) - math.log1p(one.error) == pytest.approx(5.0)
@@ -205,7 +205,7 @@ def test_a_file_that_names_it_is_judged_as_such() -> None:
     (check,) = validate_rows(read_rows([{**TABLE[0], "config": "mine"}])).rows
     row = measured()[0]
     modelled = row.training.global_batch / training_step(row.training, P5, CONSTANTS["h100"], 1).total_s
-    speed = scripts.log_speed_of_scripts(kind_of(row))
+    speed = measured_scripts.log_speed_of_scripts(kind_of(row))
     assert speed is not None and check.predicted == pytest.approx(modelled * math.exp(speed))
     assert check.high is not None and check.low is not None
     assert math.log(check.high / check.low) == pytest.approx(
@@ -222,13 +222,15 @@ def test_the_first_screen_says_that_it_is_a_script_and_how_right_that_is() -> No
 
 
 def test_what_the_file_says_of_rehearsed_ones_is_what_the_runs_say() -> None:
-    """Run scripts/fit_calibrations.py after a change of rehearsed.json or measured_others.csv."""
+    """Run scripts/fit_calibrations.py after a change of rehearsed.json or measured_other_models.csv."""
     transformers, others = (rehearsed_scripts.compared(CONSTANTS, transformers=are) for are in (True, False))
     for kind, known in transformers.items():
-        assert scripts.errors_of_scripts(kind, "rehearsed") == pytest.approx(scripts.summary(known), abs=1e-4)
-        of_others = scripts.summary(others[kind])
-        assert scripts.errors_of_scripts(kind, "others") == pytest.approx(of_others, abs=1e-4)
-        width = scripts.speed_and_width(known)[1]
+        assert measured_scripts.errors_of_scripts(kind, "rehearsed") == pytest.approx(
+            measured_scripts.summary(known), abs=1e-4
+        )
+        of_others = measured_scripts.summary(others[kind])
+        assert measured_scripts.errors_of_scripts(kind, "others") == pytest.approx(of_others, abs=1e-4)
+        width = measured_scripts.speed_and_width(known)[1]
         assert fitted()["widths"]["rehearsed"][kind] == pytest.approx(width, abs=1e-6)
     assert fitted()["widenings"]["other_model"] == pytest.approx(
         rehearsed_scripts.widening(CONSTANTS), abs=1e-4
@@ -249,7 +251,7 @@ def test_rehearsed_models_that_are_left_out_lie_within_the_interval_of_the_other
     """Transformers, and models that are none."""
     for transformers in (True, False):
         (known,) = rehearsed_scripts.compared(CONSTANTS, transformers=transformers).values()
-        found = scripts.judged(known)
+        found = measured_scripts.judged(known)
         assert len({each.script.model for each in found}) >= 10
         assert 0.75 <= mean(each.inside for each in found) <= 0.95
         assert mean(abs(each.error) for each in found) < 0.3
@@ -273,21 +275,21 @@ def test_a_model_that_is_no_transformer_has_the_speed_of_such_models() -> None:
     """Of others that were measured: convolutions take longer than the constants of transformers say."""
     job = rehearsed_scripts.rehearsals()["ResNet-50"]
     run = Run(Cluster(P5, 1), 8 * 128, job.precisions(P5)[0])
-    slower = 1 / scripts.speed_of_script(P5, 1, "others")
+    slower = 1 / measured_scripts.speed_of_script(P5, 1, "others")
     assert job.modelled(run, SIZE).step.total_s == pytest.approx(
         slower * job.step_with(CONSTANTS["h100"], run).total_s
     )
-    assert slower > 1.1 > 1 / scripts.speed_of_script(P5, 1, "rehearsed")
+    assert slower > 1.1 > 1 / measured_scripts.speed_of_script(P5, 1, "rehearsed")
     trust = " ".join(compare(job, [P5.name], full_scale=SIZE).to_text(full=True).split())
     assert "models that are no transformers) that the project measured" in trust
 
 
 def test_the_hosts_speed_does_not_widen_twice() -> None:
     """What it may do to a run is in its own interval already: the rest sets the width."""
-    near, far = (scripts.Script("m", "", difference, host=0.3) for difference in (0.2, 0.5))
+    near, far = (measured_scripts.Script("m", "", difference, host=0.3) for difference in (0.2, 0.5))
     assert near.apart(0.0) == 0.0
     assert far.apart(0.0) == pytest.approx(0.4)
-    assert scripts.judge(far, 0.0, 0.41).inside and not scripts.judge(far, 0.0, 0.39).inside
+    assert measured_scripts.judge(far, 0.0, 0.41).inside and not measured_scripts.judge(far, 0.0, 0.39).inside
 
 
 def test_what_is_launched_is_counted_and_tracing_is_not_asked() -> None:

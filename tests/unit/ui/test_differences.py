@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf.workload.counters import Counters
-from windtunnel_local.ui.compare.differences import findings, request_of, settings
+from windtunnel_local.ui.jobs_compared.differences import findings, request_of, settings
 
 VALUES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["", "1", "2"]))
 

@@ -41,8 +41,8 @@ _NO_NUMBERS = 3
 _TRAINING_STEPS = 3
 """After so many, what each of them lacked is no accident."""
 _UNENDED_AT_END = 3
-"""As many, where the script has ended one step at most: by what saves its model at the end, or by nothing. A short
-rehearsal makes no more.
+"""So many steps of an optimizer within one step that nothing ends are told at the script's end, where it has ended one
+step at most (what saves its model, say). A short rehearsal makes no more.
 """
 _INPUT_STEPS = 3
 _INPUT_SHARE = 0.2

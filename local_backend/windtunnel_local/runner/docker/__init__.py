@@ -1,11 +1,11 @@
-"""The `docker` runner and the image it runs; the only package that imports `docker`."""
+"""The `docker` runner and the image it runs."""
 
 from windtunnel_local.runner.docker.checks import docker_checks
 from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.image import build_image, image_status, image_tag
 from windtunnel_local.runner.docker.runner import DockerRunner
 from windtunnel_local.runner.docker.settings import DockerSettings, docker_settings
-from windtunnel_local.runner.kind import ImageStatus, RunnerKind, RunnerSettings, TrainingImage
+from windtunnel_local.runner.runner_kind import ImageStatus, RunnerKind, RunnerSettings, TrainingImage
 from windtunnel_local.service.ground.ports import Progress
 
 __all__ = [

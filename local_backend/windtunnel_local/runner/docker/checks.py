@@ -6,7 +6,7 @@ from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.image import image_status
 from windtunnel_local.runner.docker.instance_role import instance_role_checks
 from windtunnel_local.runner.docker.settings import DockerSettings
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.service.ground.errors import RunnerError
 
 

@@ -23,7 +23,7 @@ from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.runner.docker.progress import REPORT_EVERY_S, BuildReport, with_ticks
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.runner.kind import ImageStatus
+from windtunnel_local.runner.runner_kind import ImageStatus
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.ports import Progress

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 
 METADATA = ("169.254.169.254", 80)
 _DMI = Path("/sys/class/dmi/id")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windtunnel_local.runner.host_network import HostNetwork, host_network
-from windtunnel_local.runner.kind import RunnerSettings
+from windtunnel_local.runner.runner_kind import RunnerSettings
 from windtunnel_local.runner.variables import Variables
 
 _TORCH_INDEX_URL = "https://download.pytorch.org/whl/cpu"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from windtunnel_local.runner.kind import RunnerSettings
+from windtunnel_local.runner.runner_kind import RunnerSettings
 from windtunnel_local.runner.without_container.interpreter import interpreter_of
 
 

@@ -1,6 +1,6 @@
 """The `slurm` runner: jobs on the nodes of a Slurm cluster."""
 
-from windtunnel_local.runner.kind import RunnerKind
+from windtunnel_local.runner.runner_kind import RunnerKind
 from windtunnel_local.runner.slurm.checks import slurm_checks
 from windtunnel_local.runner.slurm.runner import SlurmRunner
 from windtunnel_local.runner.slurm.settings import SlurmSettings, slurm_settings

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Sequence
 
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.runner.slurm.commands import Slurm
 from windtunnel_local.runner.slurm.settings import SlurmSettings
 from windtunnel_local.service.ground.errors import RunnerError

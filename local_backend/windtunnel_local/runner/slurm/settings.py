@@ -14,7 +14,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.runner.kind import RunnerSettings
+from windtunnel_local.runner.runner_kind import RunnerSettings
 from windtunnel_local.runner.variables import SettingsError, Variables
 from windtunnel_local.runner.without_container.interpreter import Interpreter, interpreter_of
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windtunnel_local.runner.host_network import past_proxies
-from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.runner.variables import Variables
 from windtunnel_local.service.ground.errors import RunnerUnavailable
 

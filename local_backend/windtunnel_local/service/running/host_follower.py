@@ -1,4 +1,4 @@
-"""Following the containers of a job: their output into the store, and their end."""
+"""Following the containers of a job, an endpoint or a transform job: their output into the store, and their end."""
 
 from __future__ import annotations
 

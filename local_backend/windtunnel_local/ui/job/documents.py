@@ -1,4 +1,4 @@
-"""What a job has stored beside its output, read from the object store as the API's S3 does."""
+"""What a job has stored, for its page: the files, and what the documents among them say."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from windtunnel_local.service.ground.errors import ServiceError
 from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.ui.charts.by_count_chart import legend_key
 from windtunnel_local.ui.charts.line_chart import Series, described, line_chart
-from windtunnel_local.ui.compare.differences import Finding, Setting, findings, request_of, settings
 from windtunnel_local.ui.costs import Cost
 from windtunnel_local.ui.job import documents, phases
 from windtunnel_local.ui.job.metrics import names_of, series
+from windtunnel_local.ui.jobs_compared.differences import Finding, Setting, findings, request_of, settings
 from windtunnel_local.ui.site import Site
 from windtunnel_local.ui.text import fitting, room_of
 

@@ -33,7 +33,7 @@ from .row_reader import PublishedRow
 Level = Literal["alone", "family", "source", "software", "script", "rehearsed"]
 """What leaves together with a row: its near-twins, its family of models, its source. ``software``: its source, but
 what other models by that software tell of its speed is known (`software.log_speed`). ``script``: a plain script, see
-`scripts`; ``rehearsed``: known from its counts alone, see `workload.rehearsed_scripts`."""
+`measured_scripts`; ``rehearsed``: known from its counts alone, see `workload.rehearsed_scripts`."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
 """Those with errors of every row; see `Errors`."""
 SHRINKAGE = 3.0

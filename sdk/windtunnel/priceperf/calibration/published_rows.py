@@ -1,6 +1,6 @@
 """The published training throughputs: those that the constants are fitted to, and those that only judge them.
 
-`published_rows.csv` sets the constants.
+`published_fitted.csv` sets the constants.
 
 On trn1: BERT, GPT-3, Llama and ViT, which are AWS's, medians over Neuron versions with the lowest and the
 highest (`versions` has them one by one). On A100s: NVIDIA's BERT, with attention as products and a softmax, in
@@ -9,13 +9,14 @@ node and on many; NVIDIA's Megatron-LM of 2021 and 2022. On H100s: MosaicML's MP
 and AXLearn. Throughputs are in sequences per second over all nodes. ``network_gbps`` is that of one node where it
 is not the instance type's; ``stack`` the software, which is what the rows of one source have in common.
 
-`published_elsewhere.csv` has what other software reached, from plain scripts to NVIDIA's own, as far as its page or
-its configuration files say what was trained. It was collected after the form of the model and the constants stood,
-and sets none: it says how far software that nobody fitted lies from the model (`left_out`).
+`published_other_software.csv` has what other software reached, from plain scripts to NVIDIA's own, as far as its page
+or its configuration files say what was trained. It was collected after the model and its constants were fixed. It sets
+no constant: it says how far software that nobody fitted lies from the model (`left_out`).
 
-`measured.csv` has what the project measured itself: plain scripts on an H100 (`scripts`); `measured_others.csv` the
-same of models that no description tells, which can only be rehearsed (`workload.rehearsed_scripts`), and
-`published_others.csv` what NVIDIA published of some on one A100: it sets nothing.
+`measured.csv` has what the project measured itself: plain scripts on an H100 (`measured_scripts`).
+`measured_other_models.csv` has the same of models that no description tells, which can only be rehearsed
+(`workload.rehearsed_scripts`). `published_other_models.csv` has what NVIDIA published of some on one A100: it sets
+nothing.
 
 `published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
 they were collected; they say how much less certain it is than that of trained weights (`widening`).
@@ -35,7 +36,7 @@ from .row_reader import PublishedRow, read_rows
 
 
 class OtherRun(NamedTuple):
-    """A line of `measured_others.csv` or `published_others.csv`, as it stands there."""
+    """A line of `measured_other_models.csv` or `published_other_models.csv`, as it stands there."""
 
     config: str
     model: str
@@ -56,7 +57,7 @@ def text_of(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def csv_text(name: str = "published_rows") -> str:
+def csv_text(name: str = "published_fitted") -> str:
     """The table."""
     return text_of(f"{name}.csv")
 
@@ -93,13 +94,13 @@ def measured() -> tuple[PublishedRow, ...]:
 @cache
 def measured_others() -> tuple[OtherRun, ...]:
     """Plain scripts of models that no description tells, as the project measured them."""
-    return _other_runs("measured_others")
+    return _other_runs("measured_other_models")
 
 
 @cache
 def published_others() -> tuple[OtherRun, ...]:
     """Scripts of such models, as NVIDIA published them, in TF32 and PyTorch's own memory format."""
-    return _other_runs("published_others")
+    return _other_runs("published_other_models")
 
 
 def _other_runs(name: str) -> tuple[OtherRun, ...]:
@@ -108,7 +109,7 @@ def _other_runs(name: str) -> tuple[OtherRun, ...]:
 
 @cache
 def _elsewhere() -> tuple[PublishedRow, ...]:
-    return _read("published_elsewhere")
+    return _read("published_other_software")
 
 
 def _read(name: str) -> tuple[PublishedRow, ...]:
@@ -122,6 +123,6 @@ def _rows() -> tuple[PublishedRow, ...]:
     for read in read_rows(list(csv.DictReader(csv_text().splitlines()))):
         # Nothing of the model's own data may be left to assumptions, but what a source does not say.
         if read.row is None or set(read.row.lacks) - {"recompute"} or len(read.notes) > len(read.row.lacks):
-            raise ValueError(f"published_rows.csv: {read.config}: {read.reason or read.notes}")
+            raise ValueError(f"published_fitted.csv: {read.config}: {read.reason or read.notes}")
         found.append(read.row)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""A row of a published table, as text, to what it trained. Columns as in `published_rows.csv`.
+"""A row of a published table, as text, to what it trained. Columns as in `published_fitted.csv`.
 
 Needed are an instance type, a model (an architecture's name, or its dimensions), a
 microbatch and a sequence length. What else is missing is taken as the tables' own scripts

@@ -22,9 +22,9 @@ from ..model.plain_script import SOFTWARE as SCRIPTS
 from ..model.plain_script import is_plain
 from ..model.training_settings import Attention, Training
 from .left_out import fitted, kind_of, kind_of_run, log_speed_of_stranger, strangers
+from .measured_scripts import log_speed_of_scripts
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
-from .scripts import log_speed_of_scripts
 
 CORES: Mapping[str, frozenset[str]] = {
     "Megatron-core": frozenset({"megatron-core", "megatron-bridge", "nemo", "te"}),

@@ -25,7 +25,7 @@ NCCL's do, is an assumption."""
 
 
 class Kind(NamedTuple):
-    """``passes``: how many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
+    """``passes``: in a ring of n, each link carries ``passes`` x (n - 1) / n of the (full) payload.
 
     ``counts_shard``: a rehearsal counts one worker's shard of the payload, not all of it.
     """

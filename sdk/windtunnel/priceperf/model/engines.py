@@ -23,7 +23,8 @@ NeuronCore is 128 x 128 (NKI architecture guide); cuBLAS's usual tile on an A100
 
 FP32_REACHED = 0.78
 """Part of a GPU's fp32 peak that large products reach at least: it has no power limit, as its matrix engine has on an
-H100. As fitted on the A100; with it plain scripts in fp32 on an H100 are off by 4 % (`calibration.scripts`)."""
+H100. As fitted on the A100; with it plain scripts in fp32 on an H100 are off by 4 % (`measured_scripts`).
+"""
 
 _SMALLEST_HEAD = 16
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
 from ..calibration.described_range import widenings
-from ..calibration.scripts import Known, speed_of_script
+from ..calibration.measured_scripts import Known, speed_of_script
 from ..errors import InvalidCounters, InvalidInput, NothingTrained
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script

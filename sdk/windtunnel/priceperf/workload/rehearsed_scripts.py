@@ -1,7 +1,7 @@
 """Plain scripts that the project rehearsed on simulated cores and measured on a GPU: what counts alone are off by.
 
 `rehearsed.json` beside the calibrations has what one core counted (tests/benchmarks/gpu_transfer.py makes it),
-`measured.csv` and `measured_others.csv` have the runs. Only the fit and its tests read them.
+`measured.csv` and `measured_other_models.csv` have the runs. Only the fit and its tests read them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import cache
 from typing import NamedTuple
 
 from ..calibration.left_out import kind_of_run
+from ..calibration.measured_scripts import Script, speed_and_width
 from ..calibration.published_rows import OtherRun, measured, measured_others, published_others, text_of
-from ..calibration.scripts import Script, speed_and_width
 from ..instances import InstanceType
 from ..model.engines import Constants
 from ..model.host_tracing import HOST_SPEED

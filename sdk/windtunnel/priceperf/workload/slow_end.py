@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..calibration.scripts import speed_of_script
+from ..calibration.measured_scripts import speed_of_script
 from ..instances import InstanceType
 from ..model import fused_attention, plain_script
 from ..model.described_step import layers_launched, training_step

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from ..calibration.scripts import Known
+from ..calibration.measured_scripts import Known
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture

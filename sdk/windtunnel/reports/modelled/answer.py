@@ -151,9 +151,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
-    """Each note cut to so many lines; where all together need more than there is room, the second largest part goes,
-    then the later to fewer: all to two before one to one, for half a sentence of how far to trust it says nothing.
-    Where a line each is too many, what to change goes, too: the rest of the report has it.
+    """Each note cut to so many lines. Where all together need more than there is room, the second largest part goes.
+    Then notes are shortened, the last first: all to two lines before any to one, as half a sentence on trust is of no
+    use. Where a line each is too many, what to change goes, too: the rest of the report has it.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:

@@ -17,9 +17,9 @@ from windtunnel.priceperf import (
     answers,
     by_offering,
 )
-from windtunnel.priceperf.money.answer import answer
 from windtunnel.priceperf.money.decision import CLEAR
 from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
+from windtunnel.priceperf.money.winner import answer
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.modelled.labels import label

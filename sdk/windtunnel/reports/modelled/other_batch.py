@@ -13,8 +13,8 @@ from windtunnel.priceperf import (
     Run,
     Workload,
 )
-from windtunnel.priceperf.money.answer import answer
 from windtunnel.priceperf.money.estimate import cost_on, estimate
+from windtunnel.priceperf.money.winner import answer
 from windtunnel.priceperf.workload.full_scale import LARGEST
 
 _BATCH_FACTORS = tuple(

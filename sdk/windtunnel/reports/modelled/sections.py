@@ -16,7 +16,7 @@ from windtunnel.priceperf import (
     Workload,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
-from windtunnel.priceperf.calibration.scripts import Known, errors_of_scripts
+from windtunnel.priceperf.calibration.measured_scripts import Known, errors_of_scripts
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windtunnel.priceperf import Comparison, CountedWorkload, Estimate, FullScale, Workload
-from windtunnel.priceperf.calibration.scripts import errors_of_scripts
+from windtunnel.priceperf.calibration.measured_scripts import errors_of_scripts
 from windtunnel.priceperf.model.memory_need import usable_bytes
 from windtunnel.priceperf.model.precision import is_fp32_on_neuron
 from windtunnel.rendering import format as fmt

@@ -20,7 +20,7 @@ from windtunnel import (
     TrainingJobFailed,
 )
 from windtunnel.errors import BackendError
-from windtunnel.porting.all_findings import of_its_imports
+from windtunnel.porting.program import of_its_imports
 from windtunnel.porting.script import Script
 from windtunnel.session.local_server import Backend
 from windtunnel.settings import home

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 
 _DRAWN = """\
 import numpy as np

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
 from tests.unit.sdk.porting.test_patch import changed, script
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting import patch
-from windtunnel.porting.all_findings import read
+from windtunnel.porting.program import read
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
-from windtunnel.porting.all_findings import modules_of, read_program
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import modules_of, read_program
 from windtunnel.porting.script import Script
 
 _NET = "model = Net().to(device)\n"

@@ -11,8 +11,8 @@ import pytest
 from ruff import find_ruff_bin  # type: ignore[import-untyped]
 
 from tests.unit.sdk.porting.odd_scripts import SCRIPTS
-from windtunnel.porting.all_findings import read
 from windtunnel.porting.patch import diff, ported
+from windtunnel.porting.program import read
 from windtunnel.porting.script import Script
 
 RUFF = find_ruff_bin()  # through Python it would take five times as long

@@ -12,7 +12,7 @@ import pytest
 from neuron_sim import names
 from windtunnel.errors import SourceError
 from windtunnel.porting import patch
-from windtunnel.porting.all_findings import read
+from windtunnel.porting.program import read
 from windtunnel.porting.script import Script
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
 from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 
 _LAUNCHED = """\
 import torch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
 from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 
 _TEXT = (HEAD + LOOP).replace(", DistributedSampler", ", RandomSampler")
 _EPOCHS = _TEXT.replace("for batch", "for epoch in range(3):\n  for batch").replace("\n    ", "\n      ")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sdk.porting.test_all_findings import HEAD, LOOP, said
 from tests.unit.sdk.porting.test_patch import changed, diff, script
-from windtunnel.porting.all_findings import read
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import read
 
 _HEAD = """\
 import os

@@ -11,7 +11,7 @@ from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import AwsSession, ConfigurationError, LocalSession, Session, get_execution_role
 from windtunnel.errors import ServiceCallFailed
-from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.local_server import Backend
 from windtunnel.session.resolve import resolve_session, shared_local_session
 

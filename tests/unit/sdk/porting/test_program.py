@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from pathlib import Path
 
 import pytest
 
 from windtunnel.porting import patch
-from windtunnel.porting.all_findings import read
+from windtunnel.porting.program import read
 from windtunnel.porting.script import Script
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -475,26 +473,3 @@ def test_no_false_alarms_in_tutorials_and_examples() -> None:
     assert len(paths) > 10
     found = [str(one) for path in paths for one in read(Script(path)) if one.sure]
     assert found == []
-
-
-def test_the_same_terms_as_at_run_time() -> None:
-    """Every kind is one of the simulator's diagnostics."""
-    words = (ROOT / "containers/neuron_sim/neuron_sim/diagnostics").glob("*.py")
-    known = {kind for path in words for kind in re.findall(r'Finding\(\s*"(\w+)"', path.read_text())}
-    used = {
-        node.value
-        for path in (ROOT / "sdk/windtunnel/porting").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Constant) and node.value in known
-    }
-    assert used == {
-        "device_unused",
-        "optimizer_before_move",
-        "step_without_end",
-        "no_exchange",
-        "same_data",
-        "unequal_weights",
-        "host_read",
-        "torch_compile",
-        "ragged_batch",
-    }

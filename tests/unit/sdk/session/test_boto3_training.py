@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConn
 from botocore.response import StreamingBody
 
 from windtunnel.errors import BackendError, JobNotFound, ServiceCallFailed
-from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_training import BotoService
 
 Answer = Callable[[Mapping[str, Any]], Any]
 
