@@ -201,7 +201,9 @@ def test_the_pages_have_the_errors_of_rehearsed_scripts() -> None:
         f"{inside[0]} of the runs of {counted[0]} transformers lie inside (off by {off[0]}), and {inside[1]} of those "
         f"of {counted[1]} other models ({off[1]})"
     ) in page
-    assert f"{counted[0]} transformers are off by {off[0]}, and {counted[1]} other models (" in text("README.md")
+    assert f"{counted[0]} transformers are off by {off[0]}, and {counted[1]} other models (" in text(
+        "README.md"
+    )
     assert f"recurrence) by {off[1]}." in text("README.md")
     assert f"transformers off by {off[0]}, others by {off[1]}" in text("docs/reference/benchmarks.md")
     assert f"in {len(measured_others())} runs on two machines" in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from neuron_sim.counters.why_new import Reason
-from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics import advice, for_graphs
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_a_value_that_is_read_repeats_work_only_where_some_is_left(cuts: int, ag
 
 def test_a_compilation_that_alarms_xla_is_explained() -> None:
     """XLA asks for a bug report; what it did is this machine's affair, and a note."""
-    assert advice.slow_compile("train.py:9", 119.0) is None
-    found = advice.slow_compile("train.py:9", 294.0)
+    assert for_graphs.slow_compile("train.py:9", 119.0) is None
+    found = for_graphs.slow_compile("train.py:9", 294.0)
     assert found is not None
     assert (found.severity, found.line, found.seconds) == ("note", "train.py:9", 294.0)
     assert "Very slow compile?" in found.message and "neuronx-cc" in found.message
@@ -44,5 +44,5 @@ def test_a_compilation_that_alarms_xla_is_explained() -> None:
 )
 def test_a_number_in_the_graph_becomes_an_input(detail: str, said: str) -> None:
     """A slice's bound does not by being a tensor: torch reads that, and the graph has the number."""
-    found = advice.recompiles(Reason("scalar", detail), "train.py:9", "", 9, 1.0, 9, 9)
+    found = for_graphs.recompiles(Reason("scalar", detail), "train.py:9", "", 9, 1.0, 9, 9)
     assert said in found.advice

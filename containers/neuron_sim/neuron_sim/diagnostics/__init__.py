@@ -3,6 +3,7 @@
 watch        told of graphs, steps, batches and readings; warns, and sums up at the end
 findings     what was found, each once a line; its order and its words in the log (pure)
 advice       messages and what to do (pure)
+for_graphs   those on graphs that compile (pure)
 for_cores    those of several cores (pure)
 for_library  what to change where a library reads, not the script (pure)
 recompiles   decides from graphs and batches which recompilations are worth a warning (pure)

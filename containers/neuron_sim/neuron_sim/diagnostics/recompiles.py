@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from neuron_sim.counters.why_new import Reason
-from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics import for_graphs
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
@@ -145,7 +145,7 @@ class Recompilations:
         row = self._rows[place] = new if before is None else before.followed_by(new)
         if row.count < _GROWING:
             return None
-        return advice.growing_graphs(source, library, row.count, row.seconds)
+        return for_graphs.growing_graphs(source, library, row.count, row.seconds)
 
     def step(self, *, accumulates: bool = False) -> list[Finding]:
         """A step has ended: what is to be said now.
@@ -178,7 +178,7 @@ class Recompilations:
             loader, last = graph.ragged
             tally = self._ragged.setdefault(id(loader), _Tally())
             tally.add(graph, self._optimized)
-            return advice.ragged_batch(loader, last, tally.count, tally.seconds)
+            return for_graphs.ragged_batch(loader, last, tally.count, tally.seconds)
         if not line.is_warm and self._quiet_at > line.since:
             line.is_warm = True
             line.tallies.clear()  # what it compiled to get warm
@@ -189,4 +189,4 @@ class Recompilations:
         many = _MANY_NUMBERS if reason.kind == "scalar" and not graph.library else _MANY
         if tally.steps < (_AGAIN if line.is_warm and not may_be_other_work else many):
             return None
-        return advice.recompiles(reason, *place, tally.count, tally.seconds, tally.steps, self._steps)
+        return for_graphs.recompiles(reason, *place, tally.count, tally.seconds, tally.steps, self._steps)

@@ -17,7 +17,7 @@ from neuron_sim.counters import model_parallel, recorder, script_lines
 from neuron_sim.counters.early_results import EarlyResults
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.counters.listener import Listener
-from neuron_sim.diagnostics import advice, for_cores, log, same_data
+from neuron_sim.diagnostics import advice, for_cores, for_graphs, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
@@ -170,7 +170,7 @@ class Watch(Listener):
 
     def graph(self, graph: Graph) -> None:
         """See `Listener`."""
-        if (slow := advice.slow_compile(graph.source, graph.compile_seconds)) is not None:
+        if (slow := for_graphs.slow_compile(graph.source, graph.compile_seconds)) is not None:
             self.findings.note(slow)
         if graph.reason is not None and not self._away:
             self._recompiles.graph(
@@ -218,7 +218,7 @@ class Watch(Listener):
         if (unused := host_training.finding()) is not None:
             self.findings.note(unused, said=True)
         for loader, last in self.loaders.unreached_ends():
-            self.findings.note(advice.unreached_ragged_batch(loader, last))
+            self.findings.note(for_graphs.unreached_ragged_batch(loader, last))
         for (line, _), read in self.reads.lines.items():
             self._judge_read(line, read)
         self._note_no_numbers(1)

@@ -1,0 +1,135 @@
+"""The words of findings on graphs that compile: which go on being new, grow, or take long. Pure."""
+
+from __future__ import annotations
+
+from neuron_sim.counters.why_new import Reason
+from neuron_sim.diagnostics.batch_sizes import Loader
+from neuron_sim.diagnostics.findings import Finding
+
+_EACH_A_COMPILATION = "On trn1 each new graph is a run of neuronx-cc, minutes for a large model."
+
+_XLA_ALARM_S = 120.0
+
+_RECOMPILE_ADVICE = {
+    "shape": (
+        "Give every batch one shape: pad to a fixed length (tokenizer padding='max_length', max_length=N), "
+        "or to few fixed lengths (buckets)."
+    ),
+    "dtype": "Convert inputs to one dtype before the loop.",
+    "scalar": (
+        "Keep the number that changes in a tensor on the device (torch.tensor(value, device=device)), "
+        "so that it is an input of the graph and not part of it."
+    ),
+    "control_flow": (
+        "Let every step run the same operations: torch.where instead of a Python branch, "
+        "a fixed number of passes instead of a loop that varies."
+    ),
+    "donation": "Keep or free the same tensors in every step: a list that holds results makes graphs differ.",
+}
+
+_CUTS = ("slice with ", "pad with ")
+"""So begins what is said of a slice at another place, read or written."""
+_CUTS_ADVICE = (
+    "A slice's place, as i in data[i : i + n], is part of the graph, also where a tensor has it. Slice on the host and "
+    "send what comes out, or name the rows in an input of the graph: data.index_select(0, torch.arange(i, i + "
+    "n).to(device)), and index_copy_ to write them."
+)
+
+_JOINS = ("evaluation_loop of transformers/trainer.py", "_tpu_gather")
+_JOINS_ADVICE = (
+    "Trainer joins what it evaluates to one tensor on the device, which is longer with each batch: pass "
+    "eval_accumulation_steps=1 (each batch's result goes to the host) or eval_do_concat_batches=False "
+    "(compute_metrics then gets lists). If the batches themselves differ in length, pad them to one."
+)
+
+
+def ragged_batch(loader: Loader, last: int, count: int, seconds: float) -> Finding:
+    """A smaller last batch, of so many samples: another shape, another graph."""
+    ends = f"ends with a batch of {last} instead of {loader.usual}: another shape, {_graphs(count)} more "
+    return _ragged_batch(loader, f"{ends}({seconds:.1f} s of compiling here)", count, seconds)
+
+
+def unreached_ragged_batch(loader: Loader, last: int) -> Finding:
+    """The same where a short rehearsal did not get to it: the loader says so."""
+    ends = (
+        f"will end with a batch of {last} instead of {loader.usual}, which this short rehearsal did not reach"
+    )
+    return _ragged_batch(loader, f"{ends}: another shape, so another graph", 1, 0.0)
+
+
+def _ragged_batch(loader: Loader, ends: str, count: int, seconds: float) -> Finding:
+    made = f"DataLoader made at {loader.made_at}" if loader.made_at != "?" else "loader"
+    line = loader.made_at if loader.made_at != "?" else loader.iterated_at
+    iterated = f", iterated at {loader.iterated_at}" if loader.iterated_at != "?" else ""
+    return Finding(
+        "ragged_batch",
+        "warning",
+        line,
+        f"the {made}{iterated} {ends}. {_EACH_A_COMPILATION}",
+        f"Pass drop_last=True at {line}, or pad the last batch to {loader.usual}.",
+        count,
+        seconds,
+    )
+
+
+def recompiles(
+    reason: Reason, source: str, library: str, count: int, seconds: float, steps: int, all_steps: int
+) -> Finding:
+    """Graphs that are still new after the loop has warmed up. ``library``: what makes them, if not the script.
+
+    ``steps``: in so many of all that there were.
+    """
+    inside = f" (in {library})" if library else ""
+    advice = _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph.")
+    if reason.kind == "shape" and library.startswith(_JOINS):
+        advice = _JOINS_ADVICE
+    elif reason.detail.startswith(_CUTS):
+        advice = _CUTS_ADVICE
+    return Finding(
+        "recompiles",
+        "warning",
+        source,
+        f"steps keep compiling{inside}: {_graphs(count)} for the same cause in {steps} of {all_steps} steps "
+        f"({seconds:.1f} s of compiling here), the latest because {reason.detail}. {_EACH_A_COMPILATION}",
+        advice,
+        count,
+        seconds,
+        f"{reason.kind} in {library}" if library else reason.kind,
+    )
+
+
+def growing_graphs(source: str, library: str, count: int, seconds: float) -> Finding:
+    """A step that goes on and compiles one graph after another, each larger."""
+    inside = f" (in {library})" if library else ""
+    return Finding(
+        "growing_graphs",
+        "warning",
+        source,
+        f"graphs keep growing{inside}: {count} graphs so far, each larger than the one before, and no step ended "
+        f"between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
+        "Call torch_xla.sync() in each pass of this loop, as where an agent acts and its memory is filled. Where text "
+        "is generated, pad the sequence to its full length besides, and write each token into it. Or do it on the "
+        "host, with a copy of the model (copy.deepcopy(model).cpu()).",
+        count,
+        seconds,
+        library,
+    )
+
+
+def slow_compile(line: str, seconds: float) -> Finding | None:
+    """XLA's own alarm goes off after two minutes, and asks for a bug report; None: it did not."""
+    if seconds < _XLA_ALARM_S:
+        return None
+    return Finding(
+        "slow_compile",
+        "note",
+        line,
+        f"XLA took {seconds:.0f} s to compile a graph for this machine's processor, and may have asked in the log "
+        '"Very slow compile?". That says nothing of neuronx-cc.',
+        "Nothing to change for trn1. Here XLA_FLAGS=--xla_backend_optimization_level=0 compiles sooner.",
+        seconds=seconds,
+    )
+
+
+def _graphs(count: int) -> str:
+    return "one graph" if count == 1 else f"{count} graphs"
