@@ -233,13 +233,16 @@ NAMES = st.one_of(st.text(max_size=60), st.sampled_from(NASTY))
 @settings(max_examples=60)
 @given(name=NAMES)
 def test_no_name_becomes_markup(counters: Counters, name: str) -> None:
-    """Whatever a job is called, the page has the same tags with the same attributes' names."""
+    """Whatever a job is called, the page has the same tags with the same attributes' names.
+
+    Fewer, where a name of wide characters takes a line of the first screen that a note would have.
+    """
 
     def shape(job: str) -> Counter[tuple[str, ...]]:
         document = report_for_counters(counters(job=job), FULL).document()
         return Counter((tag, *sorted(attributes)) for tag, attributes in Page(as_page(document)).tags)
 
-    assert shape(name) == shape("bert")
+    assert shape(name) <= shape("bert")
 
 
 def has_no_markup(page: Page) -> bool:
