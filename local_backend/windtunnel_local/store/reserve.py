@@ -57,15 +57,17 @@ class Reserve:
         except OSError:
             return False
         with suppress(OSError), log.open("ab") as file:
-            for _ in range(
-                _BYTES // _STEP_BYTES
-            ):  # a script that writes now may have taken some of it already
+            # In steps: a script that writes now may have taken some of it already.
+            for _ in range(_BYTES // _STEP_BYTES):
                 _allocate(file.fileno(), _STEP_BYTES)
         return True
 
 
 def lengthen(log: Path) -> None:
-    """Make a ``log`` that nobody writes now as long as it is kept, if the disk has plenty: SQLite reads no zeros."""
+    """Make a ``log`` that nobody writes now as long as it is kept, if the disk has plenty.
+
+    By zeros, which no line of a log begins with: SQLite reads up to them, and writes over them.
+    """
     with suppress(OSError):
         if _has_plenty(log):
             with log.open("ab") as file:
