@@ -103,15 +103,29 @@ def kinds() -> set[str]:
 
 def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
     """What `windtunnel check` and a job's log say of one mistake belongs together; without a kind it is check's own."""
-    used = {
-        node.args[1].value
+    nodes = [
+        node
         for path in (ROOT / "sdk/windtunnel/porting").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    given = {
+        node.args[1].value
+        for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding"
         if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
     }
-    assert {"same_data", "host_read", "ragged_batch"} <= used
-    assert used - {""} <= kinds()
+    assert given - {""} <= kinds()
+    assert {node.value for node in nodes if isinstance(node, ast.Constant)} & kinds() == {
+        "device_unused",
+        "optimizer_before_move",
+        "step_without_end",
+        "no_exchange",
+        "same_data",
+        "unequal_weights",
+        "host_read",
+        "torch_compile",
+        "ragged_batch",
+    }
 
 
 def test_lookups_are_operations() -> None:
