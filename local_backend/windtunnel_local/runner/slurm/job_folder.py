@@ -6,12 +6,16 @@ import os
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from windtunnel_local.runner.slurm import task
 from windtunnel_local.runner.without_container import supervise
 from windtunnel_local.runner.without_container.record import read
+
+_REMOVALS = 5
+"""A file that is written while its folder is removed keeps the folder."""
 
 
 class JobFolder:
@@ -98,5 +102,15 @@ class JobFolder:
             (self.host(host) / what).touch()
 
     def remove(self) -> None:
-        """With all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """With all that is in it, also what a task writes there still, on a node that nobody reaches.
+
+        Moved away first: else the next attempt would find it, and count as ended. What does not go now, goes with
+        the next folder.
+        """
+        with suppress(FileNotFoundError):
+            self.path.rename(self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}"))
+        for _ in range(_REMOVALS):
+            if not (graves := list(self.path.parent.glob(".*"))):
+                return
+            for grave in graves:
+                shutil.rmtree(grave, ignore_errors=True)
