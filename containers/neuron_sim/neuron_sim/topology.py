@@ -7,6 +7,7 @@ its file, in the image a copy. Source of the torus: AWS Neuron documentation, "T
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -168,7 +169,7 @@ def devices(of: Instance, cores: int | None = None) -> list[Device]:
                 index,
                 tuple(range(first, min(first + of.cores_per_device, count))),
                 of.memory_per_device_bytes,
-                _neighbours(index, of.devices),
+                _neighbours(index, of),
                 f"0000:{of.pci_addresses[index]}",
                 next(node for node in of.numa_nodes if index in node.devices),
             )
@@ -176,11 +177,16 @@ def devices(of: Instance, cores: int | None = None) -> list[Device]:
     return result
 
 
-def _neighbours(index: int, count: int) -> tuple[int, ...]:
+def _neighbours(index: int, of: Instance) -> tuple[int, ...]:
     """The four neighbours in the square torus; none on a single-device instance."""
-    if count == 1:
+    if of.devices == 1:
         return ()
-    side = int(count**0.5)
+    side = math.isqrt(of.devices)
+    if side * side != of.devices:
+        raise TopologyError(
+            f"{of.devices} devices of ml.{of.name} make no square, in which those of trn1 and trn2 are linked. Write"
+            " down in neuron_sim/topology.py how they are."
+        )
     row, column = divmod(index, side)
     around = (
         ((row - 1) % side, column),

@@ -24,7 +24,7 @@ for epoch in range(2):
         loss.backward()
         xm.optimizer_step(optimizer)
         print(f"loss {loss.item():.3f}")  # line: read
-        xm.add_step_closure(lambda value: logged.append(value.item()), args=(loss,))  # line: closure
+        xm.add_step_closure(lambda value: logged.extend(value.tolist()), args=(loss[None],))  # line: closure
     with torch.no_grad():
         model.weight.fill_(torch.nan)
     torch_xla.sync()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,10 @@ def test_who_asks_for_all_cores_gets_those_that_are_rehearsed() -> None:
     assert settings.read(environment).workers("64") == "64"
     fewer = settings.read({**environment, "WINDTUNNEL_LOCAL_CORES": "2"})
     assert [fewer.workers(asked) for asked in ("64", "4", "auto")] == ["2", "4", "auto"]
+
+
+def test_devices_that_make_no_square_are_not_linked_as_if_they_did() -> None:
+    """Six of them, say: a type that is new must say how its chips are linked."""
+    six = replace(topology.instance("ml.trn1.32xlarge"), devices=6)
+    with pytest.raises(TopologyError, match=r"6 devices of .* make no square"):
+        topology.devices(six)

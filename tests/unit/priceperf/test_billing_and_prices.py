@@ -20,6 +20,7 @@ from windtunnel.priceperf import (
     instance_type,
     spot_savings_percent,
 )
+from windtunnel.priceperf.money.prices import BUILT_IN
 
 SECONDS = st.floats(0, 1e7, allow_nan=False)
 BOOK = PriceBook()
@@ -118,3 +119,8 @@ def test_cores_share_what_the_instance_has() -> None:
     assert p4d.network_bandwidth == 50e9
     with pytest.raises(UnknownInstance, match=r"Known: ml\.trn1\.2xlarge"):
         instance_type("ml.g5.xlarge")
+
+
+def test_no_built_in_price_is_of_a_day_to_come() -> None:
+    """Where no day is named the newest one counts: a price that is announced would be taken before its day."""
+    assert max(price.effective_from for price in BUILT_IN) <= date.today()

@@ -124,6 +124,8 @@ class HostReads:
 
     @script_time.set_aside
     def _look(self, how: str, value: Any) -> None:
+        while isinstance(value, list):  # `.tolist()`, of one value: a list is never other than itself
+            (value,) = value
         if "nan" in value if isinstance(value, str) else bool(value != value):
             new = NoNumber(how, self.trained + self.trains)
             self.no_numbers.setdefault(script_lines.calling_line(), new).count += 1

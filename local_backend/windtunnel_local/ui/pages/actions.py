@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from windtunnel_local.service.ground.errors import ValidationFailed
-from windtunnel_local.ui.create_request import create_request, next_name
+from windtunnel_local.ui.request_again import next_name, request_again
 from windtunnel_local.ui.site import Site
 
 _SEE_OTHER = 303
@@ -56,7 +56,7 @@ def _of_jobs(site: Site) -> list[Route]:
         name = request.path_params["name"]
         job = jobs.describe(name)
         new = request.state.form.get("name", "").strip()
-        jobs.create(create_request(job, jobs.list_tags(job["TrainingJobArn"]), new))
+        jobs.create(request_again(job, jobs.list_tags(job["TrainingJobArn"]), new))
         return RedirectResponse(f"{_JOBS}/{quote(new)}", _SEE_OTHER)
 
     job = f"{_JOBS}/{{name}}"

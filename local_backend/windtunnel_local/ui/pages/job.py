@@ -19,7 +19,6 @@ from windtunnel.priceperf.workload.usage import QUIET_S, waited_for
 from windtunnel.reports.failure import in_short, raised
 from windtunnel_local.service.ground.errors import ObjectError
 from windtunnel_local.service.ground.job import TERMINAL
-from windtunnel_local.ui.create_request import create_request
 from windtunnel_local.ui.formats import as_json
 from windtunnel_local.ui.job import documents, phases
 from windtunnel_local.ui.job.as_code import boto3_text, estimator_text
@@ -32,6 +31,7 @@ from windtunnel_local.ui.job.step import facts
 from windtunnel_local.ui.pages.job_log import attachment, within
 from windtunnel_local.ui.pages.jobs import instances_of
 from windtunnel_local.ui.pages.tensorboard import offer
+from windtunnel_local.ui.request_again import request_again
 from windtunnel_local.ui.site import Site, followed
 from windtunnel_local.ui.text import fitting, room_of
 
@@ -198,7 +198,7 @@ def _page(site: Site, parts: Parts) -> Callable[[Request], Response]:
         found = log.before(None, FIRST_LINES, list(streams))
         shown = within(found.lines, _FIRST_BYTES, newest=True)
         begin = {**found.end, **{line.stream: line.sequence for line in reversed(shown)}}
-        made = create_request(job, tags, name)
+        made = request_again(job, tags, name)
         return site.page(
             request,
             "job.html",
@@ -268,7 +268,7 @@ def _program(
     def program(request: Request) -> Response:
         name = request.path_params["name"]
         job = site.backend.jobs.describe(name)
-        made = create_request(job, site.backend.jobs.list_tags(job["TrainingJobArn"]), name)
+        made = request_again(job, site.backend.jobs.list_tags(job["TrainingJobArn"]), name)
         return PlainTextResponse(made_of(made), headers=attachment(f"{name}_{file}"))
 
     return program

@@ -122,7 +122,9 @@ BUILT_IN: tuple[Price, ...] = (
     Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
 )
-"""``ml.`` names are SageMaker training prices, bare names EC2 prices."""
+"""``ml.`` names are SageMaker training prices, bare names EC2 prices. None of a day to come: the newest one counts
+where no day is named.
+"""
 
 
 class PriceBook:

@@ -12,7 +12,7 @@ from windtunnel_local.service import answers
 from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import validation
-from windtunnel_local.ui.create_request import create_request, next_name
+from windtunnel_local.ui.request_again import next_name, request_again
 
 NOW = datetime(2026, 7, 31, 12, 0, 0, 123_000, tzinfo=timezone.utc)
 
@@ -29,7 +29,7 @@ def test_there_and_back() -> None:
     request = sent("one", **members)
     job = Job("one", "arn", request, lifecycle.begin(NOW))
     tags = [{"Key": "team", "Value": "nlp"}]
-    again = create_request(answers.described(job), tags, "two")
+    again = request_again(answers.described(job), tags, "two")
     changed = {"epochs": "3", "sagemaker_job_name": '"two"'}
     assert again == {**request, "TrainingJobName": "two", "HyperParameters": changed, "Tags": tags}
     validation.validate(again)

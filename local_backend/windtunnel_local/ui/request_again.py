@@ -15,7 +15,7 @@ _LONGEST_NAME = 63
 _STAMP = re.compile(r"-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}-\d{3}$")
 
 
-def create_request(
+def request_again(
     described: Mapping[str, Any], tags: Sequence[Mapping[str, str]], name: str
 ) -> dict[str, Any]:
     """The request of a job as DescribeTrainingJob and ListTags tell of it, under another name."""
