@@ -30,6 +30,9 @@ FORKED = [sys.executable, str(Path(__file__).with_name("forked.py"))]
 """Before a script and its words: a core in a fork of the suite's server."""
 LAUNCHER = [*FORKED, "torchrun"]
 """The launcher in a fork of the suite's server."""
+# A core that has the processors to itself computes in a thread on each: beside other tests they wait for each other,
+# and take a tenth more of the processors for that.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,8 +14,10 @@ import sys
 from neuron_sim.warm import fork_client
 
 PROGRAM = "suite"
-FLAGS = "--xla_backend_optimization_level=0"
-"""Code that computes for a moment need not be good, but soon there: a third of the time of tests that compile much."""
+FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
+"""Code that computes for a moment need not be good, but soon there, and in one piece: beside other tests there is no
+processor that is free for another.
+"""
 
 
 def main() -> int:
