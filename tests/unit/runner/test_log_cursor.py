@@ -81,7 +81,9 @@ def follow_with_cuts(
     """Follow the log with a connection lost after each number of messages; then the rest."""
     delivered: list[str] = []
     cursor = Cursor()
-    for cut in [*cuts, None]:
+    connections: list[int | None] = [*cuts, None]
+    while connections:
+        cut = connections[0]
         assembler = LineAssembler(cursor)
         visible = log if cut is None else log[:cut]
         batch: list[str] = []
@@ -89,14 +91,19 @@ def follow_with_cuts(
             line = assembler.feed(message.stream, message.on_the_wire())
             if line is not None:
                 batch.append(line.text)
-            if len(batch) >= kept_every:
+            if len(batch) >= kept_every or assembler.mistimed:
                 delivered += batch
                 batch = []
                 cursor = Cursor.parse(str(assembler.cursor()))
+            if assembler.mistimed:
+                break
+        if assembler.mistimed:
+            continue
         if cut is None:
             batch += [line.text for line in assembler.finish()]
             delivered += batch
             cursor = assembler.cursor()
+        del connections[0]
     again = LineAssembler(cursor)
     late = [again.feed(m.stream, m.on_the_wire()) for m in replay(log, cursor, newer_engine=newer_engine)]
     assert [line for line in late if line] + again.finish() == []
@@ -121,6 +128,19 @@ def test_a_clock_set_back_while_following_loses_nothing(
     log = [m for m in [*late, *after] if m.data.endswith(b"\n")]
     seen = len(log)  # the first connection sees the jump; it is cut off behind it
     assert follow_with_cuts(log, [seen, *cuts], 1, newer_engine=False) == whole_lines(log)
+
+
+@given(before=logs(), after=logs(), cuts=st.lists(st.integers(0, 80)))
+def test_a_clock_set_back_while_nobody_follows_loses_nothing(
+    before: list[Message], after: list[Message], cuts: list[int]
+) -> None:
+    """Of an engine that sends all behind the first line of a time (`test_following.py` has the others)."""
+    jump = 60 * SLACK_NS
+    late = [Message(m.stream, m.timestamp_ns + jump, m.data) for m in before]
+    log = [m for m in [*late, *after] if m.data.endswith(b"\n")]
+    seen = sum(m.data.endswith(b"\n") for m in late)
+    cuts = [seen, *(seen + cut for cut in cuts)]
+    assert follow_with_cuts(log, sorted(cuts), 1, newer_engine=True) == whole_lines(log)
 
 
 @given(st.integers(0), st.integers(0), st.integers(0))

@@ -4,7 +4,8 @@ The engine can replay a log only "since" a timestamp, and its order is not quite
 that of its timestamps: stdout and stderr are stamped before they meet, and a long
 line is stamped at its first part and complete only at its last. So a cursor says:
 replay from ``since_ns``, and skip the first ``skip`` lines of what comes. ``since_ns``
-trails the newest line far enough that nothing earlier can still arrive.
+trails the newest line far enough that nothing earlier can still arrive, unless the
+clock is set back: from then on only the number of lines tells.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ class Cursor:
         """As the engine's API takes it: seconds with nine decimals."""
         return f"{self.since_ns // _NS_PER_S}.{self.since_ns % _NS_PER_S:09d}"
 
+    @property
+    def counted(self) -> Cursor:
+        """The same position without times: all that was delivered is replayed, and skipped."""
+        return Cursor(0, self.total, self.total)
+
 
 @dataclass
 class _Pending:
@@ -79,12 +85,18 @@ class LineAssembler:
         self._replayable: list[int] = []  # heap: timestamps >= since of lines delivered
         self._pending: dict[int, _Pending] = {}
         self._timestamps_unordered = False
+        self.mistimed = False
+        """A message came that is older than where the replay began. Go on with `cursor` and a new assembler."""
 
     def feed(self, stream: int, message: bytes) -> LogLine | None:
         """Take one message, "<RFC 3339 time> <bytes>", of stdout (1) or stderr (2); a line if it ends one."""
         timestamp_ns, data = split_timestamp(message)
         if timestamp_ns < self._start.since_ns:
-            return None  # newer engines look at `since` only to find the first message
+            # Newer engines look at `since` only to find the first message. It is a late part of what was delivered,
+            # or the clock was set back while nobody followed.
+            self.mistimed = True
+        if self.mistimed:
+            return None
         if timestamp_ns < self._since_ns:
             # The clock was set back. Cursors by time would lose lines from now on; count from the start.
             self._timestamps_unordered = True
@@ -106,6 +118,8 @@ class LineAssembler:
 
     def cursor(self) -> Cursor:
         """Resumes right behind the last line that `feed` or `finish` returned."""
+        if self.mistimed:
+            return Cursor(0, self._total, self._total)
         if self._skip:
             return self._start  # still among lines of earlier replays
         if self._timestamps_unordered:

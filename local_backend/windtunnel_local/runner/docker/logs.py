@@ -16,7 +16,7 @@ from docker.types import CancellableStream
 from urllib3.exceptions import HTTPError
 
 from windtunnel_local.runner.docker.client import engine_errors
-from windtunnel_local.runner.docker.log_cursor import Cursor, LineAssembler
+from windtunnel_local.runner.docker.log_cursor import Cursor, LineAssembler, split_timestamp
 from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import RunnerError
 
@@ -48,20 +48,39 @@ def follow(
     pause_s = 0.05
     while running():
         before = position
+        position = _trusted(client, container, position)
         for batch, behind in _attach(client, container, position, running):
-            yield batch
+            if batch.lines:
+                yield batch
             position = behind
         # Where the container still runs, the engine closed the stream on its own: go on behind it.
         pause_s = 0.05 if position != before else min(2 * pause_s, 0.25)
         if running():
             time.sleep(pause_s)
-    yield from _rest(client, container, position)
+    yield from _rest(client, container, _trusted(client, container, position))
+
+
+def _trusted(client: docker.DockerClient, container: str, position: Cursor) -> Cursor:
+    """``position``, counted if the log's last message is older: the clock was set back, and an engine asked for
+    what is newer leaves out what came since.
+    """
+    if not position.since_ns:
+        return position
+    try:
+        response = _request(client, container, Cursor(), follow=False, tail=1)
+    except NotFound:
+        return position
+    with engine_errors("read a container's log"), closing(response):
+        for _, message in _messages(response):
+            if split_timestamp(message)[0] < position.since_ns:
+                return position.counted
+    return position
 
 
 def _attach(
     client: docker.DockerClient, container: str, position: Cursor, running: Callable[[], bool]
 ) -> Iterator[tuple[LogBatch, Cursor]]:
-    """One following connection: batches with the cursor behind each."""
+    """One following connection: batches with the cursor behind each. It ends early if times tell nothing."""
     assembler = LineAssembler(position)
     messages = _FollowedStream(client, container, position)
     with closing(messages):
@@ -74,15 +93,16 @@ def _attach(
                 line = assembler.feed(*message)
                 if line is not None:
                     lines.append(line)
-                if not lines or (len(lines) < _MAX_BATCH_LINES and time.monotonic() < flushed + _FLUSH_S):
+                many = len(lines) >= _MAX_BATCH_LINES or time.monotonic() >= flushed + _FLUSH_S
+                if not assembler.mistimed and not (lines and many):
                     continue
-            if lines:
+            if lines or assembler.mistimed:
                 behind = assembler.cursor()
                 yield LogBatch(tuple(lines), str(behind)), behind
                 lines, flushed = [], time.monotonic()
-            elif message is None and not running():
+            elif message is None and (not running() or _trusted(client, container, position) != position):
                 return
-            if message is _END:
+            if message is _END or assembler.mistimed:
                 return
 
 
@@ -99,12 +119,17 @@ def _rest(client: docker.DockerClient, container: str, position: Cursor) -> Iter
             line = assembler.feed(*message)
             if line is not None:
                 lines.append(line)
+            if assembler.mistimed:
+                break
             if len(lines) >= _MAX_BATCH_LINES:
                 yield LogBatch(tuple(lines), str(assembler.cursor()))
                 lines = []
-    lines += assembler.finish()
+    if not assembler.mistimed:
+        lines += assembler.finish()
     if lines:
         yield LogBatch(tuple(lines), str(assembler.cursor()))
+    if assembler.mistimed:
+        yield from _rest(client, container, assembler.cursor())
 
 
 _END: _Message = (0, b"")
@@ -162,13 +187,15 @@ class _FollowedStream:
 
 
 def _request(
-    client: docker.DockerClient, container: str, position: Cursor, *, follow: bool
+    client: docker.DockerClient, container: str, position: Cursor, *, follow: bool, tail: int | None = None
 ) -> requests.Response:
     """The raw answer: docker-py's `logs` hides which stream a message is of, and rounds `since`."""
     api = client.api
     parameters: dict[str, str | int] = {"stdout": 1, "stderr": 1, "timestamps": 1, "follow": int(follow)}
     if position.since_ns:
         parameters["since"] = position.since
+    if tail is not None:
+        parameters["tail"] = tail
     url = f"{api.base_url}/v{api.api_version}/containers/{container}/logs"
     with engine_errors("read a container's log"):
         response = api.get(url, params=parameters, stream=True, timeout=None)
