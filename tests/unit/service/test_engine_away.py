@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import FAST, World, wait_for
 from tests.unit.service.samples import request
+from windtunnel_local.service.ground.billed_time import training_seconds
 from windtunnel_local.service.ground.errors import JobInUse, RunnerUnavailable
 
 LOST = "InternalServerError: the container engine, or this machine, went down"
 
 
-def train(world: World) -> threading.Event:
+def train(world: World, **members: Any) -> threading.Event:
     """A job that prints, waits for the event, and prints again; returns when it trains."""
     go = threading.Event()
 
@@ -28,7 +30,7 @@ def train(world: World) -> threading.Event:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
+    world.service.create(request(**members))
     wait_for(lambda: world.lines() == ["before"])
     return go
 
@@ -170,11 +172,96 @@ def test_a_lost_container_whose_script_had_failed(world: World) -> None:
     assert world.finish().lifecycle.failure_reason == "AlgorithmError: it broke"
 
 
-def end(world: World, code: int) -> None:
+def test_an_end_that_nobody_saw_ends_the_bill(world: World) -> None:
+    """What has passed between the container's end and the engine's return is nobody's."""
+    go = train(world)
+    world.clock.advance(10)
+    out_of_sight(world)
+    world.clock.advance(5)
+    go.set()
+    wait_for(lambda: world.runner.containers["job", "algo-1"].state.status == "exited")
+    world.clock.advance(8 * 3600)
+    world.runner.away = False
+    life = world.finish().lifecycle
+    assert (life.status, training_seconds(life)) == ("Completed", 15)
+
+
+def test_a_job_that_runs_on_out_of_sight_is_billed(world: World) -> None:
+    """With --live-restore the script has the whole time, and uses it."""
+    go = train(world)
+    world.clock.advance(10)
+    out_of_sight(world)
+    world.clock.advance(600)
+    world.runner.away = False
+    time.sleep(0.3)  # so that it is seen to run
+    go.set()
+    life = world.finish().lifecycle
+    assert (life.status, training_seconds(life)) == ("Completed", 610)
+
+
+def test_a_clock_set_while_the_engine_is_away(world: World) -> None:
+    """The engine's time of the end is of no use then; the bill ends no earlier than the container was last seen."""
+    go = train(world)
+    world.clock.advance(10)
+    time.sleep(0.3)
+    out_of_sight(world)
+    world.clock.set(-7200)
+    go.set()
+    wait_for(lambda: world.runner.containers["job", "algo-1"].state.status == "exited")
+    world.clock.set(7200)
+    world.clock.advance(3600)
+    world.runner.away = False
+    assert training_seconds(world.finish().lifecycle) == 10
+
+
+def test_an_attempt_that_ended_while_the_engine_was_away(world: World) -> None:
+    """Of a job that starts again, what has passed since is not billed either."""
+    train(world, RetryStrategy={"MaximumRetryAttempts": 1})
+    world.clock.advance(10)
+    out_of_sight(world)
+    world.clock.advance(5)
+    container = world.runner.containers["job", "algo-1"]
+    world.runner.script = lambda _: 0
+    end(world, 137, container)
+    wait_for(lambda: container.state.status == "exited")
+    world.clock.advance(8 * 3600)
+    world.runner.away = False
+    life = world.finish().lifecycle
+    assert (life.status, life.count("Restarting"), training_seconds(life)) == ("Completed", 1, 15)
+
+
+def test_a_start_that_waits_for_the_engine_is_not_billed(world: World) -> None:
+    """The download is done again, whole, as by the next server."""
+    started = world.runner.start
+
+    def start(plan: object) -> None:
+        world.runner.start = started  # type: ignore[method-assign]
+        world.runner.away = True
+        started(plan)  # type: ignore[arg-type]
+
+    world.runner.start = start  # type: ignore[method-assign]
+    world.service.create(request())
+    wait_for(lambda: world.runner.away)
+    world.clock.advance(8 * 3600)
+    time.sleep(0.6)  # so that the thread of the job has seen the engine away at that time
+    world.runner.away = False
+    assert training_seconds(world.finish().lifecycle) == 1
+
+
+def out_of_sight(world: World) -> None:
+    """The engine goes, and its absence is noticed."""
+    world.runner.away = True
+    time.sleep(0.3)
+
+
+def end(world: World, code: int, container: FakeContainer | None = None) -> None:
     """The engine comes back without the container."""
-    container = world.runner.container("job")
+    container = container or world.runner.container("job")
     with container.changed:
-        container.state = replace(container.state, status="exited", exit_code=code, lost=True)
+        now = world.clock.now()
+        container.state = replace(
+            container.state, status="exited", exit_code=code, lost=True, finished_at=now
+        )
         container.changed.notify_all()
     container.killed.set()
     container.terminated.set()

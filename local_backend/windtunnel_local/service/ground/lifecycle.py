@@ -13,8 +13,8 @@ spot interruption. Restarting: the platform lost the containers and RetryStrateg
 another attempt. A stop while Uploading ends that: what is not stored by then is not stored. What is
 billed runs from the start of Downloading to the end of Uploading, without the gaps between
 attempts. The messages are those that SageMaker shows for the same transitions, where it has
-any. Each transition begins when the one before it ends, but for what had to wait for a server: see
-`UploadStarted` and `BegunAnew`.
+any. Each transition begins when the one before it ends, but for what had to wait for a server or the
+engine: see `UploadStarted` and `BegunAnew`.
 """
 
 from __future__ import annotations
@@ -103,9 +103,13 @@ class SpotInterrupted:
 
 @dataclass(frozen=True)
 class Lost:
-    """The platform lost the job's containers, and the job may try again. ``message``: what happened."""
+    """The platform lost the job's containers, and the job may try again.
+
+    ``message``: what happened. ``ended``: as of `UploadStarted`.
+    """
 
     message: str
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class UploadStarted:
 
 @dataclass(frozen=True)
 class BegunAnew:
-    """A server takes a step again that an earlier one left undone. What has passed since is not billed."""
+    """A step is taken again that a server, or an engine that went away, left undone. What has passed is not billed."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +206,8 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
             return lifecycle
         case SpotInterrupted(message=message), "Training":
             return _reword(_enter(lifecycle, "Interrupted", now), message, now)
-        case Lost(message=message), "Downloading" | "Training":
-            return _reword(_enter(lifecycle, "Restarting", now), message, now)
+        case Lost(message=message, ended=ended), "Downloading" | "Training":
+            return _reword(_enter(lifecycle, "Restarting", now, ended), message, now)
         case Restarted(), "Interrupted" | "Restarting":
             return _enter(lifecycle, "Starting", now)
         case UploadStarted(failure_reason=reason, ended=ended), "Training":

@@ -96,8 +96,10 @@ class Run:
         return self.records.advance(self.name, event, expected, self.now(), **changes)
 
     def begin_anew(self, job: Job) -> None:
-        """Let the time of the job's step begin now, if an earlier server began it: it may have left days ago."""
-        if job.lifecycle.transitions[-1].start < self.begun:
+        """Let the time of the job's step begin now, if an earlier server began it, which may have left days ago, or
+        the engine has been away since.
+        """
+        if job.lifecycle.transitions[-1].start < max(self.begun, self.engine_away or self.begun):
             self.advance(BegunAnew(), job.lifecycle.secondary)
 
     def folders(self, job: Job) -> JobPaths:
@@ -128,15 +130,23 @@ class Run:
         return self.followers
 
     def unwatched_end(self, job: Job) -> datetime | None:
-        """When the last container had ended, if that was before this server took the job; None otherwise.
+        """When the last container had ended, if nobody could see that; None otherwise.
 
-        `windtunnel down` lets jobs go on: one that ends over night must not cost the night.
+        No server: `windtunnel down` lets jobs go on, and one that ends over night must not cost the night. Or
+        no engine.
         """
-        if job.lifecycle.transitions[-1].start >= self.begun:
-            return None  # whatever the engine's clock says, which may have been set back
-        ends = [follower.exit.finished_at if follower.exit else None for follower in self.followers]
-        known = [end for end in ends if end is not None and end < self.begun]
-        return max(known) if known and len(known) == len(ends) else None
+        ends = [(f.exit.finished_at, f) for f in self.followers if f.exit and f.exit.finished_at]
+        if not ends or len(ends) < len(self.followers):
+            return None
+        end, last = max(ends, key=lambda found: found[0])
+        # A job that this server began was seen by it, whatever the engine's clock says, which may have been set back.
+        if job.lifecycle.transitions[-1].start < self.begun and end < self.begun:
+            return end
+        if not last.out_of_sight:
+            return None
+        now = self.now()
+        seen = self.begun + timedelta(seconds=last.seen_s - self._begun_s)
+        return min(max(now - (self.ports.clock.now() - end), seen), now)
 
     def unfollow(self) -> None:
         """Let the followers go; once this returns, they store nothing more."""

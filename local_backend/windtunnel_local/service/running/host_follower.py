@@ -74,6 +74,10 @@ class HostFollower:
         """Grows with the output."""
         self.stalled = False
         """Whether the output waits for the store to take it, or for the engine to come back."""
+        self.seen_s = ports.clock.monotonic()
+        """When the container was last seen, before its end."""
+        self.out_of_sight = False
+        """Whether the engine has been away since: nobody saw the end."""
         self._ports = ports
         self._followed = followed
         self._name = followed.name
@@ -125,7 +129,7 @@ class HostFollower:
             except RunnerUnavailable as error:  # its containers run on, or it says why not once it is back
                 if not self.stalled:
                     _log.warning("%s of %s is out of sight: %s", self.host, self._name, error)
-                self.stalled = True
+                self.stalled = self.out_of_sight = True
                 self._leaving.wait(self._ports.config.pace.stalled_s)
             except Exception as error:  # noqa: BLE001 - logged, and kept for `raise_errors`
                 if self._leaving.is_set() or self._vanished:
@@ -157,6 +161,7 @@ class HostFollower:
             if state.status in {"exited", "absent"}:
                 self.exit = settled(self.host, state, self._ports.config.paths(self._slot))
                 return
+            self.seen_s, self.out_of_sight = self._ports.clock.monotonic(), False
 
 
 def raise_errors(followers: list[HostFollower]) -> None:

@@ -39,7 +39,8 @@ def _watch(run: Run, job: Job, followers: list[HostFollower], sync: Sync) -> Non
             bring_down(run, job, followers, run.now(), peer_grace_s, "Training")
             reason = _reason(run, job, *first)
             if limits.may_retry(job, reason):
-                run.advance(lifecycle.Lost(limits.retry_message(job, reason)), "Training")
+                lost = lifecycle.Lost(limits.retry_message(job, reason), run.unwatched_end(job))
+                run.advance(lost, "Training")
             else:
                 run.advance(lifecycle.UploadStarted(reason, run.unwatched_end(job)), "Training")
             return
