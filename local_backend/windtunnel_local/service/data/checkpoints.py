@@ -18,7 +18,7 @@ from pathlib import Path
 from windtunnel_local.service.data.changing_file import Changed, WholeFile, fingerprint
 from windtunnel_local.service.data.copying import copy_file, take
 from windtunnel_local.service.data.listing import list_all, relative_key
-from windtunnel_local.service.data.merged_folders import merged
+from windtunnel_local.service.data.merged_folders import Tell, merged, silent
 from windtunnel_local.service.data.untrusted_files import require_room
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket
 from windtunnel_local.service.ground.job import Job
@@ -73,7 +73,11 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
 
 
 def store_checkpoints(
-    job: Job, folders: JobPaths, objects: ObjectStore, killed: Mapping[str, datetime] | None = None
+    job: Job,
+    folders: JobPaths,
+    objects: ObjectStore,
+    killed: Mapping[str, datetime] | None = None,
+    tell: Tell = silent,
 ) -> None:
     """Make CheckpointConfig.S3Uri what the hosts have now. Call when nothing writes there any more.
 
@@ -86,12 +90,13 @@ def store_checkpoints(
         objects: where they go.
         killed: when hosts were killed in the middle of their work: what one of them wrote in its last
             `TORN_S` seconds is left out, and what S3 has of it stays.
+        tell: of `merged`.
 
     Raises:
         ObjectError, OSError: it cannot be stored.
     """
     if checkpoint_uri(job) is not None:
-        Checkpoints(job, folders, objects).store_all(killed or {})
+        Checkpoints(job, folders, objects).store_all(killed or {}, tell)
 
 
 class Checkpoints:
@@ -121,7 +126,7 @@ class Checkpoints:
         Raises:
             ObjectError, OSError: it cannot be stored.
         """
-        now = self._look(quiet=True)
+        now = self._look(silent)
         before, self._before = self._before, now
         known = _read(self._folders.checkpoint_manifest)
         if known is None:
@@ -130,9 +135,9 @@ class Checkpoints:
         gone = {name for name in known if name not in now and name not in before}
         return self._bring(known, {name: now[name] for name in settled}, gone, abandon)
 
-    def store_all(self, killed: Mapping[str, datetime]) -> None:
+    def store_all(self, killed: Mapping[str, datetime], tell: Tell = silent) -> None:
         """See `store_checkpoints`."""
-        now = self._look(quiet=False)
+        now = self._look(tell)
         known = _read(self._folders.checkpoint_manifest)
         if known is None:  # the folders were not filled yet: what they hold may be half of what S3 has
             return
@@ -175,12 +180,12 @@ class Checkpoints:
                 _write(self._folders.checkpoint_manifest, known)
         return stored
 
-    def _look(self, quiet: bool) -> Fingerprints:
+    def _look(self, tell: Tell) -> Fingerprints:
         """All files of all hosts. One that goes while it is looked at is not there."""
         found: Fingerprints = {}
         for host in self._job.hosts:
             try:
-                for entry in merged([self._folders.checkpoints(host)], self._folders, quiet):
+                for entry in merged([self._folders.checkpoints(host)], self._folders, tell):
                     if entry.path.is_file():
                         found.setdefault(entry.name, {})[host] = fingerprint(entry.path)
             except FileNotFoundError:  # the script tidies up at this moment

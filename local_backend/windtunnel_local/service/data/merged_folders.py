@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.job_paths import ML, JobPaths
+from windtunnel_local.service.ground.printable import printable
 
-_log = logging.getLogger(__name__)
+Tell = Callable[[str], None]
+"""Takes a sentence on a file that is left out."""
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 @dataclass(frozen=True)
@@ -21,44 +29,56 @@ class Entry:
     path: Path
 
 
-def merged(roots: Sequence[Path], folders: JobPaths, quiet: bool = False) -> Iterator[Entry]:
+def silent(_: str) -> None:
+    """Tells nobody."""
+
+
+def merged(roots: Sequence[Path], folders: JobPaths, tell: Tell = silent) -> Iterator[Entry]:
     """The trees of all hosts as one, sorted by name; where two wrote the same name, the first is taken.
 
-    What is left out has a line in the log, unless ``quiet``.
+    What is left out, ``tell`` is told.
     """
     found: dict[str, Path] = {}
     for root in roots:
-        for path in _walk(root, folders, logging.DEBUG if quiet else logging.WARNING):
+        for path in _walk(root, folders, tell):
             found.setdefault(path.relative_to(root).as_posix(), path)
     for name in sorted(found):
         yield Entry(name, found[name])
 
 
-def _walk(root: Path, folders: JobPaths, level: int) -> Iterator[Path]:
+def _walk(root: Path, folders: JobPaths, tell: Tell) -> Iterator[Path]:
     """Files, directories and links that stay inside."""
     if not root.is_dir():
         return
     if not folders.holds(root):
-        _log.log(level, "%s was replaced by a link that leads out; it is not stored.", root)
+        tell(f"{_seen(root, folders)} is not stored: it was replaced by a link that leads out of {ML}.")
         return
     top, pending = root.resolve(), [root]
     while pending:
         for path in sorted(pending.pop().iterdir()):
             mode = path.lstat().st_mode
             if not _is_text(path.name):
-                _log.log(level, "%r has a name that is no text; it is not stored.", path)
+                tell(f"{_seen(path, folders)} is not stored: its name is not UTF-8.")
             elif stat.S_ISLNK(mode):
                 if _stays_inside(path, top):
                     yield path
                 else:
-                    _log.log(level, "%s is a link that leads out; it is not stored.", path)
+                    leads = f"it is a link that leads out of {_seen(root, folders)}"
+                    tell(f"{_seen(path, folders)} is not stored: {leads}.")
             elif stat.S_ISDIR(mode):
                 yield path
                 pending.append(path)
             elif stat.S_ISREG(mode):
                 yield path
             else:
-                _log.log(level, "%s is no regular file; it is not stored.", path)
+                kind = _KINDS.get(stat.S_IFMT(mode), "special")
+                tell(f"{_seen(path, folders)} is not stored: it is no regular file ({kind}).")
+
+
+def _seen(path: Path, folders: JobPaths) -> str:
+    """A path as the script sees it."""
+    _hosts, _host, _ml, *rest = path.relative_to(folders.root).parts
+    return printable("/".join((ML, *rest)))
 
 
 def _stays_inside(link: Path, top: Path) -> bool:

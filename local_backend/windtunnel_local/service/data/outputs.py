@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from windtunnel_local.service.data.checkpoints import checkpoint_uri
 from windtunnel_local.service.data.copying import Check, go_on
-from windtunnel_local.service.data.merged_folders import Entry, merged
+from windtunnel_local.service.data.merged_folders import Entry, Tell, merged, silent
 from windtunnel_local.service.data.sparse_files import add_file
 from windtunnel_local.service.data.trees import open_tree, open_up
 from windtunnel_local.service.data.untrusted_files import Watched, open_regular, require_room
@@ -65,10 +65,12 @@ def open_folders(job: Job, folders: JobPaths) -> None:
                 open_tree(root)
 
 
-def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on) -> str | None:
+def store_artifacts(
+    job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on, tell: Tell = silent
+) -> str | None:
     """Store the model, the output data and event files, each if it has content; returns the model's URI.
 
-    ``check`` is called again and again, and raises to abandon: no object is half stored.
+    ``check`` is called again and again, and raises to abandon: no object is half stored. ``tell``: of `merged`.
 
     They become model.tar.gz and output.tar.gz, or with CompressionType NONE the files below
     ``output/model/`` and ``output/data/``. The directories of all hosts become one; where two hosts
@@ -80,19 +82,25 @@ def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore, check: Ch
     models = [folders.model(host) for host in job.hosts]
     data = [folders.output_data(host) for host in job.hosts]
     if job.request["OutputDataConfig"].get("CompressionType") == "NONE":
-        model = _store_files(job, "model", models, folders, objects, check)
-        _store_files(job, "data", data, folders, objects, check)
+        model = _store_files(job, "model", models, folders, objects, check, tell)
+        _store_files(job, "data", data, folders, objects, check, tell)
     else:
-        model = _store_archive(job, "model.tar.gz", models, folders, objects, check)
-        _store_archive(job, "output.tar.gz", data, folders, objects, check)
-    store_event_files(job, folders, objects, check)
+        model = _store_archive(job, "model.tar.gz", models, folders, objects, check, tell)
+        _store_archive(job, "output.tar.gz", data, folders, objects, check, tell)
+    store_event_files(job, folders, objects, check, tell)
     return model
 
 
 def _store_archive(
-    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore, check: Check
+    job: Job,
+    name: str,
+    roots: Sequence[Path],
+    folders: JobPaths,
+    objects: ObjectStore,
+    check: Check,
+    tell: Tell,
 ) -> str | None:
-    entries = list(merged(roots, folders))
+    entries = list(merged(roots, folders, tell))
     if all(entry.path.is_dir() and not entry.path.is_symlink() for entry in entries):
         return None
     require_room((entry.path for entry in entries), folders, packed=True)
@@ -109,11 +117,17 @@ def _store_archive(
 
 
 def _store_files(
-    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore, check: Check
+    job: Job,
+    name: str,
+    roots: Sequence[Path],
+    folders: JobPaths,
+    objects: ObjectStore,
+    check: Check,
+    tell: Tell,
 ) -> str | None:
     """Each file as an object; returns their prefix. S3 has neither links nor empty folders."""
     stored = False
-    entries = list(merged(roots, folders))
+    entries = list(merged(roots, folders, tell))
     require_room((entry.path for entry in entries), folders)
     for entry in entries:
         if entry.path.is_file():
@@ -123,9 +137,11 @@ def _store_files(
     return output_uri(job, "output", name, "") if stored else None
 
 
-def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on) -> None:
-    """What lies in the folder of TensorBoard, file by file, at `event_file_uri`."""
-    entries = list(merged([folders.tensorboard(host) for host in job.hosts], folders))
+def store_event_files(
+    job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on, tell: Tell = silent
+) -> None:
+    """What lies in the folder of TensorBoard, file by file, at `event_file_uri`. ``tell``: of `merged`."""
+    entries = list(merged([folders.tensorboard(host) for host in job.hosts], folders, tell))
     require_room((entry.path for entry in entries), folders)
     for entry in entries:
         if entry.path.is_file():
@@ -146,7 +162,7 @@ def event_file_uri(request: Mapping[str, Any], job: str, name: str) -> str:
 
 def event_files(job: Job, folders: JobPaths) -> Iterator[tuple[str, BinaryIO]]:
     """What lies in the folder of TensorBoard now: names, and what is open for reading until the next is asked for."""
-    for entry in merged([folders.tensorboard(host) for host in job.hosts], folders, quiet=True):
+    for entry in merged([folders.tensorboard(host) for host in job.hosts], folders):
         with suppress(OSError), open_regular(entry.path, folders) as file:
             yield entry.name, file
 

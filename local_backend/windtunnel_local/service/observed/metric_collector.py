@@ -15,11 +15,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import IO, Any
 
-from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.ports import LogEvent, MetricValue, Ports
-from windtunnel_local.service.observed import metric_scan
+from windtunnel_local.service.observed import metric_scan, own_words
 
 _log = logging.getLogger(__name__)
 
@@ -138,15 +137,17 @@ class MetricCollector:
         try:
             self._collect()
         except MetricsUnavailable as error:
-            self._say(str(error))
+            own_words.say(self._ports, self._job, str(error))
             return ()
         finally:
             self._scanner.close()
         for name, regex in self._scanner.given_up:
-            self._say(
+            own_words.say(
+                self._ports,
+                self._job,
                 f"the metric {name} was given up: to find it in the log took more than {metric_scan.START_S:g} s and"
                 f" {metric_scan.LINE_S * 1000:g} ms a line. Simplify its Regex (no leading '.*', no nested"
-                f" repetition). Given: {regex}"
+                f" repetition). Given: {regex}",
             )
         last = {value.name: value for value in self._ports.store.last_metrics(self._job.name)}
         names = dict.fromkeys(definition["Name"] for definition in self._definitions)
@@ -178,14 +179,6 @@ class MetricCollector:
                     break
                 place = events[-1].sequence + 1
                 store.append_metrics(stream.name, self._scanner.search(events), place)
-
-    def _say(self, words: str) -> None:
-        """A line of ours in the job's log."""
-        store = self._ports.store
-        stream = min((s.name for s in store.log_streams(f"{self._job.name}/")), default=None)
-        if stream is not None:
-            line = LogLine(self._ports.now_ms(), f"Windtunnel: {words}")
-            store.append_log(stream, LogBatch((line,), store.log_cursor(stream) or ""), line.timestamp_ms)
 
 
 def _final(value: MetricValue) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import errno
 import json
 import logging
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -17,7 +18,7 @@ from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.errors import ObjectError, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import parse_s3
-from windtunnel_local.service.observed import metering, step_times
+from windtunnel_local.service.observed import metering, own_words, step_times
 from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)
@@ -33,11 +34,13 @@ def upload(run: Run, job: Job) -> None:
     run.begin_anew(job)
     objects, folders = run.ports.objects, run.folders(job)
     model = None
+    left_out: list[str] = []
     outputs.open_folders(job, folders)
     try:
         if job.lifecycle.stop_cause != "requested_late":
-            model = outputs.store_artifacts(job, folders, objects, lambda: run.check_stop(job))
-            store_checkpoints(job, folders, objects)
+            check = partial(run.check_stop, job)
+            model = outputs.store_artifacts(job, folders, objects, check, left_out.append)
+            store_checkpoints(job, folders, objects, tell=left_out.append)
             store_cache(job, folders, objects)
         _store_counters(run, job)
     except (ObjectError, OSError) as error:
@@ -47,8 +50,10 @@ def upload(run: Run, job: Job) -> None:
         text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}"[:_LONGEST_REASON]
         if job.lifecycle.failure_reason is not None:
             text = f"{job.lifecycle.failure_reason}\n{text}"
+        own_words.say_once(run.ports, job, left_out)
         run.advance(lifecycle.Failed(text), "Uploading")
         return
+    own_words.say_once(run.ports, job, left_out)
     found = run.metrics(job).finish()
     event: lifecycle.Event = lifecycle.Succeeded()
     if job.lifecycle.failure_reason is not None:
