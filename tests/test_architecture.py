@@ -198,6 +198,7 @@ RULES = (
         "windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn", "httptools")
     ),
     # A kept container imports AWS's toolkit before a job needs it.
+    Rule("neuron_sim.launcher.error_names", ("neuron_sim.errors",)),
     Rule("neuron_sim.launcher.missing", ("neuron_sim.names", "sagemaker_training")),
     Rule("neuron_sim.launcher.requirements", ("neuron_sim.settings", "sagemaker_training", "packaging")),
     Rule(
@@ -205,6 +206,7 @@ RULES = (
         (
             "neuron_sim.diagnostics.log",
             "neuron_sim.interconnect.notes",
+            "neuron_sim.launcher.error_names",
             "neuron_sim.launcher.missing",
             "neuron_sim.launcher.requirements",
             "neuron_sim.processes",

@@ -87,6 +87,23 @@ def test_a_failure_without_an_exception_is_the_first_that_the_toolkit_takes(torc
     assert re.match(rf"neuron_sim: ChildProcessError: ranks? [01] exited with {words}", first), first
 
 
+def test_settings_that_are_refused_are_named_to_the_toolkit(torchrun):
+    """Without a traceback, in one line: what was given and what is valid."""
+    refused = torchrun(
+        "ends.py", WINDTUNNEL_INSTANCE_TYPE="ml.trn2.3xlarge", NEURON_LOGICAL_NC_CONFIG="1", check=False
+    )
+    assert refused.code == 1 and "Traceback" not in refused.output
+    first = next(
+        line
+        for line in refused.output.splitlines()
+        if any(name in line for name in sagemaker_training._PYTHON_ERRORS_)
+    )
+    assert first == (
+        "neuron_sim: RuntimeError: NEURON_LOGICAL_NC_CONFIG='1' is not simulated: a logical core of ml.trn2.3xlarge"
+        " is 2 physical here. Unset it, or set it to 2."
+    )
+
+
 def test_torch_logs_a_failed_worker_in_one_line(torchrun):
     """As on AWS, where its workers are programs. Of forked ones it would log a traceback through itself."""
     lines = torchrun("ends.py", "raise", check=False).output.splitlines()

@@ -13,8 +13,10 @@ import pytest
 
 import neuron_sim
 from neuron_sim.errors import PeerLostError
-from neuron_sim.launcher import failure
+from neuron_sim.launcher import error_names, failure
 
+PYTHONS = ["KeyError", "RuntimeError"]
+"""What AWS's toolkit looks for in a program's output: its ErrorMessage begins there."""
 SIMULATOR = str(Path(neuron_sim.__file__).with_name("hook.py"))
 SCRIPT = "/opt/ml/code/train.py"
 
@@ -111,3 +113,24 @@ def test_the_place_of_a_syntax_error_is_in_the_file_that_has_it() -> None:
     """No frame is there."""
     error = raised(lambda: compile("x = 1\ny = (\n", SCRIPT, "exec"))
     assert failure.place_of(error) == "train.py:2"
+
+
+def test_the_toolkit_finds_an_error_of_the_simulator() -> None:
+    """Also where its name stands alone in a line, as the interpreter writes it unbuffered."""
+    names = list(PYTHONS)
+    seen: list[list[str]] = []
+
+    def run(command: list[str], words: str) -> str:
+        seen.append(list(names))
+        return f"{command[0]} {words}"
+
+    assert error_names.with_our_names(run, names)(["python3", "--", "train.py"], words="ran") == "python3 ran"
+    assert set(seen[0]) > {*PYTHONS, "NeuronSimError", "DeviceMemoryError", "CompilationError"}
+    assert names == PYTHONS
+
+
+def test_of_torchrun_the_toolkit_finds_the_account_of_all_ranks() -> None:
+    """It names one of Python's errors; a rank that lost another would be the first otherwise."""
+    names, seen = list(PYTHONS), list[str]()
+    error_names.with_our_names(lambda _: seen.extend(names), names)(["torchrun", "train.py"])
+    assert seen == PYTHONS

@@ -3,6 +3,7 @@
 train         the toolkit's command
 requirements  what it does about pins that cannot be had here
 missing       and about packages that are not here
+error_names   and by which names it finds the simulator's errors
 torchrun      the launcher's command: torch's own arguments, agent and exit codes
 script_imports  what a script imports before it does anything
 preload       what is imported once, before the fork

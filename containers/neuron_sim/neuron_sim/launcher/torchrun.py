@@ -21,6 +21,7 @@ from torch.distributed.elastic.multiprocessing.errors import record
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from neuron_sim import settings
+from neuron_sim.errors import NeuronSimError
 from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
 from neuron_sim.launcher import interpreter, postmortem, preload, worker, xla_flags
@@ -33,8 +34,12 @@ _PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"
 def main(argv: list[str] | None = None) -> None:
     """Launch; raises ChildFailedError or SystemExit like torch's torchrun."""
     arguments = torch_run.parse_args(argv)
-    current = settings.read()
-    arguments.nproc_per_node = current.workers(arguments.nproc_per_node)
+    try:
+        current = settings.read()
+        arguments.nproc_per_node = current.workers(arguments.nproc_per_node)
+    except NeuronSimError as error:
+        # The name of one of Python's errors: `postmortem.lines` says why.
+        sys.exit(f"neuron_sim: RuntimeError: {error}")
     forkable = not (
         arguments.no_python
         or arguments.module

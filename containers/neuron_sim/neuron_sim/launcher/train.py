@@ -35,10 +35,11 @@ def main() -> int | None:
     from sagemaker_training import entry_point, environment, modules, process  # type: ignore[import-not-found]
     from sagemaker_training.cli import train  # type: ignore[import-not-found]
 
+    from neuron_sim.launcher.error_names import with_our_names
     from neuron_sim.launcher.missing import with_advice
     from neuron_sim.launcher.requirements import with_stand_ins
 
-    process.check_error = with_advice(process.check_error)
+    process.check_error = with_advice(with_our_names(process.check_error, process._PYTHON_ERRORS_))
     modules.install_requirements = with_stand_ins(modules.install_requirements)
     training._set_torch_version_environment = set_torch_version
     entry_point.run = with_last_word(entry_point.run)
