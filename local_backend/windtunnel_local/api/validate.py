@@ -138,6 +138,11 @@ class _Walker:
         except UnicodeEncodeError:
             self.refuse(value.encode(errors="replace").decode(), path, "be valid Unicode text")
             return value
+        if (
+            "\0" in value
+        ):  # AWS's patterns allow it in most members; no program takes it as a variable or an argument
+            self.refuse(value, path, "be text without NUL characters (\\x00)")
+            return value
         self.length(shape, value, path)
         if shape.enum and value not in shape.enum and value not in _ALSO_VALID.get(shape.name, ()):
             self.refuse(value, path, f"satisfy enum value set: [{', '.join(shape.enum)}]")

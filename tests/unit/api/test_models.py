@@ -109,6 +109,8 @@ NO_INSTANCES = {"InstanceType": "ml.trn1.2xlarge", "InstanceCount": -1, "VolumeS
             "have length less than or equal to 512",
         ),
         ({"RoleArn": "\ud800" * 30}, "roleArn", "be valid Unicode"),
+        ({"Environment": {"A": "a\0b"}}, "environment.A.value", "be text without NUL characters"),
+        ({"HyperParameters": {"a\0": "1"}}, "hyperParameters.a\0.key", "be text without NUL characters"),
     ],
 )
 def test_violations_are_worded_like_aws(members: dict[str, Any], path: str, constraint: str) -> None:

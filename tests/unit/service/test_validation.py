@@ -50,6 +50,24 @@ def test_what_is_honoured_passes(members: dict[str, Any]) -> None:
     validate({**request(), **members})
 
 
+@pytest.mark.parametrize(
+    "image",
+    [
+        "mine",
+        "mine:1.0-RC",
+        "library/mine__own.x-y",
+        "localhost:5000/mine:1",
+        "Registry.Example.com/team/mine@sha256:" + "0" * 64,
+        "[::1]:5000/mine",
+        "sha256:" + "0" * 64,
+        "123456789012.dkr.ecr.us-east-1.amazonaws.com/own:1@sha256:" + "a" * 64,
+    ],
+)
+def test_names_of_images(image: str) -> None:
+    """As the engine takes them, its own ids among them."""
+    validate(request(AlgorithmSpecification=algorithm(TrainingImage=image)))
+
+
 def test_a_request_of_the_sdk_passes() -> None:
     """All that SDK v2 sends for a PyTorch estimator, harmless members included."""
     validate(
@@ -111,6 +129,13 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/a/../b"}}, "LocalPath must be"),
         ({"AlgorithmSpecification": {"TrainingInputMode": "File"}}, "needs TrainingImage"),
+        (
+            {"AlgorithmSpecification": algorithm(TrainingImage="a b")},
+            "TrainingImage 'a b' is no image's name",
+        ),
+        ({"AlgorithmSpecification": algorithm(TrainingImage="Mine:1")}, "lower case"),
+        ({"AlgorithmSpecification": algorithm(TrainingImage="mine:")}, "[REGISTRY/]NAME[:TAG]"),
+        ({"AlgorithmSpecification": algorithm(TrainingImage="https://mine")}, "is no image's name"),
         ({"AlgorithmSpecification": algorithm(TrainingInputMode="Pipe")}, "use FastFile"),
         ({"AlgorithmSpecification": algorithm(AlgorithmName="a")}, "AlgorithmName is not supported"),
         (

@@ -11,6 +11,7 @@ from windtunnel_local.service.ground.hosting import LIMIT_TAG, AsyncInference, R
 from windtunnel_local.service.ground.ports import ObjectStore, Runner
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
+from windtunnel_local.service.request.images import check_reference
 
 _MOST_INSTANCES = 32
 _AT_ONCE = 4
@@ -30,6 +31,7 @@ def check_model(request: Mapping[str, Any], objects: ObjectStore) -> None:
         )
     if "Image" not in container:
         raise ValidationFailed("The container needs an Image.")
+    check_reference("Image", container["Image"])
     uri = model_uri(container)
     if uri is None:
         return

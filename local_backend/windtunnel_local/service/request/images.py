@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from windtunnel_local.service.ground.errors import ValidationFailed
+
 # AWS's registries of Neuron images: ECR of any account (AWS's own, one a region, or a mirror of it), and
 # the public gallery. A name without a registry is an image of the local engine.
 _REGISTRY = r"(?:\d{12}\.dkr\.ecr(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/|public\.ecr\.aws/neuron/)"
@@ -16,6 +18,14 @@ _NEURON_IMAGE = re.compile(
 _INFERENCE_IMAGE = re.compile(
     _REGISTRY.replace("neuron/", "(?:neuron|deep-learning-containers)/")
     + r"(?:[a-z0-9._/-]+/)?(?:huggingface-)?pytorch-inference(?:-neuronx?)?(?::[^/@]+)?(?:@sha256:[0-9a-f]{64})?"
+)
+# What the engine takes: https://pkg.go.dev/github.com/distribution/reference
+_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_PART = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:(?:{_LABEL}(?:[.]{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
+    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?"
 )
 _PYTORCH = re.compile(r"\d+\.\d+")
 _TRANSFORMERS = re.compile(r"-transformers(\d+(?:\.\d+)*)")
@@ -43,6 +53,19 @@ def neuron_image(training_image: str) -> NeuronImage | None:
     return NeuronImage(
         image["repository"], tag, pytorch[0] if pytorch else None, transformers[1] if transformers else None
     )
+
+
+def check_reference(where: str, image: str) -> None:
+    """Refuse what can be no image's name.
+
+    Raises:
+        ValidationFailed: names the member, and what is valid.
+    """
+    if not _REFERENCE.fullmatch(image):
+        raise ValidationFailed(
+            f"{where} {image!r} is no image's name. Valid: [REGISTRY/]NAME[:TAG][@DIGEST], the NAME of lower case"
+            " letters and digits, its parts joined by one of . _ - /; `docker images` lists those that there are."
+        )
 
 
 def is_inference_image(image: str) -> bool:

@@ -16,6 +16,7 @@ from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request.channels import check_channels
+from windtunnel_local.service.request.images import check_reference
 from windtunnel_local.service.request.requests import AWS_IN_JOBS, DEFAULT_MAX_RUNTIME_S
 from windtunnel_local.service.request.training_members import TRAINING_JOB
 
@@ -86,6 +87,7 @@ def _algorithm(algorithm: Request) -> None:
             "AlgorithmSpecification needs TrainingImage"
             + (f"; AlgorithmName ({given}) is not supported here." if given else ".")
         )
+    check_reference("AlgorithmSpecification.TrainingImage", algorithm["TrainingImage"])
     access = algorithm.get("TrainingImageConfig", {}).get("TrainingRepositoryAccessMode", "Platform")
     if access != "Platform":
         raise ValidationFailed(
