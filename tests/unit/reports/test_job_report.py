@@ -140,6 +140,17 @@ def test_instance_groups_on_aws() -> None:
     assert f"${price + 2 * large:,.2f}" in text
 
 
+def test_instance_groups_of_which_one_trains(counters: Any) -> None:
+    """Of one type, too: what the others do is no part of the model's step, and they are billed all the same."""
+    one_type = [{"instance_type": "ml.trn1.32xlarge", "instance_count": number} for number in (1, 2)]
+    some = {**counters(cores_used=32, world_size=64, instance_count=3), "instance_groups": one_type}
+    report = report_for_counters(some)
+    assert report.comparison is None
+    assert "not all 3 instances of its groups train" in str(report.unavailable)
+    all_train = {**counters(cores_used=32, world_size=96, instance_count=3), "instance_groups": one_type}
+    assert report_for_counters(all_train).comparison is not None
+
+
 def test_instance_groups_here(counters: Any) -> None:
     """Several types: what ran is shown, and nothing is modelled of one type for all."""
     report = report_for_job(FakeJob(counters(), ResourceConfig=GROUPS))

@@ -274,6 +274,8 @@ def report_of(
         return replace(measured_only, unavailable=reason)
     if workload is None or told is None:
         return measured_only
+    if len(facts.get("instance_groups", [])) > 1 and (why := _some_train(told)):
+        return replace(measured_only, unavailable=why)
     calibration = loaded(user_calibration)
     try:
         comparison = compare(
@@ -293,3 +295,14 @@ def report_of(
         book.price(comparison.estimates[0].instance.name)  # says what is missing
     notes = calibration.notes(comparison.estimates)
     return replace(measured_only, workload=workload, comparison=comparison, unavailable=None, notes=notes)
+
+
+def _some_train(told: Counters) -> str | None:
+    """Why a job is not modelled whose groups do not all train: torchrun starts workers in those that are named."""
+    workers, on_one = told.world_size or 1, told.cores_used or 1
+    if workers >= on_one * told.instance_count:
+        return None
+    return (
+        f"the job has {workers} workers, {on_one} on an instance, and not all {told.instance_count} instances of its"
+        " groups train. Only those that train alike are modelled: rehearse the group that trains as a job of its own."
+    )
