@@ -26,6 +26,11 @@ def sourced(name: str, **members: Any) -> dict[str, Any]:
     return made
 
 
+def tensorboard(path: str) -> dict[str, Any]:
+    return {"TensorBoardOutputConfig": {"S3OutputPath": "s3://b/t", "LocalPath": path}}
+
+
+NO_FOLDERS = ("/", "x", "/dev/shm", "/proc", "/opt/ml/output", "/opt/ml/output/data/", "/a/./b", "/opt/../x")
 GROUP = {"InstanceGroupName": "g", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 2}
 NAMED = {"InstanceGroupName": "h"}
 
@@ -38,6 +43,8 @@ NAMED = {"InstanceGroupName": "h"}
         {"InputDataConfig": [channel("a", "s3://b/1", InputMode="FastFile", ShuffleConfig={"Seed": 7})]},
         {"AlgorithmSpecification": algorithm(TrainingInputMode="FastFile")},
         {"OutputDataConfig": {"S3OutputPath": "s3://b/x", "CompressionType": "NONE", "KmsKeyId": "key"}},
+        tensorboard("/opt/ml/output/tensorboard/"),
+        {**tensorboard("/opt/x/tb"), "CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/x"}},
         {"EnableNetworkIsolation": True, "ResourceConfig": resources(InstanceCount=2)},
         {
             "ResourceConfig": {"InstanceGroups": [GROUP, {**GROUP, "InstanceGroupName": "h"}]},
@@ -128,6 +135,25 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/a/../b"}}, "LocalPath must be"),
+        ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/proc/x"}}, "LocalPath must be"),
+        (
+            {"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/usr/bin/"}},
+            "given: /usr/bin/. The default",
+        ),
+        (
+            {"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/"}},
+            "given: /. The default is /opt/ml/check",
+        ),
+        (tensorboard("/opt/ml/model"), "TensorBoardOutputConfig.LocalPath must be an absolute directory"),
+        *(
+            (tensorboard(path), f"given: {path}. The default is /opt/ml/output/tensorboard")
+            for path in NO_FOLDERS
+        ),
+        ({"TensorBoardOutputConfig": {"S3OutputPath": "https://b/c"}}, "must look like s3://bucket/prefix"),
+        (
+            {"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/x"}, **tensorboard("/x/")},
+            "must differ, for each is a folder that is stored elsewhere; given: /x for both",
+        ),
         ({"AlgorithmSpecification": {"TrainingInputMode": "File"}}, "needs TrainingImage"),
         (
             {"AlgorithmSpecification": algorithm(TrainingImage="a b")},

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel.priceperf.instances import NEURON_TYPES
-from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request.channels import check_channels
 from windtunnel_local.service.request.images import check_reference
+from windtunnel_local.service.request.local_paths import check_local_paths
 from windtunnel_local.service.request.requests import AWS_IN_JOBS, DEFAULT_MAX_RUNTIME_S
 from windtunnel_local.service.request.training_members import TRAINING_JOB
 
@@ -43,7 +43,10 @@ def validate(request: Request) -> None:
     _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))
     _output(request["OutputDataConfig"])
     _environment(request)
-    _checkpoints(request.get("CheckpointConfig"))
+    for config, member in (("CheckpointConfig", "S3Uri"), ("TensorBoardOutputConfig", "S3OutputPath")):
+        if config in request:
+            _s3(f"{config}.{member}", request[config][member])
+    check_local_paths(request)
     check_channels(
         request.get("InputDataConfig", []),
         request["AlgorithmSpecification"]["TrainingInputMode"],
@@ -193,26 +196,6 @@ def _environment(request: Request) -> None:
         raise ValidationFailed(
             f"Environment.{AWS_IN_JOBS}=1 and EnableNetworkIsolation exclude each other: an isolated job reaches"
             " no S3, here and on AWS. Leave one of them out."
-        )
-
-
-def _checkpoints(checkpoints: Request | None) -> None:
-    if checkpoints is None:
-        return
-    _s3("CheckpointConfig.S3Uri", checkpoints["S3Uri"])
-    local = checkpoints.get("LocalPath", job_paths.CHECKPOINTS).rstrip("/")
-    reserved = (
-        job_paths.ML,
-        f"{job_paths.ML}/input",
-        f"{job_paths.ML}/model",
-        f"{job_paths.ML}/output",
-        "/opt/windtunnel",
-    )
-    inside = any(local == folder or local.startswith(f"{folder}/") for folder in reserved[1:])
-    if not re.fullmatch(r"(/[^/]+)+", local) or ".." in local.split("/") or local == job_paths.ML or inside:
-        raise ValidationFailed(
-            f"CheckpointConfig.LocalPath must be an absolute directory outside of {', '.join(reserved[1:])};"
-            f" given: {local}. The default is {job_paths.CHECKPOINTS}."
         )
 
 
