@@ -27,10 +27,10 @@ from typing import TypeAlias
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from windtunnel_local.objects.errors import InvalidKey
+from windtunnel_local.service.ground.uris import MAX_KEY_BYTES
 
 Entries: TypeAlias = "Sequence[tuple[bytes, str]]"
 
-MAX_KEY_BYTES = 1024
 PIECE = 64  # three characters a byte at worst: 192, under the 255 of common file systems
 _FEW = 500  # entries of a directory that is as well read again
 _MOST_KEPT = 200_000  # entries kept in all: about 30 MB

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import job, request
 from windtunnel_local.service.data.checkpoints import fetch_checkpoints, store_checkpoints
-from windtunnel_local.service.data.outputs import require_output_bucket, store_artifacts
+from windtunnel_local.service.data.outputs import require_place, store_artifacts
 from windtunnel_local.service.data.sparse_files import add_file
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
@@ -217,7 +217,16 @@ def test_a_missing_output_bucket_is_found_before_the_training(tmp_path: Path, ob
     """Not after hours of it."""
     accepted = request(OutputDataConfig={"S3OutputPath": "s3://nowhere/x"})
     with pytest.raises(InputError, match="s3://nowhere/x does not exist"):
-        require_output_bucket(job(tmp_path, accepted), objects)
+        require_place(job(tmp_path, accepted), objects)
+
+
+def test_a_key_that_is_too_long_is_found_before_the_training(tmp_path: Path, objects: FakeObjects) -> None:
+    """S3 takes 1,024 bytes, of which the model's name and the job's need some."""
+    long = request(OutputDataConfig={"S3OutputPath": "s3://out/" + "x" * 1001})
+    says = r"would have 1025 bytes.* Shorten OutputDataConfig\.S3OutputPath, which has 1010 bytes"
+    with pytest.raises(InputError, match=says):
+        require_place(job(tmp_path, long), objects)
+    require_place(job(tmp_path, request(OutputDataConfig={"S3OutputPath": "s3://out/" + "x" * 1000})), objects)
 
 
 def test_checkpoints_go_both_ways(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:

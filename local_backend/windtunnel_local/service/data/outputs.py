@@ -24,17 +24,18 @@ from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectStore
-from windtunnel_local.service.ground.uris import join_s3, parse_s3
+from windtunnel_local.service.ground.uris import MAX_KEY_BYTES, join_s3, parse_s3
 from windtunnel_local.service.request import requests
 
 _COMPRESSED = 6
+_MODEL = "model.tar.gz"
 
 
-def require_output_bucket(job: Job, objects: ObjectStore) -> None:
+def require_place(job: Job, objects: ObjectStore) -> None:
     """Find out before the training, not after it, that its result has no place to go.
 
     Raises:
-        InputError: the bucket does not exist.
+        InputError: a bucket does not exist, or the keys would be too long.
     """
     tensorboard = job.request.get("TensorBoardOutputConfig", {}).get("S3OutputPath")
     for uri in (job.request["OutputDataConfig"]["S3OutputPath"], checkpoint_uri(job), tensorboard):
@@ -43,6 +44,14 @@ def require_output_bucket(job: Job, objects: ObjectStore) -> None:
                 f"ClientError: Artifact upload would fail: the bucket of {uri} does not exist. Create it"
                 " first, or name an existing one."
             )
+    key = parse_s3(output_uri(job, "output", _MODEL))[1]
+    if len(key.encode()) > MAX_KEY_BYTES:
+        given = job.request["OutputDataConfig"]["S3OutputPath"]
+        raise InputError(
+            f"ClientError: Artifact upload would fail: the model's key would have {len(key.encode())} bytes; at most"
+            f" {MAX_KEY_BYTES} are allowed. Shorten OutputDataConfig.S3OutputPath, which has {len(given.encode())}"
+            f" bytes; the job's name and output/{_MODEL} follow it."
+        )
 
 
 def output_uri(job: Job, *parts: str) -> str:
@@ -85,7 +94,7 @@ def store_artifacts(
         model = _store_files(job, "model", models, folders, objects, check, tell)
         _store_files(job, "data", data, folders, objects, check, tell)
     else:
-        model = _store_archive(job, "model.tar.gz", models, folders, objects, check, tell)
+        model = _store_archive(job, _MODEL, models, folders, objects, check, tell)
         _store_archive(job, "output.tar.gz", data, folders, objects, check, tell)
     store_event_files(job, folders, objects, check, tell)
     return model

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
+MAX_KEY_BYTES = 1024
+"""Of an object's key, as on S3."""
+
 
 def parse_s3(uri: str) -> tuple[str, str]:
     """Bucket and key (or prefix) of an ``s3://`` URI.

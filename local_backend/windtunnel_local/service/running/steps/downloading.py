@@ -40,7 +40,7 @@ def _prepare(run: Run, job: Job) -> None:
         run.check_time("Downloading")
 
     objects, folders = run.ports.objects, run.folders(job)
-    outputs.require_output_bucket(job, objects)
+    outputs.require_place(job, objects)
     if not plan.has_taken_over(job):
         _clear(folders)
     if plan.is_kept(job):
