@@ -293,13 +293,18 @@ def test_a_runner_without_read_only_mounts_gets_copies(folders: JobPaths, object
     assert objects.read("data", "train/a.csv") == b"a"
 
 
-def test_two_objects_for_one_place(folders: JobPaths, objects: FakeObjects) -> None:
-    """Named, and neither is written over the other's bytes."""
-    objects.put_text("data", "train//a.csv", "other")
-    with pytest.raises(InputError, match=r"train/a\.csv could not be written"):
-        provide(folders, objects, train(mode="FastFile"))
+@pytest.mark.parametrize("mode", ["FastFile", "File"])
+@pytest.mark.parametrize("key", ["train//a.csv", "train/a.csv/b"])
+def test_two_objects_for_one_place(folders: JobPaths, objects: FakeObjects, mode: str, key: str) -> None:
+    """Named, with what to do, and neither is written over the other's bytes."""
+    objects.put_text("data", key, "other")
+    says = (
+        r"train/a\.csv.* could not be written to .*: (File exists|Not a directory)\. .* Rename one of them\.$"
+    )
+    with pytest.raises(InputError, match=says):
+        provide(folders, objects, train(mode=mode))
     assert objects.read("data", "train/a.csv") == b"a"
-    assert objects.read("data", "train//a.csv") == b"other"
+    assert objects.read("data", key) == b"other"
 
 
 class Vanishing(FakeObjects):

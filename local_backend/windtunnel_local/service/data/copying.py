@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,16 @@ Check = Callable[[], None]
 _PART_BYTES = 64 << 20
 _BUFFER_BYTES = 1 << 20
 _TRIES = 5
+_TWICE = (
+    "Another object has its place: of two keys that differ in slashes alone, or of which one goes on behind a slash"
+    " where the other ends, only one can be a file. Rename one of them"
+)
+_RENAME = {
+    errno.EEXIST: _TWICE,
+    errno.EISDIR: _TWICE,
+    errno.ENOTDIR: _TWICE,
+    errno.ENAMETOOLONG: "A name between two slashes has at most 255 bytes here. Rename the object",
+}
 
 
 def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
@@ -110,7 +121,8 @@ def make_folder(folder: Path, uri: str) -> None:
 
 def cannot_write(uri: str, target: Path, error: OSError) -> InputError:
     """The error of an input file that cannot be written."""
-    return download_failed(f"{uri} could not be written to {target}: {error.strerror or error}")
+    text = f"{uri} could not be written to {target}: {error.strerror or error}"
+    return download_failed(f"{text}. {_RENAME[error.errno]}" if error.errno in _RENAME else text)
 
 
 def download_failed(text: str) -> InputError:

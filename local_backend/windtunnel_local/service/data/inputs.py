@@ -5,6 +5,7 @@ Everything here can be repeated: a channel that was fetched half is fetched agai
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,7 @@ from typing import Any
 
 from windtunnel_local.service.data.copying import (
     Check,
+    cannot_write,
     copy_file,
     download_failed,
     link_file,
@@ -215,6 +217,8 @@ class _Channel:
 
     def _take(self, item: Item, how: Callable[[Path, Path, str, Check], None], target: Path) -> None:
         """Copy or link one file. If it is being replaced, the new one is taken."""
+        if os.path.lexists(target):  # else a copy would be written over the other
+            raise cannot_write(item.uri, target, FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)))
         if not take(item.original, lambda original: how(original, target, item.uri, self._check)):
             raise download_failed(
                 f"{item.uri} was removed while the job was fetching it. Start the job again"
