@@ -5,6 +5,7 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeAlias
@@ -43,6 +44,7 @@ class TrainingJobService:
         self._ports = ports
         self._records = JobRecords(ports.store, ports.clock)
         self._supervisor = Supervisor(self._ports, self._records)
+        self._tagging = threading.Lock()
 
     # --- the server's life ---
 
@@ -191,9 +193,10 @@ class TrainingJobService:
         self._require(arn)
         validation.tags(tags)
         added = {tag["Key"]: tag["Value"] for tag in tags}
-        merged = {**self._ports.store.tags(arn), **added}
-        validation.tags(answers.tag_list(merged))
-        self._ports.store.set_tags(arn, added)
+        with self._tagging:
+            merged = {**self._ports.store.tags(arn), **added}
+            validation.tags(answers.tag_list(merged))
+            self._ports.store.set_tags(arn, added)
         return answers.tag_list(merged)
 
     def list_tags(self, arn: str) -> TagList:

@@ -226,7 +226,9 @@ def test_a_key_that_is_too_long_is_found_before_the_training(tmp_path: Path, obj
     says = r"would have 1025 bytes.* Shorten OutputDataConfig\.S3OutputPath, which has 1010 bytes"
     with pytest.raises(InputError, match=says):
         require_place(job(tmp_path, long), objects)
-    require_place(job(tmp_path, request(OutputDataConfig={"S3OutputPath": "s3://out/" + "x" * 1000})), objects)
+    require_place(
+        job(tmp_path, request(OutputDataConfig={"S3OutputPath": "s3://out/" + "x" * 1000})), objects
+    )
 
 
 def test_checkpoints_go_both_ways(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:

@@ -199,6 +199,32 @@ def test_tags(world: World) -> None:
     world.finish()
 
 
+def test_tags_that_are_added_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than fifty come together, whoever was asked first."""
+    arn = world.service.create(request())
+    looked, both, refused = world.store.tags, threading.Event(), []
+
+    def slowly(arn: str) -> Mapping[str, str]:
+        found = looked(arn)
+        both.wait(0.2)  # so that another looks before this one adds
+        return found
+
+    def add(first: int) -> None:
+        try:
+            world.service.add_tags(arn, [{"Key": f"k{first + i}", "Value": ""} for i in range(30)])
+        except ValidationFailed as error:
+            refused.append(str(error))
+
+    monkeypatch.setattr(world.store, "tags", slowly)
+    adding = [threading.Thread(target=add, args=(number,)) for number in (0, 30)]
+    for thread in adding:
+        thread.start()
+    for thread in adding:
+        thread.join()
+    assert refused == ["60 tags were given; a resource has at most 50."]
+    assert len(world.service.list_tags(arn)) == 30
+
+
 def test_create_does_not_wait(world: World) -> None:
     """It returns while the image is still being made."""
     run_on(world)
