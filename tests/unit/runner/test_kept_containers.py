@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from docker.errors import NotFound
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,6 +118,44 @@ def test_the_state_is_the_job_s(orders: Orders, keeper: Folder) -> None:
     assert state.started_at and state.finished_at and state.started_at < state.finished_at
     orders.withdraw()
     assert kept_containers.state_of(orders, RUNNING).status == "created"
+
+
+class Removing:
+    """An engine whose container somebody removes, or stops, behind the first look; also its client and `api`."""
+
+    def __init__(self, folder: Path, then: str | None) -> None:
+        self._states = iter(["running"])
+        self._then = then
+        self._labels = {kept_containers.KEEPER_LABEL: str(folder)}
+        self.api = self
+
+    def client(self) -> Removing:
+        return self
+
+    def inspect_container(self, name: str) -> dict[str, Any]:
+        """What is asked first is running."""
+        status = next(self._states, self._then)
+        if status is None:
+            raise NotFound(name)
+        return {"State": {"Status": status}, "Config": {"Labels": self._labels}}
+
+    def kill(self, name: str, signal: str) -> None:
+        """There is no keeper that would hear it."""
+
+
+@pytest.mark.parametrize("then", [None, "exited", "paused"])
+def test_a_container_that_goes_is_not_waited_for(
+    orders: Orders, keeper: Folder, folder: Path, monkeypatch: pytest.MonkeyPatch, then: str | None
+) -> None:
+    """The next job, which might have it, waits meanwhile."""
+    monkeypatch.setattr(kept_containers, "_CLEAN_PATIENCE_S", 60.0)
+    monkeypatch.setattr(kept_containers, "_LOOK_S", 0.01)
+    orders.give(["train"], {})
+    keeper.write("ended.json", id=orders.current(), exit_code=0)
+    keeping = kept_containers.Keeping(Removing(folder, then))  # type: ignore[arg-type]
+    begun = time.monotonic()
+    assert not keeping.retain({"kept": PLAN}, datetime.now(timezone.utc))
+    assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize("trick", ["link", "pipe", "folder", "list", "huge"])

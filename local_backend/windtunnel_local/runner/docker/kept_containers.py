@@ -32,6 +32,8 @@ _COMMAND = "windtunnel-keeper"
 _CLEAN_PATIENCE_S = 15.0
 _KILL_PATIENCE_S = 5.0
 _POLL_S = 0.03
+_LOOK_S = 1.0
+"""How often whoever waits for a keeper looks whether its container still runs."""
 
 
 def arguments(plan: ContainerPlan) -> dict[str, Any]:
@@ -112,7 +114,7 @@ class Keeping:
         """End the job's process with SIGKILL, and keep the container; False: the keeper does not answer."""
         orders.kill()
         self.knock(container)
-        return _soon(lambda: orders.ended() is not None, _KILL_PATIENCE_S)
+        return self._soon(container, lambda: orders.ended() is not None, _KILL_PATIENCE_S)
 
     def _reset(self, container: str, orders: Orders, until: datetime) -> bool:
         """Make the container fit for another job, whose process will find nothing of this one.
@@ -126,7 +128,7 @@ class Keeping:
             return False
         identity = orders.clean()
         self.knock(container)
-        if not _soon(lambda: orders.cleaned(identity) is not None, _CLEAN_PATIENCE_S):
+        if not self._soon(container, lambda: orders.cleaned(identity) is not None, _CLEAN_PATIENCE_S):
             _log.info("%s is not kept: its keeper does not answer.", container)
             return False
         problems = list(orders.cleaned(identity) or ())
@@ -161,6 +163,20 @@ class Keeping:
                     return False  # built anew since
         return True
 
+    def _soon(self, container: str, condition: Callable[[], bool], patience_s: float) -> bool:
+        """Wait until the condition holds; False: it does not in time, or will not, as the container does not run."""
+        begun = looked = time.monotonic()
+        while not condition():
+            now = time.monotonic()
+            if now > begun + patience_s:
+                return False
+            if now > looked + _LOOK_S:
+                looked, found = now, self.inspect(container)
+                if found is None or found["State"]["Status"] != "running":
+                    return condition()
+            time.sleep(_POLL_S)
+        return True
+
     def inspect(self, container: str) -> dict[str, Any] | None:
         """What the engine says of it; None: there is none."""
         with engine_errors(f"look at {container}"):
@@ -169,15 +185,6 @@ class Keeping:
             except NotFound:
                 return None
         return found
-
-
-def _soon(condition: Callable[[], bool], patience_s: float) -> bool:
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_S)
-    return True
 
 
 def _moment(record: Mapping[str, Any] | None) -> datetime | None:
