@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -147,6 +148,25 @@ def test_a_module_that_would_have_been_found_first_is_refused(token: str, tmp_pa
     (tmp_path / "colorsys.py").touch()
     done = subprocess.run(**command(token, "0", PYTHONPATH=paths), capture_output=True, check=False)
     assert "started in the ordinary way" in done.stderr
+
+
+def test_a_clean_up_waits_for_what_the_servers_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it takes torch's folder of generated modules for the job's, while they are written."""
+    kept = keeper.Keeper(None)  # type: ignore[arg-type]  # it takes no order
+    kept._told, tell = os.pipe2(os.O_NONBLOCK)
+    os.write(tell, b"1234567 1\n")
+    monkeypatch.setattr(keeper, "_IMPORTS_S", 0.1)
+    begun = time.monotonic()
+    kept.await_servers()
+    assert time.monotonic() - begun >= 0.1, "they are at it"
+    assert (1234567, 1) in kept._spared
+    monkeypatch.setattr(keeper, "_IMPORTS_S", 60.0)
+    threading.Timer(0.1, os.close, (tell,)).start()
+    kept.await_servers()
+    kept.await_servers()
+    assert time.monotonic() - begun < 30
 
 
 def test_without_a_server_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:

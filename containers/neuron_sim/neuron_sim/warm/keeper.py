@@ -32,6 +32,8 @@ _LATE_S = 5.0
 """How long the backend may be late to end this container before it ends itself."""
 _KILLED = 128 + signal.SIGKILL
 _CANNOT_START = 127
+_IMPORTS_S = 10.0
+"""How long the servers may import when the first job is over already."""
 _MOST_PROBLEMS = 20
 
 
@@ -55,6 +57,7 @@ class Keeper:
         self._token = uuid.uuid4().hex
         self._servers: subprocess.Popen[bytes] | None = None
         self._told: int | None = None
+        """Where the servers say who they are; closed once they have imported all."""
         self._spared: set[tuple[int, int]] = set()
         """The servers: number and start of their processes."""
         self._done: set[str] = set()
@@ -166,16 +169,32 @@ class Keeper:
 
     def _staying(self) -> set[int]:
         """The servers' processes, but not others that have got the number of one that a job has ended."""
-        if self._told is not None:
-            with contextlib.suppress(OSError, ValueError):
-                said = os.read(self._told, 64)
-                if said:
-                    number, started = said.split()
-                    self._spared.add((int(number), int(started)))
+        self._hear()
         return {number for number, started in self._spared if leftovers.started(number) == started}
+
+    def _hear(self) -> None:
+        """Take in what the servers say."""
+        if self._told is None:
+            return
+        with contextlib.suppress(BlockingIOError, ValueError):
+            said = os.read(self._told, 64)
+            if said:
+                number, started = said.split()
+                self._spared.add((int(number), int(started)))
+            else:
+                os.close(self._told)
+                self._told = None
+
+    def await_servers(self) -> None:
+        """Wait until they have imported all, or for as long as that may take: what they write by then is no job's."""
+        deadline = time.monotonic() + _IMPORTS_S
+        while self._told is not None and (left := deadline - time.monotonic()) > 0:
+            if select.select([self._told], [], [], left)[0]:
+                self._hear()
 
     def _clean_up(self) -> list[str]:
         """Remove what the job has added; returns what cannot be undone."""
+        self.await_servers()
         problems = [] if leftovers.end_processes(self._staying()) else ["processes that do not end"]
         problems += leftovers.remove(self._snapshot.added())
         problems += self._snapshot.damage()

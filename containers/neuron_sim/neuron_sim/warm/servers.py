@@ -21,7 +21,10 @@ TORCHRUN = "torchrun"
 
 
 def main() -> None:
-    """``servers TRAIN_FD TORCHRUN_FD PID_FD``: become both servers; returns in processes they forked."""
+    """``servers TRAIN_FD TORCHRUN_FD TELL_FD``: become both servers; returns in processes they forked.
+
+    At the last, who is the second of them is said; it is closed when both have imported all.
+    """
     train, torchrun, tell = (int(word) for word in sys.argv[1:4])
     if sys.path and sys.path[0] == "":
         del sys.path[0]  # of `python -c`; a command has its own folder there
@@ -31,16 +34,15 @@ def main() -> None:
     pid = os.fork()
     if pid:
         os.write(tell, f"{pid} {leftovers.started(pid)}\n".encode())
-    os.close(tell)
     if pid:
         os.close(torchrun)
-        _train(socket.socket(fileno=train), likeness)
+        _train(socket.socket(fileno=train), likeness, tell)
     else:
         os.close(train)
-        _torchrun(socket.socket(fileno=torchrun), likeness)
+        _torchrun(socket.socket(fileno=torchrun), likeness, tell)
 
 
-def _train(listener: socket.socket, likeness: Likeness) -> None:
+def _train(listener: socket.socket, likeness: Likeness, tell: int) -> None:
     """AWS's toolkit."""
     with likeness.watching(), interpreter.importing():
         import sagemaker_pytorch_container.training  # type: ignore[import-not-found]  # noqa: F401
@@ -48,17 +50,19 @@ def _train(listener: socket.socket, likeness: Likeness) -> None:
 
         from neuron_sim.launcher import train
     likeness.imported()
+    os.close(tell)
     ForkServer(listener, likeness).serve()
     interpreter.run(train.main)
 
 
-def _torchrun(listener: socket.socket, likeness: Likeness) -> None:
+def _torchrun(listener: socket.socket, likeness: Likeness, tell: int) -> None:
     """The launcher with torch_xla, and no client of it."""
     with likeness.watching(), interpreter.importing():
         from neuron_sim.launcher import preload, torchrun
 
         preload.core()
     likeness.imported()
+    os.close(tell)
     if not preload.safe_to_fork():
         sys.exit("torch_xla or another module has started threads when it was imported")
     ForkServer(listener, likeness).serve()
