@@ -23,11 +23,11 @@ _HOLDS = (ast.Tuple, ast.List, ast.Dict, ast.arguments, ast.NamedExpr)
 def of_cuda(subject: Subject) -> Iterator[Finding]:
     """Where they are used, or get a name; not as an annotation."""
     types = _Types(subject)
-    for node in subject.script.walk(ast.Attribute, ast.Constant):
+    for node in subject.script.walk(ast.Attribute, ast.Name, ast.Constant):
         assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         name, parent = types.name(node), subject.script.parents[node]
         used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
-        used = used or (isinstance(node, ast.Attribute) and isinstance(parent, _HOLDS))
+        used = used or (not isinstance(node, ast.Constant) and isinstance(parent, _HOLDS))
         used = used or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args))
         used = used and not any(
             is_call_of(subject.script, one, "isinstance") for one in subject.script.above(node)
@@ -51,8 +51,28 @@ class _Types:
 
     def name(self, node: ast.AST) -> str:
         """``torch.cuda.FloatTensor`` of an expression that is it, or its name as a text; empty for others."""
+        if isinstance(node, ast.Name):
+            return "" if node.id in self._given else self._imported.get(node.id, "")
         name = str(constant(node) or self._script.dotted(node))
         return name if TYPES.fullmatch(name) else ""
+
+    @cached_property
+    def _imported(self) -> dict[str, str]:
+        """Names of types that are imported, though the host's may be too: ``else: from torch import FloatTensor``."""
+        return {
+            alias.asname or alias.name: name
+            for node in self._script.walk(ast.ImportFrom)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if TYPES.fullmatch(name := f"{node.module}.{alias.name}")
+        }
+
+    @cached_property
+    def _given(self) -> set[str]:
+        """Names that the script gives to what it does not import."""
+        names = self._script.walk(ast.Name)
+        stored = {one.id for one in names if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        return stored | {node.arg for node in self._script.nodes if isinstance(node, ast.arg)}
 
     def edits(self, node: ast.expr) -> list[Edit]:
         """Of one that is called or converted to, that place; of one with a name all places; none if any is unsure."""
@@ -102,7 +122,7 @@ class _Types:
             return []
         if call.func is node:
             moved = Edit(script.end(call), script.end(call), f".to({device})")
-            named = isinstance(node, ast.Name)
+            named = not self.name(node)  # Tensor(3), which is made of the type of the host then
             return [moved] if named else [Edit(script.start(node), script.end(node), self._host(kind)), moved]
         if is_method(call, "type") and isinstance(call.func, ast.Attribute) and call.args == [node]:
             place = script.behind(script.end(call.func.value), script.end(call.func))

@@ -71,6 +71,41 @@ def test_a_type_itself(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "before", "after"),
+    [
+        ("from torch.cuda import FloatTensor", "x = FloatTensor(3)", "x = torch.FloatTensor(3).to(torch_xla.device())"),
+        ("from torch.cuda import LongTensor as L", "x = x.type(L)", "x = x.to(torch_xla.device(), torch.long)"),
+        ("from torch import cuda", "x = cuda.FloatTensor(3)", "x = torch.FloatTensor(3).to(torch_xla.device())"),
+        ("from torch.cuda import FloatTensor", "T = FloatTensor if gpu else torch.Tensor\nx = T(3)",
+         "T = torch.FloatTensor\nx = T(3).to(torch_xla.device())"),
+    ],
+)  # fmt: skip
+def test_a_type_that_is_imported(line: str, before: str, after: str) -> None:
+    """By its own name, which is gone with its last use."""
+    text = f"import torch\n{line}\n{before}\n"
+    (found,) = said(text)
+    assert found.startswith("3: device_unused: torch.cuda.") and "is CUDA's: without a GPU it raises" in found
+    assert changed(text).endswith(f"\n{after}\n") and "torch.cuda" not in changed(text)
+
+
+def test_a_type_that_is_imported_where_there_is_a_gpu() -> None:
+    """On trn1 it is the host's, whose tensors no model on the device takes."""
+    text = "import torch\nif torch.cuda.is_available():\n    from torch.cuda import FloatTensor\nelse:\n"
+    text += "    from torch import FloatTensor\nx = FloatTensor(3)\n"
+    assert [one.partition(":")[0] for one in said(text)] == ["6"]
+    assert changed(text).endswith("\nx = torch.FloatTensor(3).to(torch_xla.device())\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["def make(x: FloatTensor) -> FloatTensor:\n    return x", "FloatTensor = mine\nx = FloatTensor(3)",
+             "def make(FloatTensor):\n    return FloatTensor(3)", "isinstance(x, FloatTensor)"]
+)  # fmt: skip
+def test_an_imported_type_that_nothing_makes(line: str) -> None:
+    """As an annotation, in a question, or another thing of that name."""
+    assert said(f"import torch\nfrom torch.cuda import FloatTensor\n{line}\n") == []
+
+
+@pytest.mark.parametrize(
     "line", ["A = B = torch.cuda.FloatTensor\nx = A(3)", "kinds = {'f': torch.cuda.FloatTensor}",
              "def make(kind=torch.cuda.FloatTensor):\n    return kind(3)",
              "for kind in (torch.cuda.FloatTensor,): kind(3)"]
