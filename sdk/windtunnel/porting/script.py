@@ -18,6 +18,8 @@ from windtunnel.local_paths import reading
 
 Placed = ast.expr | ast.stmt | ast.keyword | ast.alias
 Loop = ast.For | ast.While
+_OPENS = {"open", "io.open", "gzip.open", "bz2.open", "lzma.open"}
+_PATHS = {"pathlib.Path", "Path"}
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 
 
@@ -202,13 +204,32 @@ class Script:
         statements = (node for node in self.walk(ast.Assign) if isinstance(node, ast.Assign))
         return [(ast.unparse(target), node) for node in statements for target in node.targets]
 
+    @cached_property
+    def _given(self) -> list[tuple[str, ast.expr]]:
+        """What is assigned to, or named by a `with`, as an expression, and what it is given."""
+        items = [node for node in self.nodes if isinstance(node, ast.withitem)]
+        named = [(ast.unparse(one.optional_vars), one.context_expr) for one in items if one.optional_vars]
+        return [*((target, node.value) for target, node in self.assigned), *named]
+
     def values(self, name: str) -> list[ast.expr]:
         """What a name, or another expression, is given."""
-        return [node.value for target, node in self.assigned if target == name]
+        return [value for target, value in self._given if target == name]
 
     def contents(self, name: str) -> list[ast.expr]:
         """The same, and what its items are given: ``state["model"] = ...``."""
-        return [node.value for target, node in self.assigned if target.partition("[")[0] == name]
+        return [value for target, value in self._given if target.partition("[")[0] == name]
+
+    def opened(self, file: ast.expr) -> ast.expr | None:
+        """The path of what is a file on the disk that the script has opened."""
+        for made in (file, *self.values(ast.unparse(file))):
+            if isinstance(made, ast.Call) and self.dotted(made.func) in _OPENS and made.args:
+                return made.args[0]
+            if isinstance(made, ast.Call) and is_method(made, "open"):
+                path = made.func.value  # type: ignore[attr-defined]
+                paths = [path, *self.values(ast.unparse(path))]
+                if any(self.dotted(part) in _PATHS for one in paths for part in ast.walk(one)):
+                    return path  # type: ignore[no-any-return]
+        return None
 
     @cached_property
     def models(self) -> list[str]:

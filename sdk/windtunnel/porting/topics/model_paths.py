@@ -11,8 +11,9 @@ from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import constant, default_of, handed, is_call_of, is_method, parameters
 from windtunnel.porting.subject import Subject
 
-_SAVES = {"torch.save": 1, "torch_xla.core.xla_model.save": 1, "torch.jit.save": 1}
-"""Functions, with the place of the path."""
+PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
+_SAVES = {"torch.save", "torch_xla.core.xla_model.save", "torch.jit.save", *PICKLES}
+"""Functions that are given what they save, and the path or an open file."""
 _METHODS = ("save_pretrained", "save_model")
 _JOINS = ("join", "Path", "PurePath", "str", "abspath", "fspath")
 _ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_dir|^exec$", re.IGNORECASE)
@@ -51,7 +52,7 @@ def _saved(program: Sequence[Subject]) -> list[tuple[Subject, ast.Call, ast.expr
 def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
     """What saves a model or its state, and the path."""
     for call, name in one.script.calls:
-        place = _SAVES.get(name, 0)
+        place = int(name in _SAVES)
         if (
             not (name in _SAVES or any(is_method(call, method) for method in _METHODS))
             or len(call.args) <= place
@@ -64,9 +65,9 @@ def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
             not place
             or "state_dict" in text
             or ast.unparse(given) in one.script.models
-            or _is_given(one, given)
+            or (name not in PICKLES and _is_given(one, given))
         ):
-            yield call, call.args[place]
+            yield call, one.script.opened(call.args[place]) or call.args[place]
 
 
 def _is_given(one: Subject, node: ast.expr) -> bool:

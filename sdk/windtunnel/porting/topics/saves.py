@@ -11,10 +11,13 @@ from windtunnel.porting.models import is_model
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
 from windtunnel.porting.script import arguments, constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.topics.model_paths import PICKLES
 
 _XM_SAVE = "torch_xla.core.xla_model.save"
 _RUNS = ("mark_step", "torch_xla.sync", "rendezvous")
 """Run what is pending, so that a save behind them has nothing to run."""
+
+_EMPTIED = "Each process that opens the file empties it: hand xm.save the path."
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
@@ -23,11 +26,11 @@ def saves(subject: Subject) -> Iterator[Finding]:
     if not subject.trains or not (subject.cuda or subject.xla):
         return
     for call, name in script.calls:
-        if name not in ("torch.save", _XM_SAVE) or not call.args or _is_on_the_host(subject, call):
+        if name not in ("torch.save", _XM_SAVE, *PICKLES) or not call.args or _is_on_the_host(subject, call):
             continue
         one = is_by_one(subject, call)
         if name == _XM_SAVE or (one and not subject.cuda):  # the file is right where torch_xla reads it
-            yield from _alone_in_a_step(subject, call) if one else ()
+            yield from _alone_in_a_step(subject, call) if one else _emptied(subject, call)
             continue
         what = (
             "tensors of the device"
@@ -50,14 +53,39 @@ def saves(subject: Subject) -> Iterator[Finding]:
             if named is not None
             else []
         )
+        file = None if one else _file_of(subject, call)
+        if file is not None:
+            without += f" {_EMPTIED}"
+            path, stays = [*path, _its_path(subject, file)], stays or not isinstance(file, ast.Call)
         edit = Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save")
+        stays = stays or is_whole or name in PICKLES
         yield Finding(
             call.lineno,
             "",
-            f"torch.save: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}."
+            f"{name}: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}."
             f"{without}",
-            (edit, *path, *(out or ())) if not (is_whole or stays) else (),
+            (edit, *path, *(out or ())) if not stays else (),
         )
+
+
+def _file_of(subject: Subject, call: ast.Call) -> ast.expr | None:
+    """The open file that a call saves to."""
+    named = keyword(call, "f") or keyword(call, "file_or_path")
+    given = [named.value] if named else call.args[1:2]
+    return next((one for one in given if subject.script.opened(one)), None)
+
+
+def _emptied(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """A file that all processes open for an xm.save."""
+    if subject.several and _file_of(subject, call) is not None:
+        yield Finding(call.lineno, "", f"rank 0 alone writes here. {_EMPTIED}")
+
+
+def _its_path(subject: Subject, file: ast.expr) -> Edit:
+    """The path in the place of ``open(path, "wb")``."""
+    path = subject.script.opened(file)
+    assert path is not None  # noqa: S101 - of an open file
+    return Edit(subject.script.start(file), subject.script.end(file), subject.script.segment(path))
 
 
 def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:

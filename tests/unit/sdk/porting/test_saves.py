@@ -183,6 +183,50 @@ def test_a_state_that_is_handed_to_a_function() -> None:
     assert _saves(f"{function}save({{k: v.cpu() for k, v in model.state_dict().items()}}, path)\n") == []
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("with open(path, 'wb') as f:\n    torch.save(model.state_dict(), f)\n",) * 2,
+        ("f = open(path, 'wb')\ntorch.save(model.state_dict(), f)\n",) * 2,
+        ("torch.save(model.state_dict(), open(path, 'wb'))\n", "xm.save(model.state_dict(), path)\n"),
+        ("torch.save(model.state_dict(), f=open(path, 'wb'))\n",
+         "xm.save(model.state_dict(), file_or_path=path)\n"),
+    ],
+)  # fmt: skip
+def test_a_file_that_each_process_opens(before: str, after: str) -> None:
+    """And empties: xm.save would write it on rank 0, while the others open it. It takes the path."""
+    (found,) = _saves(before)
+    assert "Each process that opens the file empties it: hand xm.save the path" in found
+    assert changed(_HEAD + before).endswith(f"\n{after}")
+    alone = f"if rank == 0:\n    {before.strip().replace(chr(10), chr(10) + '    ')}\n"
+    assert "empties it" not in _saves(alone)[0]
+    ported = HEAD + LOOP + before.replace("torch.save", "xm.save")
+    (found,) = said(f'import os\npath = os.environ["SM_MODEL_DIR"]\n{ported}')
+    assert "rank 0 alone writes here. Each process that opens the file empties it" in found
+
+
+def test_a_file_of_each_rank_that_is_opened() -> None:
+    """By its name, and none in memory."""
+    for file in ("open(f'{rank}.pt', 'wb')", "io.BytesIO()"):
+        assert _saves(f"with {file} as f:\n    torch.save(model.state_dict(), f)\n") == []
+
+
+def test_a_model_that_is_pickled() -> None:
+    """Its tensors are of the device for pickle, too; other things are not."""
+    save = "import pickle\nwith open(path, 'wb') as f:\n    pickle.dump(model.state_dict(), f)\n"
+    found = [one for one in read(script(_HEAD + save)) if "pickle.dump:" in one.text]
+    assert (
+        "every rank writes tensors of the device over the others' file. xm.save moves them" in found[0].text
+    )
+    assert changed(_HEAD + save).endswith(save)
+    alone = save.replace("with", "if rank == 0: f =").replace(" as f:\n    ", "\nif rank == 0: ")
+    (one,) = [str(one) for one in read(script(_HEAD + alone)) if "pickle.dump:" in one.text]
+    assert "pickle.dump: tensors of the device." in one
+    for other in ("words", "model.cpu().state_dict()"):
+        text = _HEAD + save.replace("model.state_dict()", other)
+        assert not any("pickle.dump:" in one.text for one in read(script(text)))
+
+
 _LOOP = "import torch, os, argparse\nfor batch in loader:\n    model(batch.cuda()).sum().backward()\n"
 
 
@@ -202,6 +246,13 @@ def _lost(text: str) -> list[str]:
             'def save(state, path):\n    torch.save(state, path + ".pt")\nsave(m.state_dict(), path="last")\n',
             5,
         ),
+        ('with open("model.pt", "wb") as f:\n    torch.save(model.state_dict(), f)\n', 4),
+        ('file = open(f"out/{epoch}.pt", "wb")\ntorch.save(model.state_dict(), file)\n', 4),
+        ('with Path("out").joinpath("m.pt").open("wb") as f:\n    torch.save(model.state_dict(), f)\n', 4),
+        ('import pickle\nwith open("m.pkl", "wb") as f:\n    pickle.dump(model.state_dict(), f)\n', 5),
+        ('import pickle\nnet.parameters()\npickle.dump(net, open("m.pkl", "wb"))\n', 6),
+        ('import joblib\njoblib.dump(model.state_dict(), "m.joblib")\n', 5),
+        ('import gzip\nwith gzip.open("m.gz") as f:\n    torch.save({"m": model.state_dict()}, f)\n', 5),
     ],
 )
 def test_a_model_that_is_lost_is_noted(text: str, line: int) -> None:
@@ -225,6 +276,13 @@ def test_a_model_that_is_lost_is_noted(text: str, line: int) -> None:
         "def save(state, path):\n    torch.save(state, path)\nsave(m.state_dict(), args.path)\n",
         "def save(state, path):\n    torch.save(state, path)\n",
         "torch.save(model.state_dict(), made())\n",
+        'with open(args.out, "wb") as f:\n    torch.save(model.state_dict(), f)\n',
+        "with io.BytesIO() as f:\n    torch.save(model.state_dict(), f)\n",
+        'with storage.open("out/model.pt", "wb") as f:\n    torch.save(model.state_dict(), f)\n',
+        'with open(made(), "wb") as f:\n    torch.save(model.state_dict(), f)\n',
+        'import pickle\npickle.dump(vocabulary, open("vocabulary.pkl", "wb"))\n',
+        'import pickle\ndef dump(x, f):\n    pickle.dump(x, f)\ndump(words, open("words.pkl", "wb"))\n',
+        'from smart_open import open\nwith open("s3://b/m.pt", "wb") as f:\n    torch.save(m.state_dict(), f)\n',
         'out = "out"\nexec(open("configurator.py").read())\ntorch.save(model.state_dict(), out)\n',
     ],
 )
