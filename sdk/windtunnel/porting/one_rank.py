@@ -12,6 +12,9 @@ from windtunnel.porting.subject import Subject, names_rank
 
 _ON_ONE = re.compile("distributed|parallel|is_initialized", re.IGNORECASE)
 """Beside the rank in ``not args.distributed or rank == 0``."""
+_IS_FIRST = re.compile(
+    r"(^|[._])is_\w*(main|master_ordinal|global_zero|process_zero|rank_?(0|zero))(_process)?$"
+)
 _VALUES = re.compile(
     r"\w*(state_|to_|^as_?|^)dict|(get|unwrap|is|has)\w*|deepcopy|list|int|float|str|round|len|max|min|vars|items|join|"
     r"format|Path|now|time|strftime|item|cpu"
@@ -24,6 +27,16 @@ def is_by_one(subject: Subject, call: ast.Call) -> bool:
     calls = _callers(subject, call)
     within = bool(calls) and all(_is_of_one_rank(one, to) for one, to in calls)
     return within or _is_of_one_rank(subject, call)
+
+
+def is_by_some(subject: Subject, call: ast.Call) -> bool:
+    """Whether some ranks surely never come to it: not of a test that may be the same on all, as ``rank != -1``."""
+
+    def split(one: Subject, to: ast.Call) -> bool:
+        return any(_splits_ranks(one.script, test) for test in _tests(one.script, to))
+
+    calls = _callers(subject, call)
+    return split(subject, call) or (bool(calls) and all(split(one, to) for one, to in calls))
 
 
 def is_in_a_step(subject: Subject, call: ast.Call) -> bool:
@@ -106,20 +119,44 @@ def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
 
 
 def _tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
-    """What decides whether it runs: what stands around it, and a `return` or `continue` under a condition before it."""
+    """What decides whether it runs: what stands around it, and a `return` or its like under a condition before it."""
     for outer in script.above(node):
-        if isinstance(outer, ast.If | ast.IfExp):
+        if isinstance(outer, ast.If | ast.IfExp) and node is not outer.test:
             yield outer.test
-        elif isinstance(outer, ast.BoolOp):
+        elif isinstance(outer, ast.BoolOp) and node is not outer.values[0]:
             yield outer.values[0]
         elif isinstance(outer, ast.Match):
             yield outer.subject
         yield from getattr(outer, "decorator_list", ())  # @rank_zero_only
         block = getattr(outer, "body", ())
         for one in block[: block.index(node)] if isinstance(block, list) and node in block else ():
-            if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Return | ast.Continue):
+            if isinstance(one, ast.If) and _goes_away(script, one.body[-1]):
                 yield one.test
         node = outer
+
+
+def _goes_away(script: Script, end: ast.stmt) -> bool:
+    """Whether nothing behind a statement runs: `return`, `raise`, ``sys.exit()``."""
+    if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
+        return script.called(end.value) in ("exit", "_exit", "quit")
+    return isinstance(end, ast.Return | ast.Continue | ast.Break | ast.Raise)
+
+
+def _splits_ranks(script: Script, test: ast.expr) -> bool:
+    """Whether it is true on some ranks, and false on others, perhaps by a name."""
+    if isinstance(test, ast.UnaryOp):
+        return _splits_ranks(script, test.operand)
+    if _is_and(test):
+        return any(_splits_ranks(script, one) for one in test.values)  # type: ignore[attr-defined]
+    if isinstance(test, ast.Compare):
+        sides = (test.left, test.comparators[0])
+        number = next((value for one in sides if type(value := constant(one)) is int), -1)
+        one = isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Gt) and number >= 0
+        return one and any(names_rank(ast.unparse(side)) for side in sides)
+    if isinstance(test, ast.Name) and (made := script.values(test.id)):
+        return all(isinstance(one, ast.Compare | ast.Call) and _splits_ranks(script, one) for one in made)
+    name = script.called(test) if isinstance(test, ast.Call) else ast.unparse(test)
+    return name == "rank" or bool(_IS_FIRST.search(name))
 
 
 def _is_elif(subject: Subject, guard: ast.If) -> bool:

@@ -16,6 +16,7 @@ precision            CUDA's autocast and GradScaler
 processes            their group, the wrapper of the model, and who starts them
 saves                files that every rank writes over the others'
 shapes               those that change from batch to batch
+some_ranks           what waits for all processes, where some alone come to it
 step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
 tensor_types         torch.cuda.FloatTensor and its like
 """
@@ -39,6 +40,7 @@ from windtunnel.porting.topics import (
     processes,
     saves,
     shapes,
+    some_ranks,
     step_ends,
     tensor_types,
 )
@@ -66,6 +68,7 @@ TOPICS = (
     optimizers.no_exchange,
     optimizers.early_clips,
     host_reads.host_reads,
+    some_ranks.lone_collectives,
     saves.saves,
     model_paths.lost,
     saves.safetensors_of_the_device,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, is_main, is_method, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.some_ranks import is_lone
 
 _STARTS = (".spawn", ".launch")
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
@@ -236,7 +237,10 @@ def _barriers(subject: Subject) -> Iterator[Finding]:
         return
     for call, name in subject.script.calls:
         options = {one.arg for one in call.keywords}
-        if name == "torch.distributed.barrier" and not call.args and options <= {"device_ids"}:
+        waits_for_ever = is_lone(subject, call, name)  # if it did
+        if name != "torch.distributed.barrier" or waits_for_ever:
+            continue
+        if not call.args and options <= {"device_ids"}:
             waits = f'{subject.names.module("xm")}.rendezvous("barrier")'
             yield Finding(
                 call.lineno,

@@ -108,6 +108,18 @@ def test_a_condition_that_is_the_same_on_all_ranks(test: str) -> None:
     assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
 
 
+@pytest.mark.parametrize(
+    "end", ["raise SystemExit", "sys.exit()", "exit(0)", "os._exit(0)", "break", "return"]
+)
+def test_a_save_behind_the_end_of_other_ranks(end: str) -> None:
+    """However they end before it."""
+    text = f"import sys\ndef save():\n    while True:\n        if rank != 0:\n            {end}\n        {_SAVED}\n"
+    text += "save()\n"
+    assert "every rank writes" not in _saves(text)[0]
+    assert "every rank writes" in _saves(text.replace("rank != 0", "done"))[0]
+    assert "every rank writes" in _saves(text.replace(end, "work()"))[0]
+
+
 def test_a_function_for_the_main_process() -> None:
     """A decorator tests the rank."""
     text = f"@rank_zero_only\ndef save():\n    {_SAVED}\nsave()\n"

@@ -1,0 +1,48 @@
+"""What waits for all processes, where some alone come to it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.one_rank import is_by_some
+from windtunnel.porting.subject import Subject
+
+_XM = "torch_xla.core.xla_model."
+_DIST = "torch.distributed."
+_COLLECTIVES = {
+    *(_XM + name for name in (
+        "all_gather", "all_reduce", "all_to_all", "broadcast_master_param", "collective_broadcast", "mesh_reduce",
+        "optimizer_step", "reduce_gradients", "reduce_scatter", "rendezvous",
+    )),
+    *(_DIST + name for name in (
+        "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "barrier",
+        "broadcast", "broadcast_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    )),
+}  # fmt: skip
+
+
+def lone_collectives(subject: Subject) -> Iterator[Finding]:
+    """Collectives of all processes under a test of the rank, and no other of their name that the others come to. A
+    script for GPUs that has one waits there, too.
+    """
+    if not subject.several or not subject.xla:
+        return
+    for call, name in subject.script.calls:
+        if is_lone(subject, call, name) and name != f"{_DIST}barrier":  # which does nothing
+            yield Finding(
+                call.lineno,
+                "",
+                f"{subject.script.segment(call.func)} on some processes alone waits for the others, which never come. "
+                "Call it on all, outside of the test of the rank.",
+            )
+
+
+def is_lone(subject: Subject, call: ast.Call, name: str) -> bool:
+    """Whether a call is one of those, and the others come to none."""
+    if name not in _COLLECTIVES or any("group" in ast.unparse(one) for one in (*call.args, *call.keywords)):
+        return False  # it may be of a group of their own
+    last = name.rpartition(".")[2]
+    alike = [pair for pair in subject.program[0].calls_by_name.get(last, ()) if pair[1] is not call]
+    return is_by_some(subject, call) and not any(is_by_some(*pair) for pair in alike)
