@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Loop, Script, constant, is_method
+from windtunnel.porting.script import Loop, Script, constant, handed, is_call_of, is_method
 from windtunnel.porting.subject import Subject, names_rank
 
 _FETCHES = {"item", "tolist", "cpu", "numpy"}
@@ -33,12 +34,69 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
             if read is None or read[0].lineno in said or not tensors.gave(read[1]):
                 continue
             said.add(read[0].lineno)
-            yield Finding(
-                read[0].lineno,
-                "host_read",
-                f"{script.segment(read[0])} in each step: the host waits for the device. Do it in "
-                "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+            yield _remark(script, read[0])
+    for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
+        if where is not subject or function in subject.steps:
+            continue
+        tensors = _Tensors(script, function, names)
+        by = f"line {call.lineno}" + ("" if one is subject else f" of {one.script.path.name}")
+        for node in _each_step(function.body):
+            read = _read(script, node)
+            if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
+                said.add(read[0].lineno)
+                yield _remark(script, read[0], f", with a tensor of the device from {by}")
+
+
+def _remark(script: Script, read: ast.expr, given: str = "") -> Finding:
+    return Finding(
+        read.lineno,
+        "host_read",
+        f"{script.segment(read)} in each step{given}: the host waits for the device. Do it in "
+        "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _handed_over(
+    program: Sequence[Subject],
+) -> dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]]:
+    """The program's functions that a step calls with tensors of the device: the parameters, and the first call."""
+    found: dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]] = {}
+    for one in program:
+        for step in one.steps:
+            if not _names_a_device(one.script.scopes(step)[0] if isinstance(step, Loop) else step):
+                continue
+            tensors = _Tensors(one.script, step)
+            for call in (node for node in _each_step(step.body) if isinstance(node, ast.Call)):
+                for other, function in _called(program, one, call):
+                    given = {name for name, value in handed(function, call) if tensors.gave(value)}
+                    names, where, first = found.get((other, function), (set[str](), one, call))
+                    if given:
+                        found[other, function] = (names | given, where, first)
+    return found
+
+
+def _called(
+    program: Sequence[Subject], one: Subject, call: ast.Call
+) -> Iterator[tuple[Subject, ast.FunctionDef]]:
+    """The program's function that a call surely is of: of several of its name that of the file; a method, of an object
+    that the file makes of its class.
+    """
+    name = one.script.called(call)
+    known = [other for other in program if name in other.script.functions]
+    for other in known if len(known) == 1 else [other for other in known if other is one]:
+        function = other.script.functions[name]
+        owner = other.script.parents[function]
+        if isinstance(owner, ast.ClassDef):
+            made = (
+                one.script.values(ast.unparse(call.func.value))
+                if isinstance(call.func, ast.Attribute)
+                else []
             )
+            if not any(is_call_of(one.script, value, owner.name) for value in made):
+                continue
+        if any(to is call for _, to in other.calls_of(function)):
+            yield other, function
 
 
 def _names_a_device(function: ast.AST) -> bool:
@@ -75,19 +133,19 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
 
 class _Tensors:
     """Names that surely hold tensors of the device in a step: `.backward()` is called on them, the model that is
-    trained returns them, or they are computed from such.
+    trained returns them, or they are computed from such. ``given``: parameters that are.
     """
 
-    def __init__(self, script: Script, step: Loop | ast.FunctionDef) -> None:
+    def __init__(self, script: Script, step: Loop | ast.FunctionDef, given: Collection[str] = ()) -> None:
         self._script = script
         self._models = set(script.models)
         assigned = list(_assignments(step))
-        self._assigned = {name for name, _ in assigned}
+        self._assigned = {*given, *(name for name, _ in assigned)}
         self._fetched: dict[str, int] = {}  # the line from which on the name holds a value of the host
         for name, value in assigned:
             if any(_read(script, part) for part in ast.walk(value)):
                 self._fetched.setdefault(name, value.lineno)
-        self._names: set[str] = set()
+        self._names = set(given)
         for node in ast.walk(step):
             if isinstance(node, ast.Call) and is_method(node, "backward"):
                 self._names |= (
@@ -137,19 +195,24 @@ def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _each_step(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """What runs in every pass, on one rank at least; nothing that stands behind a `continue`."""
+    """What runs in every pass, on one rank at least; nothing that stands behind a `continue` or `return`."""
     for node in nodes:
         yield node
         yield from _each_step(_always(node))
         if isinstance(node, ast.For | ast.While):
             continue  # whose `continue` is its own
-        if isinstance(node, ast.stmt) and any(isinstance(part, ast.Continue) for part in ast.walk(node)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue  # nor is its `return`
+        ends = (isinstance(part, ast.Continue | ast.Return) for part in ast.walk(node))
+        if isinstance(node, ast.stmt) and any(ends):
             return
 
 
 def _always(node: ast.AST) -> Iterable[ast.AST]:
     """What is executed of it whenever it is."""
     if isinstance(node, ast.If) and names_rank(ast.unparse(node.test)) and not _varies(node.test):
+        return [node.test, *node.body]
+    if isinstance(node, ast.If) and _asks_for_a_tensor(node.test):
         return [node.test, *node.body]
     if isinstance(node, ast.If | ast.IfExp):
         return [node.test]
@@ -164,6 +227,14 @@ def _always(node: ast.AST) -> Iterable[ast.AST]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
         return []
     return ast.iter_child_nodes(node)
+
+
+def _asks_for_a_tensor(test: ast.expr) -> bool:
+    """Whether it is as ``isinstance(value, torch.Tensor)``, of which nothing is said unless the value is one."""
+    if not isinstance(test, ast.Call):
+        return False
+    named = {ast.unparse(one).rpartition(".")[2] for one in (test.func, *test.args)}
+    return "is_tensor" in named or named >= {"isinstance", "Tensor"}
 
 
 def _varies(test: ast.expr) -> bool:

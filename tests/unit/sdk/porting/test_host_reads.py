@@ -1,0 +1,88 @@
+"""Values of the device that are read in a function which the training loop hands them to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_program import HEAD, STEP, said
+from windtunnel.porting.program import read_program
+from windtunnel.porting.script import Script
+
+_STEPPED = "    xm.optimizer_step(optimizer)\n"
+
+
+def _told(function: str, call: str, before: str = "") -> list[str]:
+    text = f"{HEAD}{function}{before}{STEP}    {call}\n{_STEPPED}"
+    return [one for one in said(text) if "host_read" in one]
+
+
+_READS = [
+    ("def log(step, value):\n    print(step, float(value))\n", "log(step, loss)", 8),
+    ("def log(value):\n    print(f'loss {value}')\n", "log(value=loss.detach())", 8),
+    ("def right(out, y):\n    return (out.argmax(1) == y).float().mean().item()\n", "n = right(out, batch)", 8),
+    ("def log(value):\n    mean = value.mean()\n    return mean.item()\n", "log(out)", 9),
+    ("class Meter:\n    def update(self, value):\n        self.sum += value.item()\nmeter = Meter()\n",
+     "meter.update(loss)", 9),
+    ("def log(value):\n    if isinstance(value, torch.Tensor):\n        value = value.item()\n", "log(loss)", 9),
+    ("def log(value):\n    if torch.is_tensor(value):\n        value = value.cpu()\n", "log(loss)", 9),
+    ("def log(value):\n    print(value.item())\n", "if rank == 0: log(loss)", 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "call", "line"), _READS)
+def test_a_function_that_reads_what_it_is_given(function: str, call: str, line: int) -> None:
+    """Though it names no device: it gets a tensor of it in each step."""
+    (found,) = _told(function, call)
+    handed = HEAD.count("\n") + function.count("\n") + STEP.count("\n") + 1
+    assert found.startswith(f"{line}: host_read: ")
+    assert f" in each step, with a tensor of the device from line {handed}: the host waits" in found
+
+
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        ("def log(value):\n    print(value.item())\n", "if step % 9 == 0: log(loss)"),
+        ("def log(step, value):\n    if step % 9 == 0:\n        print(value.item())\n", "log(step, loss)"),
+        ("def log(step, value):\n    if step % 9:\n        return\n    print(value.item())\n", "log(step, loss)"),
+        ("def log(value):\n    print(value.item())\n", "log(step)"),
+        ("def log(value):\n    print(value.item())\n", "log(out.shape[0])"),
+        ("def log(value):\n    print(value.shape, other.item())\n", "log(loss)"),
+        ("def log(value):\n    print(value.item())\n", "xm.add_step_closure(log, args=(loss,))"),
+        ("class Meter:\n    def update(self, value):\n        self.sum += value.item()\nmeter = other()\n",
+         "meter.update(loss)"),
+        ("class Meter:\n    def update(self, value):\n        self.sum += value\nmeter = Meter()\n",
+         "meter.update(loss)"),
+        ("def log(value):\n    def later():\n        print(value.item())\n    later_on(later)\n", "log(loss)"),
+    ],
+)  # fmt: skip
+def test_a_function_that_reads_nothing_in_each_step(function: str, call: str) -> None:
+    """Now and then, of the host, in another class, or nothing at all."""
+    assert _told(function, call) == []
+
+
+def test_a_function_of_another_file() -> None:
+    """The remark is on the line that reads, and names the one that hands over."""
+    metrics = Script(Path("metrics.py"), b"def mean(value):\n    return value.mean().item()\n")
+    text = HEAD.replace("import", "from metrics import mean\nimport", 1) + STEP + f"    mean(out)\n{_STEPPED}"
+    train = Script(Path("train.py"), text.encode())
+    (found,) = read_program([train, metrics])[metrics]
+    assert found.line == 2 and "with a tensor of the device from line 14 of train.py" in found.text
+
+
+def test_a_function_for_the_host_alone() -> None:
+    """A reference beside the training has nothing to do with a device."""
+    step = STEP.replace("pl.MpDeviceLoader(loader, device)", "loader")
+    text = f"import torch, torch_xla\ndef log(value):\n    print(value.item())\ndef main():\n    {step}    log(loss)\n"
+    text = (
+        text.replace("\noptimizer", "\n    optimizer")
+        .replace("\nloader", "\n    loader")
+        .replace("\nfor", "\n    for")
+    )
+    text = (
+        text.replace("    out", "        out")
+        .replace("    loss", "        loss")
+        .replace("    log(", "        log(")
+    )
+    assert not any("host_read" in one for one in said(text))
