@@ -11,6 +11,7 @@ from windtunnel.porting.models import is_model
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
 from windtunnel.porting.script import arguments, constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.tensors import holds_device_tensors
 from windtunnel.porting.topics.model_paths import PICKLES
 
 _XM_SAVE = "torch_xla.core.xla_model.save"
@@ -180,6 +181,21 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
     if "BytesIO" in made:
         return True
     path = " ".join(ast.unparse(one) for one in arguments(call)[1:])
-    if "state_dict" not in given + made and not _is_whole(subject, call.args[0]):
+    known = "state_dict" in given + made or _is_whole(subject, call.args[0])
+    if not known and (_is_of_a_sample(subject, call) or not holds_device_tensors(subject, call.args[0])):
         return True  # results, data, a list of losses
     return "cpu" in given or "cpu" in made or names_rank(path) or names_rank(made)
+
+
+def _is_of_a_sample(subject: Subject, call: ast.Call) -> bool:
+    """Whether a loop around it gives the file its name: each rank may have files of its own."""
+    script = subject.script
+    given = {
+        one.id
+        for loop in subject.loops_around(call)
+        if isinstance(loop, ast.For)
+        for one in ast.walk(loop.target)
+        if isinstance(one, ast.Name)
+    }
+    paths = [one for path in arguments(call)[1:] for one in (path, *script.contents(ast.unparse(path)))]
+    return any(isinstance(part, ast.Name) and part.id in given for path in paths for part in ast.walk(path))

@@ -1,0 +1,79 @@
+"""Which values surely are, or hold, tensors of the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.script import constant, handed, is_method, parameters
+from windtunnel.porting.subject import Subject
+
+_FETCHES = {"item", "tolist", "cpu", "numpy"}
+_WEIGHTS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+_COPIES = {"list", "dict", "tuple", "OrderedDict"}
+
+
+def holds_device_tensors(subject: Subject, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether a model gives it, it is of a model's weights, or it is moved there; or anything in it is."""
+    if node in seen:
+        return False
+    seen |= {node}
+    script = subject.script
+    if isinstance(node, ast.Name):
+        values = list(_values(subject, node))
+        if any(_is_fetched(value) for _, value in values):
+            return False
+        trained = any(is_method(call, "backward") and _owner(call) == node.id for call, _ in script.calls)
+        return trained or any(holds_device_tensors(one, value, seen) for one, value in values)
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Dict):
+        parts = node.values
+    elif isinstance(node, ast.List | ast.Tuple):
+        parts = node.elts
+    elif isinstance(node, ast.ListComp):
+        parts = [] if _is_fetched(node.elt) else [one.iter for one in node.generators]
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Subscript):
+        parts = [node.value]
+    elif isinstance(node, ast.Attribute) and node.attr in ("weight", "bias"):
+        return any(ast.unparse(node).startswith(f"{model}.") for model in script.models)
+    elif isinstance(node, ast.Call) and not _is_fetched(node):
+        if node in subject.moves or ast.unparse(node.func) in script.models:
+            return True
+        name = script.dotted(node.func)
+        if name in _COPIES or name.startswith("torch."):
+            parts = [*node.args, *(one.value for one in node.keywords if name in _COPIES)]
+        elif isinstance(node.func, ast.Attribute):
+            of_a_model = node.func.attr in _WEIGHTS and ast.unparse(node.func.value) in script.models
+            if of_a_model:
+                return True
+            parts = [node.func.value]
+    return any(holds_device_tensors(subject, part, seen) for part in parts)
+
+
+def _values(subject: Subject, name: ast.Name) -> Iterator[tuple[Subject, ast.expr]]:
+    """What a name holds there: what it is given, what is added to a list, what calls hand to its function."""
+    script, scopes = subject.script, subject.script.scopes(name)
+    given = script.contents(name.id)
+    for call, _ in script.calls:
+        if (is_method(call, "append") or is_method(call, "extend")) and _owner(call) == name.id:
+            given += call.args
+    yield from ((subject, value) for value in given if script.scopes(value)[0] in scopes)
+    if isinstance(scopes[0], ast.FunctionDef) and name.id in parameters(scopes[0]):
+        for one, call in subject.calls_of(scopes[0]):
+            yield from ((one, value) for parameter, value in handed(scopes[0], call) if parameter == name.id)
+
+
+def _owner(call: ast.Call) -> str:
+    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+
+def _is_fetched(node: ast.expr) -> bool:
+    """Whether something in it is moved to the host."""
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and (part.func.attr in _FETCHES or any(constant(one) == "cpu" for one in part.args))
+        for part in ast.walk(node)
+    )
