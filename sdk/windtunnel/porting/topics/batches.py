@@ -49,7 +49,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         if own:
             plain = plain and _is_random_alone(subject, own.value, _data_set(call))
         if plain and loop is not None and _is_map_style(subject):
-            edits = (*_sampler(subject, call, own or shuffle, name), *_epochs(subject, name, loop))
+            edits = (*_sampler(subject, call, own or shuffle, name), *_epochs(subject, call, name, loop))
         sampler = (
             f"Give the DataLoader sampler=DistributedSampler(dataset, num_replicas={names.world_size()}, "
             f"rank={names.rank()}), and each epoch call its set_epoch(epoch)."
@@ -240,23 +240,63 @@ def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Su
     return known if len(known) == 1 else here
 
 
-def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:
-    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there: that of a loop around it
-    which is called so, as `for epoch ...: for part in parts:`, else of the next one.
+def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterator[Edit]:
+    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there; else where the function
+    around it is called. Of several loaders that the function goes over only this one gets the sampler.
     """
     script = subject.script
+    if any(b"set_epoch" in one.script.text for one in subject.program):
+        return
     bar = subject.loaders.bar(loop)
     first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order when it is called
-    outer = script.parents.get(first)
+    here = script.scopes(loop)[0]
+    epoch = _epoch_around(subject, first)
+    if not epoch and "epoch" in parameters(here) and script.parents.get(first) is here:
+        epoch = "epoch"
+    calls = subject.calls_of(here) if isinstance(here, ast.FunctionDef) else []
+    places = [(one, call, _loader_there(subject, call, here, loader, made)) for one, call in calls]
+    known = [
+        value is not None and one.loaders.all.get(ast.unparse(value)) is made for one, _, value in places
+    ]
+    if epoch and (loader not in parameters(here) or all(known)):
+        yield _before(script, first, f"{loader}.sampler.set_epoch({epoch})")
+        return
+    for (one, call, value), sure in zip(places, known, strict=True):
+        statement, epoch = script.parents.get(call), _epoch_around(subject, call) if one is subject else ""
+        if (
+            sure
+            and epoch
+            and value is not None
+            and isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign)
+        ):
+            yield _before(script, statement, f"{ast.unparse(value)}.sampler.set_epoch({epoch})")
+
+
+def _loader_there(
+    subject: Subject, call: ast.Call, function: ast.AST, loader: str, made: ast.Call
+) -> ast.expr | None:
+    """What a loader of a function is called where that is called: by the argument, or the same of `self`, and of the
+    module.
+    """
+    if isinstance(function, ast.FunctionDef) and loader in parameters(function):
+        return dict(handed(function, call)).get(loader)
+    of_self = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "self"
+    same = of_self if loader.startswith("self.") else isinstance(subject.script.scopes(made)[0], ast.Module)
+    return ast.parse(loader, mode="eval").body if same and "[]" not in loader else None
+
+
+def _epoch_around(subject: Subject, place: ast.AST) -> str:
+    """The name of the epoch: of a loop around it which is called so, as `for epoch ...: for part in parts:`, else of
+    the next one, if it stands there.
+    """
+    statement = place if isinstance(place, ast.stmt) else subject.script.parents[place]
+    outer = subject.script.parents.get(statement)
     around = [
         one.target.id
-        for one in subject.loops_around(first)
+        for one in subject.loops_around(place)
         if isinstance(one, ast.For) and isinstance(one.target, ast.Name)
     ]
     names = [name for name in around if "epoch" in name.lower()]
-    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
+    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and statement in outer.body:
         names.append(outer.target.id)
-    elif "epoch" in parameters(script.scopes(loop)[0]) and outer is script.scopes(loop)[0]:
-        names.append("epoch")
-    if names:
-        yield _before(script, first, f"{loader}.sampler.set_epoch({names[0]})")
+    return next(iter(names), "")

@@ -67,3 +67,72 @@ def test_batches_that_a_loop_takes_with_next(made: str, taken: str, told: int) -
     loop = loop.replace("    loss =", f"    batch = {taken}\n    loss =", 1)
     text = f"{HEAD}optimizer = torch.optim.SGD(model.parameters())\nloader = DataLoader(data)\nbatches = {made}\n{loop}"
     assert len(_told(text.replace(", DistributedSampler", ""))) == told
+
+
+_FUNCTION = """\
+import torch, torch_xla.distributed.xla_backend
+from torch.utils.data import DataLoader
+def run(model, loader, optimizer=None):
+    for batch in loader:
+        model(batch.cuda()).sum().backward()
+        optimizer.step()
+def main():
+    train = DataLoader(data, batch_size=8, shuffle=True)
+    held_out = DataLoader(other, batch_size=8)
+    for epoch in range(3):
+        loss = run(model, train, optimizer)
+"""
+_EPOCH = _FUNCTION.replace("loader, opt", "loader, epoch, opt").replace("train, opt", "train, epoch, opt")
+_SET = "train.sampler.set_epoch(epoch)"
+
+
+def test_the_epoch_where_a_function_goes_over_the_loader() -> None:
+    """That does not know it: it is set where it is called."""
+    assert f"    for epoch in range(3):\n        {_SET}\n        loss = run(" in changed(_FUNCTION)
+    assert changed(_FUNCTION).count("set_epoch") == 1
+    assert "    loader.sampler.set_epoch(epoch)\n    for batch in" in changed(_EPOCH)
+    assert changed(_EPOCH).count("set_epoch") == 1
+
+
+@pytest.mark.parametrize("text", [_FUNCTION, _EPOCH])
+def test_a_function_that_goes_over_other_loaders_too(text: str) -> None:
+    """Whose samplers have no set_epoch, and raised."""
+    epoch = "epoch, " if text is _EPOCH else ""
+    made = changed(f"{text}        run(model, held_out, {epoch}None)\n")
+    assert f"        {_SET}\n        loss = run(" in made and made.count("set_epoch") == 1
+
+
+def test_a_loader_of_an_object() -> None:
+    """Both methods have it by its name."""
+    text = _FUNCTION.replace("def main():\n    train", "def main(self):\n    self.train").replace(
+        "loader,", "self,"
+    )
+    text = text.replace("run(model, train, ", "self.run(model, ").replace("in loader", "in self.train")
+    text = text.replace("model, self", "self, model")
+    lines = text.splitlines(keepends=True)
+    text = "".join([*lines[:2], "class A:\n", *(f"    {line}" for line in lines[2:])])
+    assert "            self.train.sampler.set_epoch(epoch)\n            loss = self.run(" in changed(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("for epoch in range(3)", "while epochs"),
+        ("loss = run(model, train, optimizer)", "if run(model, train, optimizer): pass"),
+        ("run(model, train, optimizer)", "run(model, [train][0], optimizer)"),
+        ("    for epoch in range(3):\n    ", ""),
+    ],
+)
+def test_an_epoch_that_is_not_known(old: str, new: str) -> None:
+    """No edit is sure: the sampler shuffles as in the first."""
+    assert "set_epoch" not in changed(_FUNCTION.replace(old, new))
+
+
+def test_an_epoch_that_is_set_already() -> None:
+    """Where the function does it, it is not set once more."""
+    sets = _FUNCTION.replace(
+        "    for batch", "    getattr(loader.sampler, 'set_epoch', print)(0)\n    for batch", 1
+    )
+    assert changed(sets).count("set_epoch") == 1
+    sets = _FUNCTION.replace("        loss", "        set_epoch(train, epoch)\n        loss", 1)
+    assert changed(sets).count("set_epoch") == 1
