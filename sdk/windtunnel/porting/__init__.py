@@ -10,6 +10,7 @@ finding        one remark, with the edits that settle it where they are sure
 topics         what is looked for: a file each
 program        all remarks on a script, and on the files that it imports
 patch          their edits as a unified diff
+tidy           what the edits make needless
 flags          hyperparameters that its argparse refuses
 checkpointing  what to write for gradient checkpointing
 

@@ -47,8 +47,13 @@ class Finding:
         return f"{self.line}: {': '.join(filter(None, words))}"
 
 
-def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit, Edit]:
-    """Leave one argument of a call in its place. Two edits, so that what is inside may have edits of its own."""
+def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit | Removal, ...]:
+    """Leave one argument of a call in its place. Two edits, so that what is inside may have edits of its own; where
+    ``model = model`` would be left, the statement goes.
+    """
+    outer = script.parents[call]
+    if isinstance(outer, ast.Assign) and [*map(ast.unparse, outer.targets)] == [ast.unparse(given)]:
+        return (Removal(outer),)
     simple = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     left, right = ("", "") if simple and _ends_no_line(script.segment(given)) else ("(", ")")
     return (

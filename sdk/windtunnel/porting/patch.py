@@ -12,6 +12,7 @@ from windtunnel.errors import SourceError
 from windtunnel.porting.finding import Edit, Finding, Removal
 from windtunnel.porting.names import Names
 from windtunnel.porting.script import Script, brings_torch
+from windtunnel.porting.tidy import needless
 
 _REPLACED = ("torch.cuda", "torch.amp")
 """Modules whose names the edits take out of use."""
@@ -41,6 +42,8 @@ def ported(script: Script, findings: Sequence[Finding], version: str = "2.9") ->
     if not edits:
         return script
     edited = Script(script.path, apply(script, edits))
+    while more := needless(script, edited):
+        edited = Script(script.path, apply(edited, more))
     edited = Script(script.path, _without_unused_imports(edited))
     return Script(script.path, _with_imports(script, edited, version))
 

@@ -255,7 +255,7 @@ def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         yield Finding(call.lineno, "", f"{raises} {instead}", sure=sure)
 
 
-def _without(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:
+def _without(subject: Subject, call: ast.Call) -> tuple[Edit | Removal, ...]:
     """The edits that leave its first argument alone; none where it has none, as a decorator's factory."""
     if not call.args or isinstance(call.args[0], ast.Starred):
         return ()

@@ -36,8 +36,8 @@ def test_a_wait_ends_no_step() -> None:
     ("before", "after"),
     [
         ("def f(x):\n    return x.cuda() if torch.cuda.is_available() else x",
-         "def f(x):\n    return x.to(torch_xla.device()) if True else x"),
-        ("f(x.cuda() if torch.cuda.is_available() else x)", "f(x.to(torch_xla.device()) if True else x)"),
+         "def f(x):\n    return x.to(torch_xla.device())"),
+        ("f(x.cuda() if torch.cuda.is_available() else x)", "f(x.to(torch_xla.device()))"),
         ("x = x.cuda() if y.is_cuda else x", 'x = x.to(torch_xla.device()) if y.device.type == "xla" else x'),
         ("if x.is_cuda:\n    mask = mask.cuda()",
          'if x.device.type == "xla":\n    mask = mask.to(torch_xla.device())'),

@@ -17,7 +17,7 @@ real = Variable((a + b).type(Tensor))
 y = LongTensor(labels)
 """
 _PORTED = """\
-cuda = True if True else False
+cuda = True
 Tensor = torch.FloatTensor
 LongTensor = torch.LongTensor
 valid = Variable(Tensor(n, 1).to(torch_xla.device()).fill_(1.0))
