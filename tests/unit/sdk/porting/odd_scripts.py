@@ -130,6 +130,15 @@ with open("log", "w") as log, torch.cuda.amp.autocast(True), torch.autocast("cud
     "while not torch.cuda.is_available(): pass\n",
     "lambdas and comprehensions": "import torch\nf = lambda x, device='cuda': x.to(device).cuda()\n"
     "xs = [x.cuda() for x in [y.cuda() for y in ys]]\nd = {'cuda': 'cuda', **{'device': 'cuda'}}\n",
+    "settled conditions": "import torch\nif (torch.cuda.is_available()):  # é\n\n    # so\n    x = f(\n  y).cuda()\n"
+    "    z = 1; w = 2\n    # behind\nelif other:\n    x = 1\n# before\nelse:\n    x = 2\n"
+    "def f():\n    if not torch.cuda.is_available():\n        exit()\n    if a: b\n"
+    "    elif (torch.cuda.is_available()): x.cuda()\n    elif c: d\n    else: e\n"
+    "    y = (1 if a else 2) if torch.cuda.is_available() else (3, x.cuda())\n"
+    "    for one in y:\n        if torch.cuda.is_available(): one.cuda()\n"
+    "    if not torch.cuda.is_available(): exit()\n    else: x.cuda()\n"
+    "    if torch.cuda.is_available():\n        if torch.cuda.is_available():\n            x.cuda()\n"
+    "        else:\n            pass\n",
     "chained": "import torch\na = b = torch.device('cuda')\n(c, d) = torch.device('cuda'), torch.device(type='cuda', index=0)\n"
     "e: torch.device = torch.device('cuda')\nx = g(1).cuda().half().cuda(device=0)\n",
     "one line of everything": HEAD + "for e in range(3):\n  for b in DataLoader(data, 8, True):\n"
