@@ -19,6 +19,7 @@ shapes               those that change from batch to batch
 some_ranks           what waits for all processes, where some alone come to it
 step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
 tensor_types         torch.cuda.FloatTensor and its like
+ties                 weights that are one, and become several on the device
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from windtunnel.porting.topics import (
     some_ranks,
     step_ends,
     tensor_types,
+    ties,
 )
 
 TOPICS = (
@@ -65,6 +67,7 @@ TOPICS = (
     shapes.of_values,
     optimizers.early_optimizers,
     optimizers.models_that_leave,
+    ties.untied,
     optimizers.no_exchange,
     optimizers.early_clips,
     host_reads.host_reads,

@@ -1,0 +1,154 @@
+"""Weights that are one, as an embedding's and its head's: `.to()` makes a new parameter of each place on XLA."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import handed, parameters
+from windtunnel.porting.subject import Subject
+
+
+@dataclass(frozen=True)
+class _Tie:
+    """``self.head.weight = self.embedding.weight``, in a class, or of a model that is there."""
+
+    subject: Subject
+    made: ast.Assign
+    root: str
+    owner: ast.ClassDef | None
+    """The class whose objects tie their own."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return ast.unparse(self.made.targets[0]), ast.unparse(self.made.value)
+
+
+def untied(subject: Subject) -> Iterator[Finding]:
+    """Moves to the device of models whose weights are tied before, and not again behind that."""
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    ties = [tie for one in subject.program for tie in _ties(one)]
+    for tie in ties:
+        if any(one.owner is tie.owner and _is_called(one, by_self=False) for one in ties):
+            continue  # model.tie_weights(), wherever that stands
+        if tie.owner and not _is_called(tie, by_self=True):
+            continue
+        known = _that_hold(subject.program, tie.owner.name) if tie.owner else set()
+        for move in subject.moves:
+            assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
+            its = (
+                _is_made_by(subject, move.func.value, known) if tie.owner else _is_behind(subject, move, tie)
+            )
+            if its and not any(_ties_again(subject, one, move) for one in ties):
+                yield _remark(subject, move, tie)
+                break
+
+
+def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
+    assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
+    there = f"line {tie.made.lineno}" + (
+        "" if tie.subject is subject else f" of {tie.subject.script.path.name}"
+    )
+    statement = subject.script.parents[move]
+    model = ast.unparse(statement.targets[0] if isinstance(statement, ast.Assign) else move.func.value)
+    direct = tie.owner is None or _is_made_by(subject, move.func.value, {tie.owner.name})
+    again = ""
+    if direct and model.replace(".", "").isidentifier():
+        again = ": " + " = ".join(model + name.removeprefix(tie.root) for name in tie.names)
+    return Finding(
+        move.lineno,
+        "untied_weights",
+        f"on XLA .to() makes a parameter each of {' and '.join(tie.names)}, which {there} makes one: from here on they "
+        f"are trained apart. Tie them again behind this line, before the optimizer is made{again}.",
+        sure=not any(isinstance(one, ast.If) for one in tie.subject.script.above(tie.made)),
+    )
+
+
+def _ties(one: Subject) -> Iterator[_Tie]:
+    for node in one.script.walk(ast.Assign):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        sides = (node.targets[0], node.value)
+        parts = [side.value for side in sides if isinstance(side, ast.Attribute) and side.attr == "weight"]
+        roots = {ast.unparse(part).partition(".")[0].partition("[")[0] for part in parts}
+        whole = any(isinstance(part, ast.Name) for part in parts)  # self.weight = linear.weight
+        if len(parts) == len(sides) and len(roots) == 1 and not whole:
+            root = roots.pop()
+            classes = (outer for outer in one.script.above(node) if isinstance(outer, ast.ClassDef))
+            yield _Tie(one, node, root, next(classes, None) if root == "self" else None)
+
+
+def _is_called(tie: _Tie, *, by_self: bool) -> bool:
+    """Whether the method that ties is the making of the object, or called there; or else by those that have it."""
+    method = tie.subject.script.scopes(tie.made)[0]
+    name = getattr(method, "name", "")
+    if tie.owner is None or name == "__init__":
+        return by_self
+    owners = [
+        ast.unparse(call.func.value)
+        for _, call in tie.subject.program[0].calls_by_name.get(name, ())
+        if isinstance(call.func, ast.Attribute)
+    ]
+    return any((owner == "self") is by_self for owner in owners)
+
+
+def _that_hold(program: Sequence[Subject], name: str) -> set[str]:
+    """The class, and those that have one of it; functions that return one."""
+    known = {name}
+    made = [
+        (one, node)
+        for one in program
+        for node in one.script.nodes
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name != "__init__"
+    ]
+    while more := {node.name for one, node in made if node.name not in known and _holds(one, node, known)}:
+        known |= more
+    return known
+
+
+def _holds(one: Subject, node: ast.ClassDef | ast.FunctionDef, known: set[str]) -> bool:
+    if isinstance(node, ast.ClassDef):
+        bases = {one.script.dotted(base).rpartition(".")[2] for base in node.bases}
+        made = (part.value for part in ast.walk(node) if isinstance(part, ast.Assign))
+        return bool(bases & known) or any(_is_made_by(one, value, known) for value in made)
+    given = (part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value is not None)
+    return any(_is_made_by(one, value, known) for value in given)
+
+
+def _is_made_by(
+    one: Subject, node: ast.expr, known: set[str], seen: frozenset[ast.AST] = frozenset()
+) -> bool:
+    """Whether an expression is an object of one of these classes, or what one of these functions returns."""
+    if node in seen:
+        return False
+    if isinstance(node, ast.Call):
+        by_method = isinstance(node.func, ast.Attribute) and _is_made_by(
+            one, node.func.value, known, seen | {node}
+        )
+        return one.script.called(node) in known or by_method
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    name, scope = ast.unparse(node), one.script.scopes(node)[0] if node in one.script.parents else None
+    given = [(one, value) for value in one.script.values(name)]
+    if isinstance(scope, ast.FunctionDef) and name in parameters(scope):
+        calls = one.calls_of(scope)
+        given = [(other, value) for other, call in calls for key, value in handed(scope, call) if key == name]
+    return any(_is_made_by(other, value, known, seen | {node}) for other, value in given)
+
+
+def _is_behind(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
+    """Whether a move is of the model that has been tied, later in the same function."""
+    assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
+    here = tie.subject is subject and subject.script.scopes(move)[0] is subject.script.scopes(tie.made)[0]
+    return (
+        here and ast.unparse(move.func.value).partition(".")[0] == tie.root and move.lineno > tie.made.lineno
+    )
+
+
+def _ties_again(subject: Subject, tie: _Tie, move: ast.Call) -> bool:
+    """Whether something is tied later in the function that moves."""
+    here = tie.subject is subject and subject.script.scopes(move)[0] is subject.script.scopes(tie.made)[0]
+    return here and tie.made.lineno > move.lineno
