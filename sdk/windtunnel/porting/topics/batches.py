@@ -177,7 +177,8 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
                 here[name] = (call, loop)
     here |= {name: (call, None) for name, call in _taken_loaders(subject) if name not in here}
     known = [call for call, _ in here.values()]
-    names = {name for one, _, name in _trained_names(tuple(subject.program)) if one is subject}
+    handed_on = _trained_names(tuple(subject.program))  # a parameter by what it is given
+    names = {name for one, scope, name in handed_on if one is subject and name not in parameters(scope)}
     elsewhere = {subject.loaders.all.get(name): name for name in sorted(names)}
     return [
         *((name, call, loop) for name, (call, loop) in here.items()),

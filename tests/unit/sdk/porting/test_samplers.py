@@ -136,3 +136,14 @@ def test_an_epoch_that_is_set_already() -> None:
     assert changed(sets).count("set_epoch") == 1
     sets = _FUNCTION.replace("        loss", "        set_epoch(train, epoch)\n        loss", 1)
     assert changed(sets).count("set_epoch") == 1
+
+
+def test_a_loader_that_is_evaluated_alone() -> None:
+    """By a function whose parameter has the name that the training function's has: it is no loader of the training."""
+    text = _FUNCTION.replace(
+        "def main",
+        "def test(model, loader):\n    for batch in loader:\n        model(batch.cuda())\ndef main",
+    )
+    text += "    test(model, held_out)\n"
+    assert [one.partition(":")[0] for one in _told(text)] == ["11"]
+    assert [one.partition(":")[0] for one in _told(f"{text}    run(model, held_out)\n")] == ["11", "12"]
