@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.script import constant, keyword
 from windtunnel.porting.subject import Subject
 
 _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
@@ -30,12 +30,10 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
         collates = bool(_COLLATORS.search(name)) and not keyword(call, "pad_to_multiple_of")
         collates = collates and not (equal and name.endswith("ForLanguageModeling"))
         longest = (
-            padding is not None
-            and constant(padding.value) in _LONGEST
-            and _is_of_a_batch(subject.script, call)
+            padding is not None and constant(padding.value) in _LONGEST and _is_of_a_batch(subject, call)
         )
-        padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject.script, call)
-        packed = name.endswith(_PACKS) and _is_packed_on_the_host(subject.script, call)
+        padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject, call)
+        packed = name.endswith(_PACKS) and _is_packed_on_the_host(subject, call)
         found = collates or longest or padded or packed or (grouped and constant(grouped.value) is True)
         if found and call.lineno not in said:
             said.add(call.lineno)
@@ -74,11 +72,17 @@ def _cuts_to_one(one: Subject) -> bool:
     return one.script.calls_any(*_BLOCKS)
 
 
-def _is_of_a_batch(script: Script, call: ast.Call) -> bool:
-    """Whether it is in a collate function, or in a class of one."""
+def _is_of_a_batch(subject: Subject, call: ast.Call) -> bool:
+    """Whether it is in a collate function, or in a class of one, by its name or as a loader gets it."""
+    given = (keyword(made, "collate_fn") for one in subject.program for made, _ in one.script.calls)
+    parts = [part for one in given if one is not None for part in ast.walk(one.value)]
+    named = {
+        ast.unparse(part).rpartition(".")[2] for part in parts if isinstance(part, ast.Name | ast.Attribute)
+    }
     return any(
-        isinstance(outer, ast.FunctionDef | ast.ClassDef) and "collat" in outer.name.lower()
-        for outer in script.above(call)
+        isinstance(outer, ast.FunctionDef | ast.ClassDef)
+        and ("collat" in outer.name.lower() or outer.name in named)
+        for outer in subject.script.above(call)
     )
 
 
@@ -87,7 +91,7 @@ def packed(subject: Subject) -> Iterator[Finding]:
     if not (subject.cuda or subject.xla or subject.managed):
         return
     for call, name in subject.script.calls:
-        if name.endswith(_PACKS) and not _is_packed_on_the_host(subject.script, call):
+        if name.endswith(_PACKS) and not _is_packed_on_the_host(subject, call):
             yield Finding(
                 call.lineno,
                 "",
@@ -97,10 +101,12 @@ def packed(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _is_packed_on_the_host(script: Script, call: ast.Call) -> bool:
+def _is_packed_on_the_host(subject: Subject, call: ast.Call) -> bool:
     """Whether it is moved to the device when it has been packed."""
-    outer = script.parents[call]
-    return _is_of_a_batch(script, call) or (isinstance(outer, ast.Attribute) and outer.attr in ("to", "cuda"))
+    outer = subject.script.parents[call]
+    return _is_of_a_batch(subject, call) or (
+        isinstance(outer, ast.Attribute) and outer.attr in ("to", "cuda")
+    )
 
 
 def of_values(subject: Subject) -> Iterator[Finding]:

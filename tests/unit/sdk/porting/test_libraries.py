@@ -103,6 +103,10 @@ def test_edits(before: str, after: str) -> None:
         ("def prompt(rows):\n    return tokenizer(rows, padding=True)", False),
         ("def collate(rows):\n    return torch.nn.utils.rnn.pad_sequence(rows)", True),
         ("def prompt(rows):\n    return torch.nn.utils.rnn.pad_sequence(rows)", False),
+        ("def rows(them):\n    return torch.nn.utils.rnn.pad_sequence(them)\nload(data, collate_fn=rows)", True),
+        ("def rows(them):\n    return tokenizer(them, padding=True)\nload(data, collate_fn=lambda x: rows(x))", True),
+        ("class A:\n    def rows(self, them):\n        return torch.nn.utils.rnn.pad_sequence(them)\n"
+         "load(data, collate_fn=functools.partial(a.rows, 3))", True),
         ("collator = transformers.DataCollatorWithPadding(tokenizer, padding='max_length')", False),
         ("collator = transformers.DataCollatorForSeq2Seq(tokenizer, pad_to_multiple_of=64)", False),
         (
@@ -110,7 +114,7 @@ def test_edits(before: str, after: str) -> None:
             False,
         ),
     ],
-)
+)  # fmt: skip
 def test_lengths_that_change(used: str, told: bool) -> None:
     """A note, as all samples may be of one length."""
     found = said(
