@@ -63,6 +63,7 @@ TOPICS = (
     data_without_loader.same_draws,
     batches.last_batches,
     shapes.of_lengths,
+    shapes.of_libraries,
     shapes.packed,
     shapes.of_values,
     optimizers.early_optimizers,

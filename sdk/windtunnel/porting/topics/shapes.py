@@ -16,6 +16,17 @@ _BLOCKS = ("TextDataset", "ConstantLengthDataset")
 _KEPT_LENGTH = re.compile(r"(length|len\(.*\)) == [\w.]*(length|len|size)")
 _PACKS = (".pack_padded_sequence", ".pack_sequence")
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
+_OF_GRAPHS = (
+    "each batch has another number of nodes and edges, and is a graph to compile. Pad both to one number, as "
+    "torch_geometric.transforms.Pad does"
+)
+_LIBRARIES = {
+    "torch_geometric.loader.": _OF_GRAPHS,
+    "dgl.dataloading.": _OF_GRAPHS,
+    "torchvision.models.detection.": "the model finds another number of boxes in each image, and each is a graph to "
+    "compile. One with a fixed number of queries, as DETR, keeps its shapes",
+}
+"""What is called of libraries so that shapes change, whatever the script does."""
 
 
 def of_lengths(subject: Subject) -> Iterator[Finding]:
@@ -45,6 +56,19 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
                 'padding="max_length" and max_length.',
                 sure=False,
             )
+
+
+def of_libraries(subject: Subject) -> Iterator[Finding]:
+    """The first call of each."""
+    if not (subject.cuda or subject.xla or subject.managed):
+        return
+    padded = any(one.script.calls_any("Pad") for one in subject.program)
+    said = {_OF_GRAPHS} if padded else set[str]()
+    for call, name in subject.script.calls:
+        text = next((text for library, text in _LIBRARIES.items() if name.startswith(library)), "")
+        if text and text not in said:
+            said.add(text)
+            yield Finding(call.lineno, "", f"{text}.", sure=False)
 
 
 def _pads_to_one(one: Subject) -> bool:

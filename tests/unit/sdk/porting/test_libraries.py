@@ -217,3 +217,27 @@ def test_texts_of_one_length(made: str, told: bool) -> None:
         for kind in ("ForLanguageModeling", "WithPadding")
     )
     assert masks == told and labels
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "from torch_geometric.loader import NeighborLoader as L\nfor b in L(data, [9]): pass",
+            "nodes and edges",
+        ),
+        ("import dgl\nparts = dgl.dataloading.DataLoader(g, ids, sampler)", "nodes and edges"),
+        ("from torchvision.models.detection import fasterrcnn_resnet50_fpn as f\nnet = f()", "boxes"),
+        ("import torchvision\nnet = torchvision.models.detection.maskrcnn_resnet50_fpn()", "boxes"),
+        (
+            "from torch_geometric.loader import NeighborLoader as L\nL(data, [9], transform=transforms.Pad(9, 9))",
+            "",
+        ),
+        ("from torch_geometric.nn import SAGEConv\nconv = SAGEConv(3, 4)", ""),
+        ("import torchvision\nnet = torchvision.models.resnet18()", ""),
+    ],
+)
+def test_a_library_whose_shapes_change(line: str, words: str) -> None:
+    """From batch to batch, whatever the script does: noted once."""
+    found = [one for one in said(f"{HEAD}{line}\n{LOOP}{line}\n") if "a graph to compile" in one]
+    assert len(found) == bool(words) and all(": note: " in one and words in one for one in found)
