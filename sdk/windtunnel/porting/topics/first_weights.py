@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.script import Scope, arguments, constant, is_main, keyword
+from windtunnel.porting.script import Scope, arguments, constant, is_main, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
@@ -20,6 +20,19 @@ _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss
 _LOADS = re.compile(r"^_?(load|restore|resume|get_peft_model$)")
 _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
 """Models of transformers whose last layer is new, unless the file has been trained for the same."""
+_PARTS = ("Head", "Predictor", "Classifier", "Projector")
+_LAYERS = {
+    "Linear",
+    "Sequential",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose2d",
+    "Embedding",
+    "LSTM",
+    "GRU",
+}
+"""Classes of new parts of a model that comes of a file."""
 _ADAPTS = ("get_peft_model", "add_adapter")
 TORCH_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
@@ -124,8 +137,46 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
     adapts = any(one.script.calls_any(*_ADAPTS) for one in subject.program)
     loaded = [call for call in makers if _is_loaded(script.dotted(call.func) or script.called(call), call)]
     new = any(_NEW_HEAD.search(script.dotted(call.func)) for call in makers)
-    if not loaded or adapts or new or any(_under_condition(subject, call) for call in loaded):
+    functions = {script.called(call) for call in makers}
+    parts = any(_has_new_part(one, functions, name if one is subject else None) for one in subject.program)
+    if parts and not any(_loads_all(subject, call, name) for call, _ in script.calls):
+        yield _Drawn(name, makers[0], partly=True)
+    elif not loaded or adapts or new or any(_under_condition(subject, call) for call in loaded):
         yield _Drawn(name, makers[0], partly=bool(loaded))
+
+
+def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
+    """Whether a model that comes of a file gets a part that no file has, as ``model.fc = torch.nn.Linear(...)``, by its
+    name or in one of the functions that make it.
+    """
+    script = one.script
+    for _, node in script.assigned:
+        if not isinstance(node.value, ast.Call) or not _has_weights(script.dotted(node.value.func)):
+            continue
+        within = getattr(script.scopes(node)[0], "name", "") in functions
+        owner: ast.expr = node.targets[0]
+        while isinstance(owner, ast.Attribute | ast.Subscript):
+            owner = owner.value
+            made = [
+                call for value in script.values(ast.unparse(owner)) if (call := made_by(value)) is not None
+            ]
+            if (within or ast.unparse(owner) == model) and any(
+                _is_loaded(script.dotted(call.func), call) for call in made
+            ):
+                return True
+    return False
+
+
+def _has_weights(name: str) -> bool:
+    """Whether what is called so makes a module with weights, as a layer or a head."""
+    last = name.rpartition(".")[2]
+    return last.endswith(_PARTS) or (name.startswith("torch.nn.") and last in _LAYERS)
+
+
+def _loads_all(subject: Subject, call: ast.Call, model: str) -> bool:
+    """Whether it loads the model in any case."""
+    of_it = is_method(call, "load_state_dict") and ast.unparse(call.func.value) == model  # type: ignore[attr-defined]
+    return of_it and not _under_condition(subject, call)
 
 
 def _is_loaded(name: str, call: ast.Call) -> bool:

@@ -105,3 +105,33 @@ def test_a_method_is_not_the_function_of_its_name() -> None:
     text = text.format("torch.manual_seed(0)") + "for epoch in range(9):\n    {}\n"
     assert [one for one in said(text.format("generator.train()")) if "host_read" in one] == []
     assert [one for one in said(text.format("train()")) if "host_read" in one]
+
+
+_LOADED = "model = resnet18(weights='DEFAULT')\n"
+_HEADED = f"{_LOADED}model.fc = torch.nn.Linear(9, 2)\nmodel = model.to(device)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (_HEADED, "note"),
+        (_HEADED.replace("model.fc", "model.classifier[6]"), "note"),
+        (_HEADED.replace("torch.nn.Linear(9, 2)", "FastRCNNPredictor(9, 2)"), "note"),
+        ("def build():\n    net = resnet18(weights='DEFAULT')\n    net.fc = torch.nn.Linear(9, 2)\n    return net\n"
+         "model = build().to(device)\n", "note"),
+        (f"{_HEADED}if args.resume:\n    model.load_state_dict(torch.load(args.resume))\n", "note"),
+        (f"{_HEADED}model.load_state_dict(torch.load(path))\n", ""),
+        (f"torch.manual_seed(0)\n{_HEADED}", ""),
+        (_LOADED, ""),
+        (_HEADED.replace("Linear(9, 2)", "Identity()"), ""),
+        (_HEADED.replace("torch.nn.Linear(9, 2)", "Config(9, 2)"), ""),
+        (_HEADED.replace("model.fc =", "other.fc ="), ""),
+        (_HEADED.replace("torch.nn.Linear(9, 2)", "torch.nn.CrossEntropyLoss()"), ""),
+    ],
+)  # fmt: skip
+def test_a_new_part_of_a_pretrained_model(made: str, kind: str) -> None:
+    """As in transfer learning: no file has it, and each core draws its own."""
+    assert _kind(HEAD + made + LOOP) == kind
+    if kind:
+        (found,) = [one for one in said(HEAD + made + LOOP) if "unequal_weights" in one]
+        assert "the first weights of model that no file has" in found
