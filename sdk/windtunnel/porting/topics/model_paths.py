@@ -15,6 +15,7 @@ PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
 _SAVES = {"torch.save", "torch_xla.core.xla_model.save", "torch.jit.save", *PICKLES}
 """Functions that are given what they save, and the path or an open file."""
 _METHODS = ("save_pretrained", "save_model")
+_KEEPS = ("cpu", "to", "eval", "half", "float")
 _JOINS = ("join", "Path", "PurePath", "str", "abspath", "fspath")
 _ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_dir|^exec$", re.IGNORECASE)
 """In a word of the program: what is saved goes further, or the path is another, as of nanoGPT's configurator."""
@@ -64,10 +65,17 @@ def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
         if (
             not place
             or "state_dict" in text
-            or ast.unparse(given) in one.script.models
+            or ast.unparse(_bare(given)) in one.script.models
             or (name not in PICKLES and _is_given(one, given))
         ):
             yield call, one.script.opened(call.args[place]) or call.args[place]
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """``model`` of ``model.module.eval().cpu()``."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+        node = node.func.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node
 
 
 def _is_given(one: Subject, node: ast.expr) -> bool:
