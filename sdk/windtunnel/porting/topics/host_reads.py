@@ -45,6 +45,35 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
             if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
                 said.add(read[0].lineno)
                 yield _remark(script, read[0], f", with a tensor of the device from {by}")
+    for function, names in _of_buffers(subject) if subject.trains else ():
+        tensors = _Tensors(script, function, names)
+        for node in _each_step(function.body):
+            read = _read(script, node)
+            if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
+                said.add(read[0].lineno)
+                yield _remark(script, read[0], ", of a buffer (beside which a Python number may count)")
+
+
+def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
+    """The forward passes of the file's modules, and what they call of their own in each; with the names of buffers."""
+    for module in subject.script.nodes:
+        if not isinstance(module, ast.ClassDef):
+            continue
+        methods = {one.name: one for one in module.body if isinstance(one, ast.FunctionDef)}
+        names = {
+            f"self.{constant(part.args[0])}"
+            for part in ast.walk(module)
+            if isinstance(part, ast.Call) and part.args and ast.unparse(part.func) == "self.register_buffer"
+        }
+        reached = [methods["forward"]] if names and "forward" in methods else []
+        for function in reached:  # which grows
+            yield function, names
+            for part in _each_step(function.body):
+                own = isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self.")
+                called = (
+                    methods.get(subject.script.called(part)) if own and isinstance(part, ast.Call) else None
+                )
+                reached += [called] if called is not None and called not in reached else []
 
 
 def _remark(script: Script, read: ast.expr, given: str = "") -> Finding:

@@ -86,3 +86,39 @@ def test_a_function_for_the_host_alone() -> None:
         .replace("    log(", "        log(")
     )
     assert not any("host_read" in one for one in said(text))
+
+
+_MODULE = """\
+class Net(torch.nn.Module):
+    def __init__(self):
+        self.register_buffer("place", torch.zeros(1))
+    def forward(self, x):
+        self.keep(x)
+        return x
+    def keep(self, x):
+        place = int(self.place)
+    def show(self):
+        print(self.place.item())
+"""
+
+
+def test_a_buffer_that_the_forward_pass_reads() -> None:
+    """As the place in a queue: it is on the device with the model. What is called besides is no part of a step."""
+    (found,) = _told(_MODULE, "pass")
+    assert found.startswith("14: host_read: int(self.place) in each step, of a buffer")
+    assert "a Python number" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("register_buffer", "remember"),
+        ("self.keep(x)", "if self.training: self.keep(x)"),
+        ("int(self.place)", "int(self.other)"),
+        ("int(self.place)", "self.place[0].long()"),
+        ("int(self.place)", "int(self.place.shape[0])"),
+    ],
+)
+def test_a_forward_pass_that_reads_nothing(old: str, new: str) -> None:
+    """Of the device, or in each step."""
+    assert _told(_MODULE.replace(old, new), "pass") == []
