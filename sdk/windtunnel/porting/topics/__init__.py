@@ -17,6 +17,7 @@ processes            their group, the wrapper of the model, and who starts them
 saves                files that every rank writes over the others'
 shapes               those that change from batch to batch
 some_ranks           what waits for all processes, where some alone come to it
+splits               data that each core splits by a chance of its own
 step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
 tensor_types         torch.cuda.FloatTensor and its like
 ties                 weights that are one, and become several on the device
@@ -42,6 +43,7 @@ from windtunnel.porting.topics import (
     saves,
     shapes,
     some_ranks,
+    splits,
     step_ends,
     tensor_types,
     ties,
@@ -61,6 +63,7 @@ TOPICS = (
     step_ends.ends_of_steps,
     batches.same_data,
     data_without_loader.same_draws,
+    splits.split_by_chance,
     batches.last_batches,
     shapes.of_lengths,
     shapes.of_libraries,

@@ -19,7 +19,7 @@ _DRAWS = {
     "random": ("random.", {"randint", "randrange", "sample", "choices"}),
 }
 """By what is seeded: the module, and its functions that make batches."""
-_SEEDS = {**dict.fromkeys(TORCH_SEEDS, "torch"), "numpy.random.seed": "numpy", "random.seed": "random"}
+SEEDS = {**dict.fromkeys(TORCH_SEEDS, "torch"), "numpy.random.seed": "numpy", "random.seed": "random"}
 _CHANCE = re.compile(
     r"shuffle\w*|rand(int|n|perm|om|om_sample|om_split)?|permutation|choices?|sample|normal|uniform|multinomial|reset"
 )
@@ -97,7 +97,7 @@ def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
     by_rank: set[str] = set()
     for one in subject.program:
         for call, name in one.script.calls:
-            library = "the device" if _OF_DEVICE.search(name) else _SEEDS.get(name, "")
+            library = "the device" if _OF_DEVICE.search(name) else SEEDS.get(name, "")
             if library:
                 alike.setdefault(library, (one, call))
                 own = one.knows_rank(call) or chance_of(one, call)

@@ -1,0 +1,93 @@
+"""Data that is split by chance, for training and evaluation: each core draws a split of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import arguments, constant, is_call_of, keyword
+from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.data_without_loader import SEEDS
+
+_INSTEAD = {
+    "torch": "torch.manual_seed(...) before it, or generator=torch.Generator().manual_seed(...)",
+    "numpy": "numpy.random.seed(...) before it, or the function's own seed",
+    "random": "random.seed(...) before it",
+}
+_OWN_SEEDS = {"random_state", "seed", "generator"}
+_GENERATOR = 2
+"""The place of random_split's generator."""
+_DRAWS = {"torch.randperm": "torch", "numpy.random.permutation": "numpy", "numpy.random.shuffle": "numpy",
+          "random.shuffle": "random", "random.sample": "random"}  # fmt: skip
+
+
+def split_by_chance(subject: Subject) -> Iterator[Finding]:
+    """The first of a file that nothing seeds."""
+    if not subject.several or not (subject.cuda or subject.xla or subject.managed):
+        return
+    for call, _ in subject.script.calls:
+        library = _library(subject, call)
+        if library and not any(_seeds(one, library) for one in subject.program):
+            yield Finding(
+                call.lineno,
+                "",
+                "each core splits the data in its own way: what one trains on, another evaluates. Let all draw alike: "
+                f"{_INSTEAD[library]}.",
+                sure=False,
+            )
+            return
+
+
+def _library(subject: Subject, call: ast.Call) -> str:
+    """Whose numbers a split is drawn with; empty for none, or those of its own seed."""
+    last = subject.script.called(call)
+    own = [one.value for one in call.keywords if one.arg in _OWN_SEEDS]
+    if any(not isinstance(one, ast.Constant) or one.value is not None for one in own):
+        return ""
+    if last == "random_split":
+        return "torch" if len(call.args) <= _GENERATOR else ""
+    shuffles = keyword(call, "shuffle")
+    if last == "train_test_split":
+        return "" if shuffles and constant(shuffles.value) is False else "numpy"
+    if last not in ("Subset", "SubsetRandomSampler"):
+        return ""
+    names = {
+        part.id for given in arguments(call)[-1:] for part in ast.walk(given) if isinstance(part, ast.Name)
+    }
+    return _drawn(subject, call, names)
+
+
+def _drawn(subject: Subject, call: ast.Call, names: set[str]) -> str:
+    """Whose numbers some indices are of, as ``order[:-50]`` of an order that is drawn or shuffled."""
+    script = subject.script
+    before = [node for _, node in script.assigned if node.lineno < call.lineno]
+    for node in reversed(before):
+        given = {part.id for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+        if given & names:
+            names |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+            for part in ast.walk(node.value):
+                if (
+                    isinstance(part, ast.Call)
+                    and not keyword(part, "generator")
+                    and script.dotted(part.func) in _DRAWS
+                ):
+                    return _DRAWS[script.dotted(part.func)]
+    for other, name in script.calls:
+        shuffled = (
+            names & {ast.unparse(one) for one in other.args} if is_call_of(script, other, "shuffle") else ()
+        )
+        if shuffled and name in _DRAWS and other.lineno < call.lineno:
+            return _DRAWS[name]
+    return ""
+
+
+def _seeds(one: Subject, library: str) -> bool:
+    """Whether a file seeds it alike on all cores, as a library's ``set_seed`` does."""
+    for call, name in one.script.calls:
+        every = (
+            "seed" in name.rpartition(".")[2].lower() and name not in SEEDS and not name.startswith("torch.")
+        )
+        if (SEEDS.get(name) == library or every) and not one.knows_rank(call):
+            return True
+    return False
