@@ -283,6 +283,19 @@ class Subject:
         ]
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
+    def has_trained(self, place: ast.Call) -> bool:
+        """Whether something trains before this, in the same function."""
+        loops = [(one, loop) for one in self.program for loop in one.training_loops]
+        trainers = {getattr(one.script.scopes(loop)[0], "name", "") for one, loop in loops}
+        before: list[ast.stmt | ast.expr] = [*self.training_loops]
+        before += [
+            call
+            for call, name in self.script.calls
+            if (name and name.rpartition(".")[2] in trainers) or name.lower().endswith("trainer.train")
+        ]
+        scope = self.script.scopes(place)[0]
+        return any(one.lineno < place.lineno and self.script.scopes(one)[0] is scope for one in before)
+
     def knows_rank(self, call: ast.Call, before: int = sys.maxsize) -> bool:
         """Whether what a call is given is of the rank, perhaps by a name that is, before a line."""
         script, given = self.script, arguments(call)

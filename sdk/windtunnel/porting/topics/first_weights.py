@@ -214,12 +214,15 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
             seeds = one.script.called(call) not in own and _seeds(one, name, call)
             if not seeds and (drawn.partly or not _fills(subject, one, call, drawn)):
                 continue
+            if not seeds and one.has_trained(call):
+                continue  # the best of its checkpoints
             beside = "" if one is subject else f" of {one.script.path.name}"
             if seeds and (chance := chance_of(one, call)):
                 unsure = unsure or f"line {chance}{beside} draws a seed, each core its own"
                 continue
             for where, place, certain in _runs(one, call, set(lines)):
-                late = seeds and place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
+                late = place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
+                late = late if seeds else where.has_trained(place)
                 if certain and not late:
                     return True, ""
                 if not late:
@@ -288,8 +291,8 @@ def _calls_above(subject: Subject, node: ast.expr) -> Iterator[tuple[Scope, int]
 
 
 def _runs(
-    one: Subject, node: ast.expr, here: set[Scope], seen: tuple[Scope, ...] = ()
-) -> Iterator[tuple[Subject, ast.expr, bool]]:
+    one: Subject, node: ast.Call, here: set[Scope], seen: tuple[Scope, ...] = ()
+) -> Iterator[tuple[Subject, ast.Call, bool]]:
     """Where something is run from: in one of the functions ``here``, or in one that nothing calls; and whether that is
     certain.
     """

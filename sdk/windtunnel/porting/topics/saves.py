@@ -138,7 +138,7 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
             continue
         owner, safe = ast.unparse(call.func.value), keyword(call, "safe_serialization")
         other = owner in at_home or keyword(call, "state_dict") or (safe and constant(safe.value) is False)
-        if not other and is_model(script, call.func.value) and _has_trained(subject, call):
+        if not other and is_model(script, call.func.value) and subject.has_trained(call):
             yield Finding(
                 call.lineno,
                 "",
@@ -146,25 +146,6 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
                 f'read: {owner}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
                 "host.",
             )
-
-
-def _has_trained(subject: Subject, place: ast.Call) -> bool:
-    """Whether something trains before this, in the same function."""
-    scope = subject.script.scopes(place)[0]
-    trainers = {
-        getattr(one.script.scopes(loop)[0], "name", "")
-        for one in subject.program
-        for loop in one.training_loops
-    }
-    before: list[ast.AST] = [*subject.training_loops]
-    before += [
-        call
-        for call, name in subject.script.calls
-        if name.rpartition(".")[2] in trainers or name.lower().endswith("trainer.train")
-    ]
-    return any(
-        subject.script.scopes(one)[0] is scope and getattr(one, "lineno", 0) < place.lineno for one in before
-    )
 
 
 def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:

@@ -135,3 +135,15 @@ def test_a_new_part_of_a_pretrained_model(made: str, kind: str) -> None:
     if kind:
         (found,) = [one for one in said(HEAD + made + LOOP) if "unequal_weights" in one]
         assert "the first weights of model that no file has" in found
+
+
+def test_a_file_that_is_loaded_behind_the_training() -> None:
+    """As the best of its checkpoints: it makes no first weights equal."""
+    best = "model.load_state_dict(torch.load(path))\n"
+    assert _kind(HEAD + _NET + LOOP + best) == "sure"
+    assert _kind(HEAD + _NET + best + LOOP) == ""
+    fit = f"def fit(loader):\n    {LOOP.replace(chr(10), chr(10) + '    ').rstrip()}\n"
+    assert _kind(HEAD + _NET + fit + f"fit(loader)\n{best}") == "sure"
+    assert _kind(HEAD + _NET + fit + f"{best}fit(loader)\n") == ""
+    run = f"def run():\n    fit(loader)\n    {best}run()\n"
+    assert _kind(HEAD + _NET + fit + run) == "sure"
