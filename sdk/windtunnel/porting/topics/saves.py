@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.models import is_model
+from windtunnel.porting.models import is_model, made_by
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
 from windtunnel.porting.script import arguments, constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
@@ -116,7 +116,21 @@ def _of_torch_alone(call: ast.Call) -> str:
 
 def _is_whole(subject: Subject, saved: ast.expr) -> bool:
     """Whether it is a model, and not its state."""
-    return ast.unparse(saved).removesuffix(".module") in subject.script.models
+    return ast.unparse(saved).removesuffix(".module") in subject.script.models or _is_of_an_object(
+        subject, saved
+    )
+
+
+def _is_of_an_object(subject: Subject, saved: ast.expr) -> bool:
+    """Whether it is as ``solver.model``, of a class of the program's that trains its ``self.model``."""
+    if not isinstance(saved, ast.Attribute):
+        return False
+    makers = [made_by(value) for value in subject.script.values(ast.unparse(saved.value))]
+    classes = {subject.script.called(call) for call in makers if call is not None}
+    return any(
+        f"self.{saved.attr}" in one.script.models and classes & set(one.script.functions)
+        for one in subject.program
+    )
 
 
 def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:

@@ -297,3 +297,14 @@ def test_what_the_host_has_is_saved(saved: str) -> None:
     made = "losses, features = [], []\nlosses = []\nlosses.append(loss.item())\nfeatures.append(out.cpu().numpy())\n"
     made += "kept = [one.item() for one in loss]\nkept.extend(loss.tolist())\n"
     assert _saves(f"{made}torch.save({saved}, path)\n") == []
+
+
+def test_a_whole_model_of_an_object() -> None:
+    """Whose class trains it under a name of its own; another attribute of that name is none."""
+    owner = (
+        "class Solver:\n    def __init__(self):\n        self.net = build()\n        self.net.parameters()\n"
+    )
+    (found,) = _saves(f"{owner}solver = Solver()\ntorch.save(solver.net, path)\n")
+    assert "xm.save(solver.net.state_dict(), ...)" in found
+    assert _saves(f"{owner}torch.save(args.net, path)\n") == []
+    assert _saves(f"{owner}solver = Solver()\ntorch.save(solver.losses, path)\n") == []
