@@ -69,6 +69,7 @@ TOPICS = (
     shapes.of_libraries,
     shapes.packed,
     shapes.of_values,
+    shapes.of_chance,
     optimizers.early_optimizers,
     optimizers.models_that_leave,
     ties.untied,

@@ -15,6 +15,9 @@ _LONGEST = (True, "longest")
 _BLOCKS = ("TextDataset", "ConstantLengthDataset")
 _KEPT_LENGTH = re.compile(r"(length|len\(.*\)) == [\w.]*(length|len|size)")
 _PACKS = (".pack_padded_sequence", ".pack_sequence")
+_CHANCE = re.compile(
+    r"random\.(random|uniform|randint)|numpy\.random\.(rand|random|uniform|randint)|torch\.rand"
+)
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 _OF_GRAPHS = (
     "each batch has another number of nodes and edges, and is a graph to compile. Pad both to one number, as "
@@ -155,5 +158,25 @@ def of_values(subject: Subject) -> Iterator[Finding]:
                 "",
                 f"{script.segment(call.func)} gives as many elements as it finds: in each step another shape, which "
                 "is compiled anew. Keep the shape, and mask: torch.where(condition, x, 0).",
+                sure=False,
+            )
+
+
+def of_chance(subject: Subject) -> Iterator[Finding]:
+    """Ways that a loop of a forward pass takes by chance, as teacher forcing does."""
+    if not (subject.cuda or subject.xla or subject.managed):
+        return
+    script = subject.script
+    for node in script.walk(ast.If, ast.IfExp):
+        assert isinstance(node, ast.If | ast.IfExp)  # noqa: S101 - of the walk
+        calls = [part for part in ast.walk(node.test) if isinstance(part, ast.Call)]
+        drawn = any(_CHANCE.fullmatch(script.dotted(call.func)) for call in calls)
+        forward = getattr(script.scopes(node)[0], "name", "") == "forward"
+        if drawn and forward and subject.loops_around(node):
+            yield Finding(
+                node.lineno,
+                "",
+                "the loop goes one way or another by chance, and each row of outcomes is a graph to compile. Choose on "
+                "the device: torch.where(torch.rand(1, device=x.device) < p, one, other).",
                 sure=False,
             )

@@ -241,3 +241,37 @@ def test_a_library_whose_shapes_change(line: str, words: str) -> None:
     """From batch to batch, whatever the script does: noted once."""
     found = [one for one in said(f"{HEAD}{line}\n{LOOP}{line}\n") if "a graph to compile" in one]
     assert len(found) == bool(words) and all(": note: " in one and words in one for one in found)
+
+
+_CHANCE = """\
+class Net(torch.nn.Module):
+    def forward(self, x, y):
+        for step in range(9):
+            x = y[step] if random.random() < 0.5 else self.cell(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("", "", True),
+        ("random.random() <", "self.training and np.random.rand() <", True),
+        ("0.5 else", "ratio else", True),
+        ("x = y[step] if random.random() < 0.5 else self.cell(x)",
+         "if np.random.uniform() < 0.5: continue\n            x = self.cell(x)", True),
+        ("forward", "__getitem__", False),
+        ("random.random() < 0.5", "step < 5", False),
+        ("for step in range(9):", "if True:", False),
+        ("random.random() <", "torch.rand(1) <", True),
+    ],
+)  # fmt: skip
+def test_ways_that_chance_takes(old: str, new: str, told: bool) -> None:
+    """In a loop of the forward pass each row of outcomes is another graph; one choice of two is two."""
+    text = _CHANCE.replace(old, new) if old else _CHANCE
+    found = [
+        one for one in said(f"import random\nimport numpy as np\n{HEAD}{text}{LOOP}") if "by chance" in one
+    ]
+    assert [one.partition(": ")[0] for one in found] == ["12"] * told and all(
+        ": note: " in one for one in found
+    )
