@@ -15,6 +15,8 @@ _FETCHES = {"item", "tolist", "cpu", "numpy"}
 _NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
 """Functions that need the value of a tensor."""
 _QUESTIONS = {"torch.isnan", "torch.isinf", "torch.isfinite"}
+_LEAVES = (ast.Continue, ast.Return)
+"""Behind these a function that a step calls does what it does not do in each."""
 _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device"}
 """What a tensor knows without a look at the device."""
 
@@ -40,14 +42,14 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
             continue
         tensors = _Tensors(script, function, names)
         by = f"line {call.lineno}" + ("" if one is subject else f" of {one.script.path.name}")
-        for node in _each_step(function.body):
+        for node in _each_step(function.body, _LEAVES):
             read = _read(script, node)
             if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
                 said.add(read[0].lineno)
                 yield _remark(script, read[0], f", with a tensor of the device from {by}")
     for function, names in _of_buffers(subject) if subject.trains else ():
         tensors = _Tensors(script, function, names)
-        for node in _each_step(function.body):
+        for node in _each_step(function.body, _LEAVES):
             read = _read(script, node)
             if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
                 said.add(read[0].lineno)
@@ -68,7 +70,7 @@ def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
         reached = [methods["forward"]] if names and "forward" in methods else []
         for function in reached:  # which grows
             yield function, names
-            for part in _each_step(function.body):
+            for part in _each_step(function.body, _LEAVES):
                 own = isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self.")
                 called = (
                     methods.get(subject.script.called(part)) if own and isinstance(part, ast.Call) else None
@@ -223,17 +225,20 @@ def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                         yield ast.unparse(one), node.value
 
 
-def _each_step(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """What runs in every pass, on one rank at least; nothing that stands behind a `continue` or `return`."""
+def _each_step(
+    nodes: Iterable[ast.AST], ends: tuple[type[ast.stmt], ...] = (ast.Continue,)
+) -> Iterator[ast.AST]:
+    """What runs in every pass, on one rank at least; nothing that stands behind a `continue`. A step that returns at
+    once, as there is too little to learn of, is none.
+    """
     for node in nodes:
         yield node
-        yield from _each_step(_always(node))
+        yield from _each_step(_always(node), ends)
         if isinstance(node, ast.For | ast.While):
             continue  # whose `continue` is its own
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue  # nor is its `return`
-        ends = (isinstance(part, ast.Continue | ast.Return) for part in ast.walk(node))
-        if isinstance(node, ast.stmt) and any(ends):
+        if isinstance(node, ast.stmt) and any(isinstance(part, ends) for part in ast.walk(node)):
             return
 
 

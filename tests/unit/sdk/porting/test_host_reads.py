@@ -122,3 +122,20 @@ def test_a_buffer_that_the_forward_pass_reads() -> None:
 def test_a_forward_pass_that_reads_nothing(old: str, new: str) -> None:
     """Of the device, or in each step."""
     assert _told(_MODULE.replace(old, new), "pass") == []
+
+
+def test_a_step_that_begins_late() -> None:
+    """Until there is enough to learn of: from there on each step reads."""
+    learn = """\
+def learn(model, batch, device):
+    if len(batch) < 8:
+        return None
+    loss = model(batch).sum()
+    loss.backward()
+    return loss.item()
+for batch in loader:
+    learn(model, batch, device)
+    torch_xla.sync()
+"""
+    (found,) = [one for one in said(HEAD + learn) if "host_read" in one]
+    assert found.startswith("12: host_read: loss.item() in each step: ")
