@@ -235,7 +235,7 @@ class Subject:
             (one, call)
             for one, call in self.program[0].calls_by_name.get(name, ())
             if not isinstance(call.func, ast.Attribute)
-            or (of_a_class and name == function.name)
+            or (of_a_class and name == function.name and not _is_of_torch(one.script, call.func))
             or _is_of_a_module(one.script, call.func)
         ]
 
@@ -366,6 +366,11 @@ def _is_of_a_module(script: Script, function: ast.Attribute) -> bool:
     """Whether it is of a module that may be the program's: `torch.save` is none of the script's own `save`."""
     imported = script.imports.get(ast.unparse(function).partition(".")[0], "torch")
     return imported.partition(".")[0] not in ("torch", "torch_xla")
+
+
+def _is_of_torch(script: Script, function: ast.Attribute) -> bool:
+    """Whether it is a function of torch's, which is no method of the program's."""
+    return script.dotted(function).startswith(("torch.", "torch_xla."))
 
 
 def _numbers_gpu(node: ast.expr) -> bool:

@@ -31,6 +31,10 @@ def _lost(text: str) -> list[str]:
         ('with Path("out").joinpath("m.pt").open("wb") as f:\n    torch.save(model.state_dict(), f)\n', 4),
         ('import pickle\nwith open("m.pkl", "wb") as f:\n    pickle.dump(model.state_dict(), f)\n', 5),
         ('import pickle\nnet.parameters()\npickle.dump(net, open("m.pkl", "wb"))\n', 6),
+        (
+            'class A:\n    def save(self, path):\n        torch.save(m.state_dict(), path)\nA().save("m.pt")\n',
+            6,
+        ),
         ('net.parameters()\ntorch.save(net.module.cpu(), "m.pt")\n', 5),
         ('net.parameters()\ntorch.save(net.eval().to("cpu"), "m.pt")\n', 5),
         ('import joblib\njoblib.dump(model.state_dict(), "m.joblib")\n', 5),

@@ -308,3 +308,10 @@ def test_a_whole_model_of_an_object() -> None:
     assert "xm.save(solver.net.state_dict(), ...)" in found
     assert _saves(f"{owner}torch.save(args.net, path)\n") == []
     assert _saves(f"{owner}solver = Solver()\ntorch.save(solver.losses, path)\n") == []
+
+
+def test_a_method_that_is_called_save() -> None:
+    """torch.save in it is no call of it: one rank alone calls it."""
+    method = f"class Agent:\n    def save(self):\n        {_SAVED}\nagent = Agent()\n"
+    assert "every rank writes" not in _saves(f"{method}if rank == 0:\n    agent.save()\n")[0]
+    assert "every rank writes" in _saves(f"{method}agent.save()\n")[0]
