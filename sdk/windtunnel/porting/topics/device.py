@@ -334,11 +334,12 @@ def _functions(subject: Subject) -> Iterator[Finding]:
             text = f"{name} does not exist on Trainium: {instead} runs what is pending, and waits for it."
             yield Finding(call.lineno, "", text, (edit,) if statement else ())
         elif short == "device_count" and _is_number(script, call):
-            text = f"{name}() is 0 on trn1, where torchrun starts a process for each NeuronCore: "
-            number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
-            text += f"their number is {number}."
+            number, text = "1", "a process has one NeuronCore, and needs no DataParallel: 1."
+            if not _counts_for_one(subject):
+                number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
+                text = f"torchrun starts a process for each NeuronCore: their number is {number}."
             edit = Edit(script.start(call), script.end(call), number)
-            yield Finding(call.lineno, "", text, (edit,))
+            yield Finding(call.lineno, "", f"{name}() is 0 on trn1, where {text}", (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
             if not script.calls_any("set_rng_state"):
                 edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
@@ -347,6 +348,12 @@ def _functions(subject: Subject) -> Iterator[Finding]:
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
             text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
             yield Finding(call.lineno, "", text)
+
+
+def _counts_for_one(subject: Subject) -> bool:
+    """Whether a process of the program counts the GPUs that DataParallel has in it."""
+    calls = {name for one in subject.program for _, name in one.script.calls}
+    return "torch.nn.DataParallel" in calls and not any(name.endswith("spawn") for name in calls)
 
 
 def _is_number(script: Script, call: ast.Call) -> bool:

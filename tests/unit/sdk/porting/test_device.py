@@ -104,3 +104,13 @@ def test_a_file_that_is_loaded_to_the_accelerator_by_a_name() -> None:
     assert changed(by_text).endswith('x = torch.load(path, map_location="cpu")\n')
     other = text.replace("torch.accelerator.current_accelerator()", "chosen()")
     assert "map_location=loc" in changed(other)
+
+
+def test_the_number_of_gpus_of_one_process() -> None:
+    """For DataParallel, whose batch it multiplies: a process has one NeuronCore. With spawn it is that of all."""
+    text = (
+        "import torch\nn = torch.cuda.device_count()\nif n > 1:\n    m = torch.nn.DataParallel(m)\nx.cuda()\n"
+    )
+    assert "\nn = 1\n" in changed(text)
+    assert any("a process has one NeuronCore, and needs no DataParallel: 1." in one for one in said(text))
+    assert "LOCAL_WORLD_SIZE" in changed(text + "torch.multiprocessing.spawn(main, nprocs=n)\n")
