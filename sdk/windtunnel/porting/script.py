@@ -233,11 +233,11 @@ class Script:
 
     @cached_property
     def models(self) -> list[str]:
-        """What ``parameters()`` is called of, in the order of the text."""
+        """What ``parameters()`` or ``named_parameters()`` is called of, in the order of the text."""
         return [
             ast.unparse(call.func.value)
             for call, _ in self.calls
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("parameters", "named_parameters")
         ]
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:

@@ -93,7 +93,22 @@ def _trained(subject: Subject) -> Iterator[_Drawn]:
     """Models whose parameters an optimizer gets, of a loop that is the script's own."""
     if subject.trains and (subject.cuda or subject.xla):
         for name in dict.fromkeys(subject.script.models):
-            yield from _first_making(subject, name)
+            if not _is_frozen(subject, name):
+                yield from _first_making(subject, name)
+
+
+def _is_frozen(subject: Subject, name: str) -> bool:
+    """Whether its parameters are read in loops alone that take the gradients from them, as a teacher's are."""
+    reads = [
+        subject.script.parents[call]
+        for call, _ in subject.script.calls
+        if (is_method(call, "parameters") or is_method(call, "named_parameters"))
+        and ast.unparse(call.func.value) == name  # type: ignore[attr-defined]
+    ]
+    return all(
+        isinstance(one, ast.For) and re.search(r"requires_grad(_\(| = )False", ast.unparse(one))
+        for one in reads
+    )
 
 
 def _handed_over(subject: Subject) -> Iterator[_Drawn]:

@@ -147,3 +147,11 @@ def test_a_file_that_is_loaded_behind_the_training() -> None:
     assert _kind(HEAD + _NET + fit + f"{best}fit(loader)\n") == ""
     run = f"def run():\n    fit(loader)\n    {best}run()\n"
     assert _kind(HEAD + _NET + fit + run) == "sure"
+
+
+def test_a_teacher_that_is_not_trained() -> None:
+    """Its parameters are read to freeze them: of the student, whose named ones the optimizer gets, it is told."""
+    teacher = "teacher = Net().to(device)\nfor one in teacher.parameters():\n    one.requires_grad_(False)\n"
+    assert _kind(HEAD + teacher + "torch.manual_seed(0)\n" + _NET + LOOP) == ""
+    named = "[one for name, one in model.named_parameters()]"
+    assert _kind(HEAD + _NET + LOOP.replace("model.parameters()", named)) == "sure"
