@@ -30,14 +30,17 @@ def holds_device_tensors(subject: Subject, node: ast.expr, seen: frozenset[ast.A
         parts = node.values
     elif isinstance(node, ast.List | ast.Tuple):
         parts = node.elts
-    elif isinstance(node, ast.ListComp):
-        parts = [] if _is_fetched(node.elt) else [one.iter for one in node.generators]
+    elif isinstance(node, ast.ListComp | ast.DictComp):
+        made = node.elt if isinstance(node, ast.ListComp) else node.value
+        parts = [] if _is_fetched(made) else [one.iter for one in node.generators]
     elif isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
     elif isinstance(node, ast.Subscript):
         parts = [node.value]
     elif isinstance(node, ast.Attribute) and node.attr in ("weight", "bias"):
         return any(ast.unparse(node).startswith(f"{model}.") for model in script.models)
+    elif isinstance(node, ast.Attribute):
+        return any(holds_device_tensors(one, value, seen) for one, value in _of_its_class(subject, node))
     elif isinstance(node, ast.Call) and not _is_fetched(node):
         if node in subject.moves or ast.unparse(node.func) in script.models:
             return True
@@ -46,7 +49,7 @@ def holds_device_tensors(subject: Subject, node: ast.expr, seen: frozenset[ast.A
             parts = [*node.args, *(one.value for one in node.keywords if name in _COPIES)]
         elif isinstance(node.func, ast.Attribute):
             of_a_model = node.func.attr in _WEIGHTS and ast.unparse(node.func.value) in script.models
-            if of_a_model:
+            if of_a_model or node.func.attr == "state_dict":
                 return True
             parts = [node.func.value]
     return any(holds_device_tensors(subject, part, seen) for part in parts)
@@ -63,6 +66,19 @@ def _values(subject: Subject, name: ast.Name) -> Iterator[tuple[Subject, ast.exp
     if isinstance(scopes[0], ast.FunctionDef) and name.id in parameters(scopes[0]):
         for one, call in subject.calls_of(scopes[0]):
             yield from ((one, value) for parameter, value in handed(scopes[0], call) if parameter == name.id)
+
+
+def _of_its_class(subject: Subject, node: ast.Attribute) -> Iterator[tuple[Subject, ast.expr]]:
+    """What an attribute of an object is given in the program's class that makes it: ``ema.shadow``."""
+    makers = [
+        value for value in subject.script.values(ast.unparse(node.value)) if isinstance(value, ast.Call)
+    ]
+    classes = {subject.script.called(call) for call in makers}
+    for one in subject.program:
+        for value in one.script.values(f"self.{node.attr}"):
+            above = one.script.above(value)
+            if any(isinstance(outer, ast.ClassDef) and outer.name in classes for outer in above):
+                yield one, value
 
 
 def _owner(call: ast.Call) -> str:

@@ -315,3 +315,15 @@ def test_a_method_that_is_called_save() -> None:
     method = f"class Agent:\n    def save(self):\n        {_SAVED}\nagent = Agent()\n"
     assert "every rank writes" not in _saves(f"{method}if rank == 0:\n    agent.save()\n")[0]
     assert "every rank writes" in _saves(f"{method}agent.save()\n")[0]
+
+
+def test_a_copy_of_a_state() -> None:
+    """As an average of the weights: it is of the device as these are."""
+    made = "shadow = {k: v.clone().detach() for k, v in model.state_dict().items()}\n"
+    (found,) = _saves(f"{made}torch.save(shadow, path)\n")
+    assert "every rank writes tensors of the device" in found
+    owner = f"class Ema:\n    def __init__(self, model):\n        self.{made}ema = Ema(model)\n"
+    (found,) = _saves(f"{owner}torch.save(ema.shadow, path)\n")
+    assert "every rank writes tensors of the device" in found
+    assert _saves(f"{owner.replace('v.clone()', 'v.clone().cpu()')}torch.save(ema.shadow, path)\n") == []
+    assert _saves(f"{owner}torch.save(ema.decay, path)\ntorch.save(args.shadow, path)\n") == []
