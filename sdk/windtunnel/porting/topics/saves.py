@@ -9,7 +9,7 @@ from functools import partial
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model, made_by
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
-from windtunnel.porting.script import arguments, constant, handed, is_method, keyword
+from windtunnel.porting.script import Script, arguments, constant, handed, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.tensors import holds_device_tensors
 from windtunnel.porting.topics.model_paths import PICKLES
@@ -138,21 +138,16 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     if not (subject.cuda or subject.xla or subject.managed):
         return
-    at_home = {
-        ast.unparse(call.func.value)
-        for call, _ in script.calls
-        if isinstance(call.func, ast.Attribute)
-        and (
-            is_method(call, "cpu")
-            or (is_method(call, "to") and constant(next(iter(call.args), None)) == "cpu")
-        )
-    }
     for call, _ in script.calls:
         if not is_method(call, "save_pretrained") or not isinstance(call.func, ast.Attribute):
             continue
         owner, safe = ast.unparse(call.func.value), keyword(call, "safe_serialization")
-        other = owner in at_home or keyword(call, "state_dict") or (safe and constant(safe.value) is False)
-        if not other and is_model(script, call.func.value) and subject.has_trained(call):
+        other = (
+            owner in _at_home(script)
+            or keyword(call, "state_dict")
+            or (safe and constant(safe.value) is False)
+        )
+        if not other and is_model(script, call.func.value) and _has_trained(subject, call):
             yield Finding(
                 call.lineno,
                 "",
@@ -160,6 +155,27 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
                 f'read: {owner}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
                 "host.",
             )
+
+
+def _at_home(script: Script) -> set[str]:
+    """What is moved to the host somewhere."""
+    return {
+        ast.unparse(call.func.value)
+        for call, _ in script.calls
+        if isinstance(call.func, ast.Attribute)
+        if is_method(call, "cpu")
+        or (is_method(call, "to") and constant(next(iter(call.args), None)) == "cpu")
+    }
+
+
+def _has_trained(subject: Subject, call: ast.Call) -> bool:
+    """Whether something trains before this, in its function or in what calls that with a model on the device."""
+    scope = subject.script.scopes(call)[0]
+    calls = subject.calls_of(scope) if isinstance(scope, ast.FunctionDef) else []
+    return subject.has_trained(call) or any(
+        one.has_trained(to) and _at_home(one.script).isdisjoint(map(ast.unparse, arguments(to)))
+        for one, to in calls
+    )
 
 
 def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:

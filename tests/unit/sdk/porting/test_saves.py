@@ -327,3 +327,11 @@ def test_a_copy_of_a_state() -> None:
     assert "every rank writes tensors of the device" in found
     assert _saves(f"{owner.replace('v.clone()', 'v.clone().cpu()')}torch.save(ema.shadow, path)\n") == []
     assert _saves(f"{owner}torch.save(ema.decay, path)\ntorch.save(args.shadow, path)\n") == []
+
+
+def test_a_function_that_saves_what_has_been_trained() -> None:
+    """Called behind the training, or in it; with a model that has gone to the host it does not raise."""
+    text = f"{HEAD}def save(model):\n    model.save_pretrained(folder)\n{LOOP}"
+    (found,) = said(f"{text}save(model)\n")
+    assert 'model.to("cpu") before it' in found
+    assert said(f"{text}model.cpu()\nsave(model)\n") == said(text) == []
