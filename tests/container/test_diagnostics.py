@@ -125,6 +125,25 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     assert "prefetch_size" not in slow["advice"]  # there is no MpDeviceLoader whose size could be raised
 
 
+def test_an_operation_that_xla_lacks_has_its_line_also_on_values_that_are_there(torchrun, tmp_path):
+    """Nothing pending runs before it, so torch_xla names no line. What XLA has with other arguments is told so."""
+    torchrun("lacking.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["line"]: record for record in findings(tmp_path) if record["finding"] == "cpu_fallback"}
+    assert sorted(found) == sorted(
+        line_of("lacking.py", mark) for mark in ("mask", "unique", "addmm", "most", "step")
+    )
+    assert "aten::nonzero has no XLA form" in found[line_of("lacking.py", "mask")]["message"]
+    assert "aten::_unique2" in found[line_of("lacking.py", "unique")]["message"]
+    addmm = found[line_of("lacking.py", "addmm")]
+    assert "aten::addmm has its XLA form only with alpha and beta of 1" in addmm["message"]
+    assert "beta * input + alpha * (mat1 @ mat2)" in addmm["advice"]
+    most = found[line_of("lacking.py", "most")]
+    assert "include_self=True" in most["message"]
+    step = found[line_of("lacking.py", "step")]
+    assert step["count"] == 4 and "(in torch/optim/rprop.py" in step["message"]
+    assert "capturable=True" in step["advice"]  # as the second one has it
+
+
 def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
     """The script calls nothing that is listened to for as long as it lasts, and no step ends. A short rehearsal says
     where it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from neuron_sim.counters.why_new import Reason
-from neuron_sim.diagnostics import advice, for_graphs
+from neuron_sim.diagnostics import advice, for_graphs, for_operations
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,34 @@ def test_a_number_in_the_graph_becomes_an_input(detail: str, said: str) -> None:
     """A slice's bound does not by being a tensor: torch reads that, and the graph has the number."""
     found = for_graphs.recompiles(Reason("scalar", detail), "train.py:9", "", 9, 1.0, 9, 9)
     assert said in found.advice
+
+
+@pytest.mark.parametrize(
+    ("library", "said"),
+    [
+        ("", "torch.where instead of nonzero"),
+        ("torch/optim/rprop.py:273", "Pass capturable=True to the optimizer"),
+        ("torchmetrics/functional/classification/stat_scores.py:299", "pass validate_args=False"),
+        ("some/other.py:1", "look for an argument of some that leaves it out"),
+    ],
+)
+def test_an_operation_that_a_library_calls_is_left_out_by_the_library(library: str, said: str) -> None:
+    """The script has no such operation to replace."""
+    found = for_operations.cpu_fallback("aten::nonzero", "train.py:9", 9, library)
+    assert said in found.advice
+    assert (f"(in {library})" in found.message) is bool(library)
+
+
+@pytest.mark.parametrize(
+    ("library", "said"),
+    [
+        ("torch/optim/asgd.py:260", "Pass capturable=True to the optimizer"),
+        ("torch/optim/_adafactor.py:380", "transformers.optimization.Adafactor"),
+        ("torch/optim/lbfgs.py:331", "keep LBFGS and its model on the CPU"),
+        ("torchmetrics/aggregation.py:93", 'nan_strategy="disable"'),
+        ("torch/nn/utils/clip_grad.py:9", "look for an argument of torch that leaves it out"),
+    ],
+)
+def test_a_value_that_a_library_reads_is_left_out_by_its_argument(library: str, said: str) -> None:
+    """Where the library has one; the script has no such line."""
+    assert said in advice.host_read("train.py:9", [".item()"], 9, 1.0, 9, 0, 0, library).advice

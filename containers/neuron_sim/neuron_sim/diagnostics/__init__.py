@@ -5,9 +5,11 @@ findings     what was found, each once a line; its order and its words in the lo
 advice       messages and what to do (pure)
 for_graphs   those on graphs that compile (pure)
 for_cores    those of several cores (pure)
-for_library  what to change where a library reads, not the script (pure)
+for_operations  those of operations that XLA lacks (pure)
+for_library  what to change where a library does it, not the script (pure)
 recompiles   decides from graphs and batches which recompilations are worth a warning (pure)
 host_reads   `.item()`, `print(tensor)`, `if tensor:`, `.cpu()`: which line, how often
+fallbacks    operations that XLA lacks: which line, how often
 host_training  a model that trains on the CPU
 meeting      where the cores of a host leave what they compare
 same_data    those that train on the same batches

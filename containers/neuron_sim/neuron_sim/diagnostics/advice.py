@@ -130,21 +130,6 @@ def untied_weights(line: str, names: Sequence[str], more: int) -> Finding:
     )
 
 
-def cpu_fallback(op: str, line: str, count: int) -> Finding:
-    """An operation that XLA lacks."""
-    return Finding(
-        "cpu_fallback",
-        "warning",
-        line,
-        f"{op} has no XLA form and ran on the CPU {count} times: the graph ends before it, its inputs come to the "
-        "host and its results go back to the device.",
-        "Replace it by operations that XLA has, with results of fixed shape (torch.where instead of nonzero or "
-        "boolean indexing), or move it into the data loader.",
-        count,
-        cause=op,
-    )
-
-
 def custom_operator(name: str, line: str, count: int) -> Finding:
     """An operator of the script's own, in C++."""
     return Finding(

@@ -1,6 +1,19 @@
-"""What to change where a library reads values of the device, not the script. Pure."""
+"""What to change where a library reads values of the device, or has them on the CPU, not the script. Pure."""
 
 from __future__ import annotations
+
+_CAPTURABLE = "Pass capturable=True to the optimizer: it then keeps on the device what it reads here."
+_OPTIMIZERS = {
+    "asgd.py": _CAPTURABLE,
+    "rprop.py": _CAPTURABLE,
+    "nadam.py": _CAPTURABLE,
+    "radam.py": _CAPTURABLE,
+    "_adafactor.py": "torch's Adafactor reads two norms of each parameter in each step: "
+    "transformers.optimization.Adafactor(parameters, lr=..., scale_parameter=False, relative_step=False) reads none.",
+    "lbfgs.py": "torch's LBFGS decides on the host, by values of the device, and its graphs grow with its history: "
+    "train with AdamW, or keep LBFGS and its model on the CPU.",
+}
+"""Of torch.optim, by file."""
 
 
 def advice(library: str) -> str:
@@ -24,5 +37,14 @@ def advice(library: str) -> str:
         return (
             "torch.distributions checks its arguments: pass validate_args=False, or once before all of them "
             "torch.distributions.Distribution.set_default_validate_args(False)."
+        )
+    if package == "torch" and (found := _OPTIMIZERS.get(file.partition(":")[0].removeprefix("optim/"))):
+        return found
+    if package == "torchmetrics" and file.startswith("aggregation.py"):
+        return 'torchmetrics looks for NaN in what it is given: MeanMetric(nan_strategy="disable") leaves that out.'
+    if package == "torchmetrics":
+        return (
+            "torchmetrics checks what it is given, in each update: pass validate_args=False; and thresholds=100 or so "
+            "where a metric sorts all scores (AUROC, AveragePrecision)."
         )
     return f"{package} does it, not the script: look for an argument of {package} that leaves it out."

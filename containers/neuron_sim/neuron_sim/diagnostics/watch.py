@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import _XLAC
 import torch_xla
 
 from neuron_sim import settings
@@ -19,6 +18,7 @@ from neuron_sim.counters.graphs import Graph
 from neuron_sim.counters.listener import Listener
 from neuron_sim.diagnostics import advice, for_cores, for_graphs, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
+from neuron_sim.diagnostics.fallbacks import Fallbacks
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
 from neuron_sim.diagnostics.host_training import training as host_training
@@ -30,8 +30,6 @@ from neuron_sim.diagnostics.unequal_weights import Look, UnequalWeights
 from neuron_sim.diagnostics.untied import Untied
 from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 
-_ITEM = "aten::_local_scalar_dense"
-"""`.item()`'s own counter: no operation that XLA lacks."""
 _LOOP_STEPS = 3
 """In so many steps a line must read from the device to be one of the loop's. A short rehearsal evaluates as many."""
 _LOOP_SHARE = 0.5
@@ -76,6 +74,7 @@ class Watch(Listener):
         self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed, self._keep)
         self.early = EarlyResults()
         self.reads = HostReads(self.early.reads)
+        self.fallbacks = Fallbacks()
         self.untied = Untied()
         self._away = False
         self.begin()
@@ -90,7 +89,7 @@ class Watch(Listener):
         self.early.begin()
         self.reads.forget()
         self._recompiles = Recompilations()
-        self._fallback_lines: dict[str, str] = {}
+        self.fallbacks.forget()
         self._has_stepped = False
         self._input: dict[int, _Input] = {}
         self._loop_steps = 0
@@ -222,8 +221,8 @@ class Watch(Listener):
         for (line, _), read in self.reads.lines.items():
             self._judge_read(line, read)
         self._note_no_numbers(1)
-        for op, line in self._fallback_lines.items():
-            self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
+        for finding in self.fallbacks.all():
+            self.findings.note(finding)
         self.findings.close()
 
     def _loader_failed(self, line: str, error: str) -> None:
@@ -275,16 +274,9 @@ class Watch(Listener):
 
     def _note_fallbacks(self, accessed: Counter[str]) -> None:
         """A new operation that ran on the CPU ran its pending inputs first: on a line that torch_xla has named."""
-        new = [
-            op for op in _XLAC._get_executed_fallback_ops() if op not in self._fallback_lines and op != _ITEM
-        ]
-        if not new:
-            return
         read = {line for (line, _), use in self.reads.lines.items() if use.latest_step == self.reads.step}
-        lines = [line for line in accessed if line not in read and line != "?"]
-        for op in new:
-            self._fallback_lines[op] = line = ", ".join(lines[:2]) or "?"
-            self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
+        for finding in self.fallbacks.new(line for line in accessed if line not in read):
+            self.findings.note(finding)
 
     def _note_training(self, record: dict[str, Any]) -> None:
         """What several cores need in order to train one model: other data each, and one sum of gradients."""
@@ -353,7 +345,3 @@ class Watch(Listener):
         share = seen.waited_s / max(seen.seconds, seen.waited_s)
         if share >= _INPUT_SHARE:
             self.findings.note(advice.input_bound(loader, share, seen.waited_s, seen.steps))
-
-
-def _counter(name: str) -> int:
-    return int(_XLAC._xla_counter_value(name) or 0)

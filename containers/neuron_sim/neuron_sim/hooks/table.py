@@ -42,7 +42,7 @@ from neuron_sim.device import (
     upsampling,
     world,
 )
-from neuron_sim.diagnostics import host_training, log
+from neuron_sim.diagnostics import fallbacks, host_training, log
 from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.progress import Progress
 from neuron_sim.diagnostics.watch import Watch
@@ -194,7 +194,7 @@ def _input(on: Parts) -> Iterator[Hook]:
 
 
 def _transfers(on: Parts) -> Iterator[Hook]:
-    """What the script sends to the device, and values that it fetches from there."""
+    """What the script sends to the device, values that it fetches from there, and operations that do both."""
     reads = on.watch.reads
     yield Hook(
         "torch.nn:Module.to",
@@ -231,6 +231,8 @@ def _transfers(on: Parts) -> Iterator[Hook]:
     yield Hook("torch_xla.core.xla_model:rendezvous", around=(on.watch.around_rendezvous,))
     yield Hook("_XLAC:_xla_get_cpu_tensors", is_device_use=True)
     yield Hook("_XLAC:_xla_memory_info", instead=on.memory.info)
+    for name in fallbacks.CALLED:
+        yield Hook(name, around=(on.watch.fallbacks.around(name),))
     yield Hook("aten::as_strided/AutogradXLA", around=(strided_views.around_as_strided,))
     yield Hook("aten::upsample_nearest2d_backward", instead=upsampling.nearest2d_backward)
 

@@ -1,0 +1,97 @@
+"""Operations that XLA lacks, which torch_xla runs on the CPU: on which lines.
+
+torch_xla counts them, and names a line where an input was still pending: the graph that had to run for it. Where all
+inputs are there nothing runs, and the line is noted when the operation is called.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import _XLAC
+
+from neuron_sim.counters import script_lines, script_time
+from neuron_sim.diagnostics import for_operations
+from neuron_sim.diagnostics.findings import Finding
+
+CALLED = tuple(
+    f"aten::{name}"
+    for name in (
+        "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "bincount", "histc",
+        "multinomial", "poisson", "median", "mode", "isin.Tensor_Tensor", "searchsorted.Tensor", "bucketize.Tensor",
+        "repeat_interleave.Tensor",
+    )
+)  # fmt: skip
+"""Those that scripts call on values as they come, in a batch or between two steps."""
+_ITEM = "aten::_local_scalar_dense"
+"""`.item()`'s own counter: no operation that XLA lacks."""
+_MOST_LINES = 2
+
+
+class Fallbacks:
+    """Each operation by the lines that called it, or on which it was first seen to run on the CPU."""
+
+    def __init__(self) -> None:
+        """None has run."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Count from here on."""
+        self._calls: Counter[tuple[str, str]] = Counter()
+        """Of those in `CALLED`: by operation and line."""
+        self._libraries: dict[tuple[str, str], str] = {}
+        """Which one called it there first, if the line did not."""
+        self._told: set[tuple[str, str]] = set()
+        self._lines: dict[str, str] = {}
+        """Of the others."""
+
+    def around(self, operation: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Around torch_xla's kernel of an operation, which gets a keyset first."""
+
+        def around(kernel: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(kernel)
+            def noted(*arguments: Any, **keywords: Any) -> Any:
+                self._count(operation)
+                return kernel(*arguments, **keywords)
+
+            return noted
+
+        return around
+
+    @script_time.set_aside
+    def _count(self, operation: str) -> None:
+        if (line := script_lines.calling_line()) != "?":
+            call = operation, line
+            self._calls[call] += 1
+            if call not in self._libraries:
+                self._libraries[call] = script_lines.calling_library()
+
+    def new(self, accessed: Iterable[str]) -> list[Finding]:
+        """What has run on the CPU for the first time. ``accessed``: lines that torch_xla has named."""
+        ran = [name for name in _XLAC._get_executed_fallback_ops() if name != _ITEM]
+        called = [call for call in self._calls if call not in self._told and call[0] in ran]
+        self._told.update(called)
+        others = {name for name in ran if name not in self._lines} - {name for name, _ in self._calls}
+        line = ", ".join([line for line in accessed if line != "?"][:_MOST_LINES]) if others else ""
+        self._lines.update((name, line or "?") for name in ran if name in others)
+        return [
+            *map(self._finding, called),
+            *(_uncalled(name, self._lines[name]) for name in ran if name in others),
+        ]
+
+    def all(self) -> list[Finding]:
+        """What has run on the CPU, with the figures of now."""
+        return [
+            *(self._finding(call) for call in self._calls if call in self._told),
+            *(_uncalled(name, line) for name, line in self._lines.items()),
+        ]
+
+    def _finding(self, call: tuple[str, str]) -> Finding:
+        return for_operations.cpu_fallback(*call, self._calls[call], self._libraries[call])
+
+
+def _uncalled(name: str, line: str) -> Finding:
+    return for_operations.cpu_fallback(name, line, int(_XLAC._xla_counter_value(name) or 0))

@@ -1,0 +1,40 @@
+"""The words of findings of operations that ran on the CPU. Pure."""
+
+from __future__ import annotations
+
+from neuron_sim.diagnostics import for_library
+from neuron_sim.diagnostics.findings import Finding
+
+_LACKED = "has no XLA form and"
+_ONLY_SOME = {
+    "aten::addmm": (
+        "has its XLA form only with alpha and beta of 1, and",
+        "Write it as beta * input + alpha * (mat1 @ mat2). torch.optim.Muon calls it so: take a Muon of the script's "
+        "own, written that way.",
+    ),
+    "aten::scatter_reduce.two": (
+        'has its XLA form only with include_self=True (and not for reduce="mean"), and',
+        'Begin with what changes no result (0 for "sum", 1 for "prod", torch.finfo(dtype).min for "amax", .max for '
+        '"amin") and pass include_self=True; a mean is a sum by a count.',
+    ),
+}
+"""Operations that torch_xla has with some arguments: what it lacks, and what to write."""
+
+
+def cpu_fallback(op: str, line: str, count: int, library: str = "") -> Finding:
+    """An operation that XLA lacks. ``library``: where, if not on the script's own line."""
+    lacked, todo = _ONLY_SOME.get(op, (_LACKED, ""))
+    inside = f" (in {library})" if library else ""
+    return Finding(
+        "cpu_fallback",
+        "warning",
+        line,
+        f"{op} {lacked} ran on the CPU {count} times{inside}: the graph ends before it, its inputs come to the "
+        "host and its results go back to the device.",
+        for_library.advice(library)
+        or todo
+        or "Replace it by operations that XLA has, with results of fixed shape (torch.where instead of nonzero or "
+        "boolean indexing), or move it into the data loader.",
+        count,
+        cause=op,
+    )
