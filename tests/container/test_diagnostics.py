@@ -169,6 +169,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("by_hand", {("no_exchange", "backward"), ("same_data", "made")}),
         ("drawn", {("same_data", "made")}),
         ("streamed", {("no_exchange", "step"), ("same_data", "made")}),
+        ("own", {("no_exchange", "step"), ("same_data", "went")}),
         ("unseeded", {("unequal_weights", "moved")}),
         ("placeholder", set()),
         ("sent", set()),
@@ -189,6 +190,7 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
         "ranks 0 and 1 sum their gradients, and have other weights (weight)" in launch.output
     )
     assert (how == "streamed") is ("takes no sampler" in launch.output)
+    assert (how == "own") is ("Let this loader give each core a part" in launch.output)
     assert (how == "drawn") is ("let it follow from the sample's index" in launch.output)
     lines = launch.output.splitlines()
     ended = next(number for number, line in enumerate(lines) if "loss" in line and "windtunnel" not in line)

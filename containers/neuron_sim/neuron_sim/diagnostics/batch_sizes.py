@@ -21,6 +21,8 @@ class Loader:
     latest: int = 0
     reads_ahead: bool = False
     """Whether it is one of torch_xla's, or within one."""
+    is_torchs: bool = False
+    """Whether a DataLoader makes its batches: they are looked at as it gives them."""
     first: list[int] = field(default_factory=list)
     """Digests of its first batches: see `same_data`."""
     sequence_length: int | None = None

@@ -24,10 +24,17 @@ def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Fin
 
 
 def same_data(
-    line: str, rank: int, others: Sequence[int], batches: int, *, split: bool = False, streams: bool = False
+    line: str,
+    rank: int,
+    others: Sequence[int],
+    batches: int,
+    *,
+    split: bool = False,
+    streams: bool = False,
+    own: bool = False,
 ) -> Finding:
     """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several.
-    ``streams``: its data set takes none.
+    ``streams``: its data set takes none. ``own``: the loader is not torch's.
     """
     ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
     return Finding(
@@ -43,6 +50,9 @@ def same_data(
         else "Its data set is an IterableDataset, which takes no sampler: let its __iter__ give each core a part, as "
         "itertools.islice(samples, xr.global_ordinal(), None, xr.world_size())."
         if streams
+        else "Let this loader give each core a part of the data, by xr.global_ordinal() and xr.world_size() (of "
+        "webdataset: nodesplitter=wds.split_by_node)."
+        if own
         else "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
         "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
     )

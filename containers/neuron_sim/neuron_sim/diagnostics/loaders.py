@@ -12,9 +12,10 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from neuron_sim.counters import recorder, script_lines, script_time
-from neuron_sim.counters.batches import samples_of
+from neuron_sim.counters.batches import samples_of, tensors_of
 from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
+from neuron_sim.diagnostics.unequal_weights import Look
 from neuron_sim.rehearsal.loader_facts import asked, facts, sequence_length
 from neuron_sim.rehearsal.passes import Pass, Passes
 
@@ -33,16 +34,19 @@ class Loaders:
         passes: Passes,
         failed: Callable[[str, str], None],
         keep: Callable[[dict[str, Any]], None],
+        look: Look,
     ) -> None:
         """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader, and, as fewer
         samples than none, of one that was only looked at.
 
         ``failed``: of the line whose loader has raised an error that the loop does not see, and of the error; in the
-        thread that reads ahead. ``keep``: of a short rehearsal, what `record` would say.
+        thread that reads ahead. ``keep``: of a short rehearsal, what `record` would say. ``look`` gives the values of a
+        tensor that is computed.
         """
         self._tell = tell
         self._failed = failed
         self._keep = keep
+        self._look = look
         self.has_kept = False
         self.passes = passes
         self.all: list[Loader] = []
@@ -143,9 +147,17 @@ class Loaders:
             batch = next_item(loader, device)
             run = _run(record)
             (self._end if batch is None else self.passes.came)(run)
+            if batch is not None and not record.is_torchs:
+                self._look_at(record, batch)
             return batch
 
         return counted_next_item
+
+    @script_time.set_aside
+    def _look_at(self, record: Loader, batch: Any) -> None:
+        """A batch of a loader that is not torch's (webdataset's, a script's own), on the device already."""
+        if len(record.first) < same_data.FIRST:
+            _keep_first(record, [self._look(tensor) for tensor in tensors_of(batch)])
 
     def unfinished(self) -> dict[str, Any]:
         """The record of a short rehearsal that is stopped before a pass has ended; a later one replaces it."""
@@ -214,6 +226,7 @@ class Loaders:
             # The record and not the loader, which may be gone: `for batch in DataLoader(...)`.
             self._came_from[iterator] = record = self._record(loader)
             record.facts = facts(loader)
+            record.is_torchs = True
             if _is_waited_for():
                 for run in record.runs:
                     self.passes.anew(run)
@@ -243,9 +256,7 @@ class Loaders:
                 raise
             waited_s = time.perf_counter() - started
             if record is not None:
-                if len(record.first) < same_data.FIRST:
-                    record.first.append(same_data.digest(batch))
-                    record.sequence_length = sequence_length(batch)
+                _keep_first(record, batch)
                 if run is not None:
                     self.passes.came(run)
                     samples = samples_of(batch)
@@ -267,6 +278,12 @@ def _ends_a_loop(error: Exception) -> bool:
     them.
     """
     return not isinstance(error, StopIteration) and threading.main_thread().is_alive()
+
+
+def _keep_first(record: Loader, batch: Any) -> None:
+    if len(record.first) < same_data.FIRST:
+        record.first.append(same_data.digest(batch))
+        record.sequence_length = sequence_length(batch)
 
 
 def _run(record: Loader) -> Pass:

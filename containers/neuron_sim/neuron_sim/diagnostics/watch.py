@@ -71,7 +71,7 @@ class Watch(Listener):
         self._shared = counters_dir
         self._remark = remark
         host_training.watch()
-        self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed, self._keep)
+        self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed, self._keep, look)
         self.early = EarlyResults()
         self.reads = HostReads(self.early.reads)
         self.fallbacks = Fallbacks()
@@ -323,8 +323,12 @@ class Watch(Listener):
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             split = loader.facts is not None and loader.facts.split
             streams = loader.facts is not None and loader.facts.streams
+            # A loader of another kind that has a sampler takes another one.
+            own = not loader.is_torchs and loader.facts is not None and loader.facts.last is None
             self.findings.note(
-                for_cores.same_data(line, me.rank, same, same_data.FIRST, split=split, streams=streams)
+                for_cores.same_data(
+                    line, me.rank, same, same_data.FIRST, split=split, streams=streams, own=own
+                )
             )
         elif (found := self._weights.other(other)) and self._exchanged_at_first >= self._weights.count:
             self.findings.note(for_cores.unequal_weights(*found, me.rank))
