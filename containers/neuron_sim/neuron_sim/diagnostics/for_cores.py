@@ -50,8 +50,8 @@ def same_data(
         else "Its data set is an IterableDataset, which takes no sampler: let its __iter__ give each core a part, as "
         "itertools.islice(samples, xr.global_ordinal(), None, xr.world_size())."
         if streams
-        else "Let this loader give each core a part of the data, by xr.global_ordinal() and xr.world_size() (of "
-        "webdataset: nodesplitter=wds.split_by_node)."
+        else "Let this loader give each core a part of the data, by xr.global_ordinal() and xr.world_size(): with a "
+        "DistributedSampler where it takes a sampler, with nodesplitter=wds.split_by_node in webdataset."
         if own
         else "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
         "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",

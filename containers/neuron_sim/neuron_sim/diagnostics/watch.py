@@ -323,8 +323,7 @@ class Watch(Listener):
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             split = loader.facts is not None and loader.facts.split
             streams = loader.facts is not None and loader.facts.streams
-            # A loader of another kind that has a sampler takes another one.
-            own = not loader.is_torchs and loader.facts is not None and loader.facts.last is None
+            own = not loader.is_torchs
             self.findings.note(
                 for_cores.same_data(
                     line, me.rank, same, same_data.FIRST, split=split, streams=streams, own=own
