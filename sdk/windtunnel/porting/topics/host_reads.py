@@ -14,6 +14,9 @@ from windtunnel.porting.subject import Subject, names_rank
 _FETCHES = {"item", "tolist", "cpu", "numpy"}
 _NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
 """Functions that need the value of a tensor."""
+_LOGGERS = ("wandb.log", "mlflow.log_metric")
+_WRITERS = ("add_scalar", "add_scalars", "add_histogram", "set_postfix")
+"""Methods of TensorBoard's writer and of progress bars."""
 _QUESTIONS = {"torch.isnan", "torch.isinf", "torch.isfinite"}
 _LEAVES = (ast.Continue, ast.Return)
 """Behind these a function that a step calls does what it does not do in each."""
@@ -33,7 +36,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         tensors = _Tensors(script, step)
         for node in _each_step(step.body):
             read = _read(script, node)
-            if read is None or read[0].lineno in said or not tensors.gave(read[1]):
+            if read is None or read[0].lineno in said or not any(map(tensors.gave, read[1:])):
                 continue
             said.add(read[0].lineno)
             yield _remark(script, read[0])
@@ -44,14 +47,14 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         by = f"line {call.lineno}" + ("" if one is subject else f" of {one.script.path.name}")
         for node in _each_step(function.body, _LEAVES):
             read = _read(script, node)
-            if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
+            if read is not None and read[0].lineno not in said and any(map(tensors.gave, read[1:])):
                 said.add(read[0].lineno)
                 yield _remark(script, read[0], f", with a tensor of the device from {by}")
     for function, names in _of_buffers(subject) if subject.trains else ():
         tensors = _Tensors(script, function, names)
         for node in _each_step(function.body, _LEAVES):
             read = _read(script, node)
-            if read is not None and read[0].lineno not in said and tensors.gave(read[1]):
+            if read is not None and read[0].lineno not in said and any(map(tensors.gave, read[1:])):
                 said.add(read[0].lineno)
                 yield _remark(script, read[0], ", of a buffer (beside which a Python number may count)")
 
@@ -82,7 +85,7 @@ def _remark(script: Script, read: ast.expr, given: str = "") -> Finding:
     return Finding(
         read.lineno,
         "host_read",
-        f"{script.segment(read)} in each step{given}: the host waits for the device. Do it in "
+        f"{_shown(script, read)} in each step{given}: the host waits for the device. Do it in "
         "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
     )
 
@@ -140,8 +143,13 @@ def _names_a_device(function: ast.AST) -> bool:
     )
 
 
-def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """What reads a value here, if it is a tensor's, and of what."""
+def _shown(script: Script, read: ast.expr) -> str:
+    text = script.segment(read)
+    return f"{ast.unparse(read.func)}(...)" if isinstance(read, ast.Call) and "\n" in text else text
+
+
+def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
+    """What reads a value here, if it is a tensor's, and of what: of one of these."""
     if isinstance(node, ast.FormattedValue):
         return (node.value, node.value) if isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
@@ -159,7 +167,16 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         return node, node.func.value
     if script.dotted(node.func) in _NUMBERS and len(node.args) == 1:
         return node, node.args[0]
+    if _is_logger(script, node):
+        given = (*node.args, *(one.value for one in node.keywords))
+        return node, *(part for one in given for part in (one.values if isinstance(one, ast.Dict) else [one]))
     return None
+
+
+def _is_logger(script: Script, call: ast.Call) -> bool:
+    """Whether a call writes down the numbers that it is given."""
+    called = script.dotted(call.func)
+    return called.startswith(_LOGGERS) or any(is_method(call, name) for name in _WRITERS)
 
 
 class _Tensors:
