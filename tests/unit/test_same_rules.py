@@ -123,6 +123,7 @@ def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
         "same_data",
         "unequal_weights",
         "host_read",
+        "cpu_fallback",
         "torch_compile",
         "ragged_batch",
     }

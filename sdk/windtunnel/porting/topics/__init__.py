@@ -16,6 +16,7 @@ precision            CUDA's autocast and GradScaler
 processes            their group, the wrapper of the model, and who starts them
 saves                files that every rank writes over the others'
 shapes               those that change from batch to batch
+slow_optimizers      those of torch that the host decides for
 some_ranks           what waits for all processes, where some alone come to it
 splits               data that each core splits by a chance of its own
 step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
@@ -42,6 +43,7 @@ from windtunnel.porting.topics import (
     processes,
     saves,
     shapes,
+    slow_optimizers,
     some_ranks,
     splits,
     step_ends,
@@ -75,6 +77,7 @@ TOPICS = (
     ties.untied,
     optimizers.no_exchange,
     optimizers.early_clips,
+    slow_optimizers.by_the_host,
     host_reads.host_reads,
     some_ranks.lone_collectives,
     saves.saves,

@@ -56,7 +56,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "gradient checkpointing of a library asks for torch.xla, which does not exist. Write, "
                 f"{checkpointing.FOR_A_LIBRARY}",
             )
-        elif name == "torch.utils.checkpoint.checkpoint":
+        elif name.startswith("torch.utils.checkpoint.checkpoint"):
             yield Finding(
                 call.lineno,
                 "",

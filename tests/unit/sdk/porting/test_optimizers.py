@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.sdk.porting.test_program import HEAD, said
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 
 _MADE = """\
 torch.manual_seed(0)
@@ -69,3 +70,45 @@ def test_a_model_that_leaves_and_comes_back(text: str, line: str) -> None:
 def test_a_model_that_loses_nothing(text: str) -> None:
     """Once training is over, a copy, a tensor, or where the optimizer or the model is made anew."""
     assert _told(text) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (
+            "torch.optim.Rprop(model.parameters())",
+            "host_read: torch.optim.Rprop reads the device in each step",
+        ),
+        ("torch.optim.ASGD(model.parameters(), capturable=False)", "Pass capturable=True"),
+        ("torch.optim.ASGD(model.parameters(), capturable=True)", None),
+        ("torch.optim.RAdam(model.parameters())", None),
+        ("torch.optim.Adafactor(model.parameters())", "transformers.optimization.Adafactor"),
+        ("transformers.Adafactor(model.parameters())", None),
+        ("torch.optim.LBFGS(model.parameters())", "graphs grow with its history"),
+        ("torch.optim.Muon(model.parameters())", "torch.addmm"),
+        ("Muon(model.parameters())", None),
+    ],
+)
+def test_optimizers_of_torch_that_the_host_decides_for(made: str, told: str | None) -> None:
+    """What their text in torch reads, or has on the CPU, in each step: nothing was said before a run."""
+    found = said(HEAD + LOOP.replace("torch.optim.SGD(model.parameters())", made))
+    assert len(found) == bool(told)
+    assert told is None or (found[0].startswith("7: ") and told in found[0])
+
+
+def test_capturable_is_written() -> None:
+    """Behind the arguments that are there, or in the place of False."""
+    text = HEAD + LOOP.replace("SGD(model.parameters())", "Rprop(model.parameters(), 0.1)")
+    assert "torch.optim.Rprop(model.parameters(), 0.1, capturable=True)\n" in changed(text)
+    text = HEAD + LOOP.replace("SGD(model.parameters())", "ASGD(model.parameters(), capturable=False)")
+    assert "torch.optim.ASGD(model.parameters(), capturable=True)\n" in changed(text)
+    assert said(changed(text)) == []
+    several = HEAD + LOOP.replace("SGD(model.parameters())", "Rprop(**options)")
+    assert "torch.optim.Rprop(**options)\n" in changed(several)
+
+
+def test_statistics_of_an_average_are_of_the_host() -> None:
+    """`update_bn` divides by the number of batches so far, which is another constant, and graph, each time."""
+    (found,) = said(f"{HEAD}{LOOP}torch.optim.swa_utils.update_bn(loader, average)\n")
+    assert found.startswith("13: note: update_bn compiles a graph for each batch")
+    assert said(f"{HEAD}{LOOP}torch.optim.swa_utils.update_bn(loader, average.cpu())\n") == []

@@ -135,6 +135,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", 'm = torch.compile(m, backend="openxla")\noptimizer =', 7, "torch_compile: torch.compile"),
         ("optimizer =", "model = torch.compile(model, backend=mine)\noptimizer =", None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
+        ("model(batch)", "torch.utils.checkpoint.checkpoint_sequential(model, 2, batch)", 10,
+         "torch.utils.checkpoint asks for"),
         ("optimizer =", "model.gradient_checkpointing_enable()\noptimizer =", 7, "gradient checkpointing of a library"),
         ("optimizer =", "args = TrainingArguments(gradient_checkpointing=True, optim=o)\noptimizer =", 7,
          "checkpointing of a"),

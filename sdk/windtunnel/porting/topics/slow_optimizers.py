@@ -1,0 +1,75 @@
+"""Optimizers of torch that read the device, or have it compute on the CPU, in each step; averages that compile anew."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import constant, is_method, keyword
+from windtunnel.porting.subject import Subject
+
+_CAPTURABLE = ("ASGD", "Rprop")
+"""Without capturable=True they look at values on the host."""
+_OTHERS = {
+    "Adafactor": (
+        "host_read",
+        "torch.optim.Adafactor reads two norms of each parameter in each step. transformers.optimization.Adafactor("
+        "parameters, lr=..., scale_parameter=False, relative_step=False) reads none.",
+    ),
+    "LBFGS": (
+        "host_read",
+        "torch.optim.LBFGS decides on the host, by values of the device, and its graphs grow with its history: train "
+        "with AdamW, or keep LBFGS and its model on the CPU.",
+    ),
+    "Muon": (
+        "cpu_fallback",
+        "torch.optim.Muon multiplies by torch.addmm with alpha and beta, which XLA has not: the CPU does it in each "
+        "step. A Muon of the script's own, with b * A + c * (A @ A) for it, stays on the device.",
+    ),
+}
+
+
+def by_the_host(subject: Subject) -> Iterator[Finding]:
+    """Each by its name in torch.optim."""
+    script = subject.script
+    if not (subject.cuda or subject.xla or subject.managed):
+        return
+    for call, name in script.calls:
+        package, _, called = name.rpartition(".")
+        if name == "torch.optim.swa_utils.update_bn" and not _is_of_the_host(call):
+            yield Finding(
+                call.lineno,
+                "",
+                "update_bn compiles a graph for each batch: the number of batches so far is a constant in it. Let the "
+                "host do it: update_bn(loader, model.cpu()), with the DataLoader itself.",
+                sure=False,
+            )
+        if package != "torch.optim":
+            continue
+        if called in _OTHERS:
+            yield Finding(call.lineno, *_OTHERS[called])
+        elif called in _CAPTURABLE:
+            yield from _without_capturable(subject, call, name)
+
+
+def _without_capturable(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
+    script, given = subject.script, keyword(call, "capturable")
+    if given is not None and constant(given.value) is not False:
+        return
+    edits: tuple[Edit, ...] = ()
+    if given is not None:
+        edits = (Edit(script.start(given.value), script.end(given.value), "True"),)
+    elif all(one.arg for one in call.keywords):
+        place = script.end_of_arguments(call)
+        edits = (Edit(place, place, ", capturable=True"),)
+    yield Finding(
+        call.lineno,
+        "host_read",
+        f"{name} reads the device in each step, or compiles anew by what it finds there. Pass capturable=True.",
+        edits,
+    )
+
+
+def _is_of_the_host(call: ast.Call) -> bool:
+    return any(isinstance(one, ast.Call) and is_method(one, "cpu") for one in call.args)
