@@ -141,6 +141,20 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "newer versions of accelerate have no DistributedType.TPU: name DistributedType.XLA in its place.",
     ),
     (
+        "No supported gpu backend found|`XLAAccelerator` can not run",
+        "Lightning uses no NeuronCore by itself: `windtunnel check SCRIPT` says what does.",
+    ),
+    (
+        "XLA device type not an accelerator",
+        "XLA's device has no random generators: torch.Generator(device=\"cpu\"). timm's ModelEmaV3 makes one for its "
+        "model's device: take ModelEmaV2.",
+    ),
+    (
+        "The model and the optimizer parameters are not on the same device",
+        "the optimizer was made before the model went to the device. sentence-transformers takes the CPU where it sees "
+        'no GPU: SentenceTransformer(NAME, device="xla").',
+    ),
+    (
         "Attempting to deserialize object on a CUDA device",
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),

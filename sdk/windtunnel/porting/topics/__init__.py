@@ -69,6 +69,7 @@ TOPICS = (
     batches.last_batches,
     shapes.of_lengths,
     shapes.of_libraries,
+    shapes.of_sentences,
     shapes.packed,
     shapes.of_values,
     shapes.of_chance,

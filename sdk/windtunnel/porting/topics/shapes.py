@@ -74,6 +74,24 @@ def of_libraries(subject: Subject) -> Iterator[Finding]:
             yield Finding(call.lineno, "", f"{text}.", sure=False)
 
 
+def of_sentences(subject: Subject) -> Iterator[Finding]:
+    """sentence-transformers' models where they are trained: they pad by themselves, and take no argument for it."""
+    script = subject.script
+    padded = {given.value for call, _ in script.calls if (given := keyword(call, "padding"))}
+    if not script.calls_any("SentenceTransformerTrainer", "fit") or "max_length" in map(constant, padded):
+        return
+    for call, name in script.calls:
+        if name == "sentence_transformers.SentenceTransformer":
+            yield Finding(
+                call.lineno,
+                "",
+                "pads each batch to its longest sentence: each length is a graph to compile. For one length: "
+                'model[0].tokenize = functools.partial(model[0].tokenize, padding="max_length").',
+                sure=False,
+            )
+            return
+
+
 def _pads_to_one(one: Subject) -> bool:
     padded = (keyword(call, "padding") for call, _ in one.script.calls)
     return "pad_to_max_length" in one.script.words or any(

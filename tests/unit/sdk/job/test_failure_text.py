@@ -228,6 +228,19 @@ JOB = {
             r"torch_xla\.utils\.checkpoint\.checkpoint",
         ),
         ("ValueError: XLA currently does not support use_reentrant==False", r'"use_reentrant": True'),
+        (
+            "lightning.fabric.utilities.exceptions.MisconfigurationException: No supported gpu backend found!",
+            "Lightning uses no NeuronCore by itself",
+        ),
+        (
+            "MisconfigurationException: `XLAAccelerator` can not run on your system since the accelerator is not",
+            "Lightning uses no NeuronCore by itself",
+        ),
+        ("RuntimeError: XLA device type not an accelerator.", 'Generator\\(device="cpu"\\).*ModelEmaV2'),
+        (
+            "ValueError: The model and the optimizer parameters are not on the same device, which probably means",
+            'SentenceTransformer\\(NAME, device="xla"\\)',
+        ),
         ("privateuseone device type at start of device string: neuron", "torch_xla.device()"),
     ],
 )

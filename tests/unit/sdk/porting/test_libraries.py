@@ -275,3 +275,22 @@ def test_ways_that_chance_takes(old: str, new: str, told: bool) -> None:
     assert [one.partition(": ")[0] for one in found] == ["12"] * told and all(
         ": note: " in one for one in found
     )
+
+
+@pytest.mark.parametrize(
+    ("trained", "told"),
+    [
+        ("SentenceTransformerTrainer(model, args)", True),
+        ("model.fit(train_objectives=[(loader, loss)])", True),
+        ("model.encode(texts)", False),
+        (
+            "model[0].tokenize = functools.partial(model[0].tokenize, padding='max_length')\nmodel.fit([])",
+            False,
+        ),
+    ],
+)
+def test_sentences_are_padded_to_the_longest(trained: str, told: bool) -> None:
+    """By the library itself, which takes no argument for it."""
+    head = "import torch_xla\nfrom sentence_transformers import SentenceTransformer, SentenceTransformerTrainer\n"
+    found = said(f"{head}model = SentenceTransformer('name')\n{trained}\n")
+    assert [one.startswith("3: note: ") and "model[0].tokenize = " in one for one in found] == [True] * told
