@@ -8,6 +8,8 @@ from functools import cached_property
 
 from windtunnel.porting.script import Loop, Script, handed, is_call_of
 
+LOADERS = ("DataLoader", "StatefulDataLoader")
+"""Classes that make one: torch's, and torchdata's, which takes the same."""
 _BARS = ("enumerate", "iter", "tqdm", "track")
 """What hands a loader's batches on, and is often given a name before the loop."""
 
@@ -70,7 +72,7 @@ class Loaders:
 
     def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
         """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""
-        if isinstance(node, ast.Call) and is_call_of(self._script, node, "DataLoader"):
+        if isinstance(node, ast.Call) and is_call_of(self._script, node, *LOADERS):
             return [node]
         name = f"{self._script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
         return [found[name]] if name in found else []

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.loaders import LOADERS
 from windtunnel.porting.script import (
     Loop,
     Script,
@@ -91,7 +92,7 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
         if target in iterated and is_call_of(subject.script, node.value, "MpDeviceLoader"):
             for inner in ast.walk(node.value):
                 made = inner if isinstance(inner, ast.Call) else subject.loaders.all.get(ast.unparse(inner))
-                if made is not None and is_call_of(subject.script, made, "DataLoader"):
+                if made is not None and is_call_of(subject.script, made, *LOADERS):
                     yield made
 
 
@@ -203,7 +204,7 @@ def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
         for part in (part for value in script.values(name) for part in ast.walk(value)):
             known = isinstance(part, ast.Name | ast.Attribute)
             made = subject.loaders.all.get(ast.unparse(part)) if known else part
-            if isinstance(made, ast.Call) and is_call_of(script, made, "DataLoader"):
+            if isinstance(made, ast.Call) and is_call_of(script, made, *LOADERS):
                 yield name, made
 
 

@@ -37,6 +37,21 @@ def test_a_sampler_that_may_share(sampler: str) -> None:
     assert _told(_TEXT.replace("DistributedSampler(data)", sampler)) == []
 
 
+def test_torchdatas_loader_is_one() -> None:
+    """It takes what torch's takes; nothing was said of it."""
+    text = _EPOCHS.replace("from torch.utils.data import DataLoader, ", "from torch.utils.data import ")
+    text = "from torchdata.stateful_dataloader import StatefulDataLoader\n" + text
+    text = text.replace(
+        "DataLoader(data, sampler=DistributedSampler(data))", "StatefulDataLoader(data, batch_size=8)"
+    )
+    (found,) = _told(text)
+    assert "every core gets the same batches" in found
+    assert any("ragged_batch" in one for one in said(text))
+    made = changed(text)
+    assert "loader = StatefulDataLoader(data, batch_size=8, sampler=sampler" in made
+    assert "  loader.sampler.set_epoch(epoch)\n" in made
+
+
 def test_the_edit_of_a_random_sampler() -> None:
     """It shuffles as before, where it has nothing more to say than the data; else it stays and is told."""
     text = _EPOCHS.replace("sampler=DistributedSampler(data)", "batch_size=8, sampler=RandomSampler(data)")
