@@ -98,6 +98,29 @@ def optimizer_step():
 
 
 @check
+def gradients_of_each_sample():
+    """What vmap has wrapped is a tensor of the device among the live objects, and has no memory of its own."""
+    from torch.func import functional_call, grad, vmap
+
+    def trained(device):
+        model = network().to(device)
+        weights = {name: weight.detach() for name, weight in model.named_parameters()}
+
+        def loss(weights, inputs, targets):
+            return nn.functional.mse_loss(functional_call(model, weights, (inputs[None],)), targets[None])
+
+        for step in range(STEPS):
+            inputs, targets = (part.to(device) for part in data(step))
+            found = vmap(grad(loss), in_dims=(None, 0, 0))(weights, inputs, targets)
+            weights = {name: weight - 0.1 * found[name].mean(0) for name, weight in weights.items()}
+            if device != "cpu":
+                torch_xla.sync()
+        return weights
+
+    same(trained(DEVICE), trained("cpu"))
+
+
+@check
 def zero_1():
     from torch_xla.distributed.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 

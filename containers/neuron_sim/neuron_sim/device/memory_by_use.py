@@ -78,10 +78,13 @@ def _optimizer_state() -> list[torch.Tensor]:
 
 
 def _bytes(tensors: list[torch.Tensor], seen: set[int]) -> int:
-    """Of the storages that are not yet ``seen``: views share one."""
+    """Of the storages that are not yet ``seen``: views share one. What `torch.func` wraps a tensor in has none."""
     total = 0
     for tensor in tensors:
-        storage = tensor.untyped_storage()
+        try:
+            storage = tensor.untyped_storage()
+        except NotImplementedError:
+            continue
         if storage._cdata not in seen:
             seen.add(storage._cdata)
             total += storage.nbytes()
