@@ -77,3 +77,16 @@ def test_an_operation_that_a_library_calls_is_left_out_by_the_library(library: s
 def test_a_value_that_a_library_reads_is_left_out_by_its_argument(library: str, said: str) -> None:
     """Where the library has one; the script has no such line."""
     assert said in advice.host_read("train.py:9", [".item()"], 9, 1.0, 9, 0, 0, library).advice
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ((), "A piece that the script cuts has another size"),
+        (((0, "f32[8,27]", "f32[8,28]"),), "Give every batch one shape"),
+    ],
+)
+def test_a_piece_of_another_size_is_no_batch_of_another_shape(inputs: tuple, said: str) -> None:  # type: ignore[type-arg]
+    """CutMix on the device: all inputs are as before, and to pad them changes nothing."""
+    reason = Reason("shape", "broadcast was pred[8,3,27,64] and is pred[8,3,28,64]", None, inputs)
+    assert said in for_graphs.recompiles(reason, "train.py:9", "", 9, 1.0, 9, 9).advice

@@ -35,6 +35,12 @@ _CUTS_ADVICE = (
     "n).to(device)), and index_copy_ to write them."
 )
 
+_PIECES_ADVICE = (
+    "A piece that the script cuts has another size each time, as where CutMix, a random crop or erasing draws it, or a "
+    "tensor that it makes there, as torch.arange(n); what comes from the host is alike. Keep one size and mask the "
+    "rest (torch.where), or do it on the host, in a collate function."
+)
+
 _JOINS = ("evaluation_loop of transformers/trainer.py", "_tpu_gather")
 _JOINS_ADVICE = (
     "Trainer joins what it evaluates to one tensor on the device, which is longer with each batch: pass "
@@ -83,6 +89,8 @@ def recompiles(
     advice = _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph.")
     if reason.kind == "shape" and library.startswith(_JOINS):
         advice = _JOINS_ADVICE
+    elif reason.kind == "shape" and not reason.inputs:
+        advice = _PIECES_ADVICE
     elif reason.detail.startswith(_CUTS):
         advice = _CUTS_ADVICE
     return Finding(

@@ -92,6 +92,39 @@ def of_sentences(subject: Subject) -> Iterator[Finding]:
             return
 
 
+def of_pieces(subject: Subject) -> Iterator[Finding]:
+    """CutMix in a training step, on the device: timm's, unless it only mixes, and torchvision's."""
+    script = subject.script
+    if not (subject.cuda or subject.xla or subject.managed):
+        return
+    cutters = {
+        target
+        for target, node in script.assigned
+        if node.value is not None and any(_cuts_pieces(script, part) for part in ast.walk(node.value))
+    }
+    for call in (part for step in subject.steps for part in ast.walk(step) if isinstance(part, ast.Call)):
+        if ast.unparse(call.func) in cutters:
+            yield Finding(
+                call.lineno,
+                "",
+                f"{script.segment(call.func)} cuts a piece of another size from each batch: on the device each size is "
+                "a graph to compile. Cut on the host, as the loader's collate function (of timm: FastCollateMixup).",
+                sure=False,
+            )
+            return
+
+
+def _cuts_pieces(script: Script, node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = script.dotted(node.func)
+    options = {one.arg for one in node.keywords}
+    cuts = len(node.args) > 1 or bool(options & {"cutmix_alpha", "cutmix_minmax", None})
+    return name == "torchvision.transforms.v2.CutMix" or (
+        name.startswith("timm.data.") and name.endswith("Mixup") and cuts
+    )
+
+
 def _pads_to_one(one: Subject) -> bool:
     padded = (keyword(call, "padding") for call, _ in one.script.calls)
     return "pad_to_max_length" in one.script.words or any(

@@ -294,3 +294,20 @@ def test_sentences_are_padded_to_the_longest(trained: str, told: bool) -> None:
     head = "import torch_xla\nfrom sentence_transformers import SentenceTransformer, SentenceTransformerTrainer\n"
     found = said(f"{head}model = SentenceTransformer('name')\n{trained}\n")
     assert [one.startswith("3: note: ") and "model[0].tokenize = " in one for one in found] == [True] * told
+
+
+@pytest.mark.parametrize(
+    ("made", "taken", "told"),
+    [
+        ("timm.data.Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, num_classes=9)", "mix(batch, labels)", True),
+        ("timm.data.Mixup(**options) if active else None", "mix(batch, labels)", True),
+        ("torchvision.transforms.v2.CutMix(num_classes=9)", "mix(batch, labels)", True),
+        ("timm.data.Mixup(mixup_alpha=0.8)", "mix(batch, labels)", False),
+        ("timm.data.Mixup(cutmix_alpha=1.0)", "batch, labels", False),
+    ],
+)
+def test_pieces_that_are_cut_on_the_device(made: str, taken: str, told: bool) -> None:
+    """Each batch's piece has another size, and so another graph; not where a collate function cuts it."""
+    loop = LOOP.replace("    loss =", f"    batch, labels = {taken}\n    loss =", 1)
+    found = said(f"import timm.data, torchvision.transforms.v2\n{HEAD}mix = {made}\n{loop}")
+    assert [one.startswith("12: note: ") and "collate" in one for one in found] == [True] * told
