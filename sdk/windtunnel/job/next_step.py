@@ -63,7 +63,8 @@ def _arguments(_: re.Match[str], description: Mapping[str, Any]) -> str:
     sent = [name for name in description.get("HyperParameters", {}) if not name.startswith(_OWN)]
     return (
         "the script's own argparse refused what the job gives it. Its hyperparameters, which become arguments: "
-        f"{', '.join(f'--{name}' for name in sent) or 'none'}. Name them as its add_argument does."
+        f"{', '.join(f'--{name}' for name in sent) or 'none'}. Name them as its add_argument does. With "
+        "Hydra they are name=value: `windtunnel check` says what to write."
     )
 
 

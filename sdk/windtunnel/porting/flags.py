@@ -27,6 +27,7 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
     line's, or has positional arguments.
     """
     calls = _declarations(script)
+    yield from _of_hydra(script, hyperparameters)
     if not _gets_all_words(script):
         return
     if not all(_options(call) and all(name.startswith("-") for name in _options(call)) for call in calls):
@@ -50,6 +51,22 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
                 f"{option} is a flag without a value, and SageMaker gives each hyperparameter one: called with "
                 f"{option} True, the script ends with 'unrecognized arguments: True'. Let it take one: "
                 f'add_argument("{option}", {_INSTEAD}).',
+            )
+
+
+def _of_hydra(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
+    """All of them, where Hydra reads the command line as it is."""
+    if not hyperparameters or any(script.dotted(node) == "sys.argv" for node in script.walk(ast.Attribute)):
+        return
+    for call, name in script.calls:
+        if name == "hydra.main":
+            first = min(hyperparameters)
+            yield Finding(
+                call.lineno,
+                "",
+                f"Hydra takes {first}=VALUE, and SageMaker gives --{first} VALUE: the script ends with 'unrecognized "
+                "arguments'. Before it is called: sys.argv[1:] = [f\"{name.lstrip('-')}={value}\" for name, value in "
+                "zip(sys.argv[1::2], sys.argv[2::2])].",
             )
 
 

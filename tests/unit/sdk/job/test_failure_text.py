@@ -191,6 +191,7 @@ JOB = {
             "train.py: error: unrecognized arguments: --learning_rate 0.1",
             "which become arguments: --learning_rate\\.",
         ),
+        ("train.py: error: unrecognized arguments: --lr", "With Hydra they are name=value"),
         ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
         ("RuntimeError: Attempting to deserialize object on a CUDA device but", 'map_location="cpu"'),
         ("RuntimeError: `fused=True` requires all the params to be floating point", "optim="),

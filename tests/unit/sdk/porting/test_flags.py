@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,3 +131,21 @@ def test_an_option_that_the_script_does_not_have() -> None:
 def test_a_parser_that_may_have_other_options(more: str) -> None:
     """Nothing is said where they are not all seen."""
     assert refused(f'parser.add_argument("--epochs")\n{more}', "nosuch") == []
+
+
+def test_hydra_takes_other_words_than_the_toolkit_gives() -> None:
+    """Told with the line that makes of these what it takes, unless the script has one."""
+    text = "import hydra, sys\n@hydra.main(version_base=None)\ndef main(cfg):\n    train(cfg)\n{}main()\n"
+
+    def told(before: str, *names: str) -> list[str]:
+        script = Script(Path("train.py"), text.format(before).encode())
+        return [str(finding) for finding in flags.refused(script, names)]
+
+    (said,) = told("", "lr", "epochs")
+    assert said.startswith("2: Hydra takes epochs=VALUE, and SageMaker gives --epochs VALUE")
+    advised = said[said.index("sys.argv[1:] = ") :].removesuffix(".")
+    words = SimpleNamespace(argv=["train.py", "--epochs", "3", "--optimizer.lr", "0.1"])
+    exec(advised, {"sys": words})  # noqa: S102 - our own words
+    assert words.argv == ["train.py", "epochs=3", "optimizer.lr=0.1"]
+    assert told(f"{advised}\n", "lr") == []
+    assert told("") == []
