@@ -39,6 +39,11 @@ class Names:
         known = [name for name, full in self._script.imports.items() if full == dotted]
         return known[0] if known else (f"xla_{usual}" if usual in self._bound else usual)
 
+    @property
+    def has_old(self) -> bool:
+        """Whether xla_model still has the names that torch_xla.runtime has."""
+        return not self._new
+
     def device(self) -> str:
         return f"{self.module('torch_xla')}.device()" if self._new else f"{self.module('xm')}.xla_device()"
 

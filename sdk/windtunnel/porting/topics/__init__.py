@@ -59,6 +59,7 @@ TOPICS = (
     native_pytorch.of_native_pytorch,
     cuda_only.cuda_only,
     libraries.of_gpus,
+    libraries.of_older_torch_xla,
     processes.groups,
     first_weights.unequal_weights,
     precision.mixed_precision,

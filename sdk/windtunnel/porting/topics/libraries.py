@@ -78,6 +78,30 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
             yield Finding(first.line, "", f"{first.text}.", edits, sure=first.sure)
 
 
+def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
+    """ignite's metrics and its idist, which ask for the world by names that torch_xla has no more."""
+    script = subject.script
+    if (
+        subject.names.has_old
+        or not subject.xla
+        or any("xrt_world_size" in one.script.words for one in subject.program)
+    ):
+        return
+    for node in script.walk(ast.Import, ast.ImportFrom):
+        modules = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+        modules |= {node.module or ""} if isinstance(node, ast.ImportFrom) else set()
+        if any(name.startswith(("ignite.metrics", "ignite.distributed")) for name in modules):
+            assert isinstance(node, ast.stmt)  # noqa: S101 - of the walk
+            yield Finding(
+                node.lineno,
+                "",
+                "ignite's metrics and idist ask torch_xla for names that 2.7 removed, and raise. Before this line: "
+                "xm.xrt_world_size, xm.get_ordinal, xm.get_local_ordinal = xr.world_size, xr.global_ordinal, "
+                "xr.local_ordinal.",
+            )
+            return
+
+
 @functools.lru_cache(maxsize=64)
 def _uses(subject: Subject) -> tuple[_Use, ...]:
     script = subject.script

@@ -311,3 +311,26 @@ def test_pieces_that_are_cut_on_the_device(made: str, taken: str, told: bool) ->
     loop = LOOP.replace("    loss =", f"    batch, labels = {taken}\n    loss =", 1)
     found = said(f"import timm.data, torchvision.transforms.v2\n{HEAD}mix = {made}\n{loop}")
     assert [one.startswith("12: note: ") and "collate" in one for one in found] == [True] * told
+
+
+@pytest.mark.parametrize(
+    "imported", ["import ignite.distributed as idist", "from ignite.metrics import Accuracy, Loss"]
+)
+def test_ignite_asks_for_names_that_torch_xla_had(imported: str) -> None:
+    """Unless the script gives it these, or the framework has them still."""
+    text = f"{HEAD}{imported}\n{imported}\n{LOOP}"
+    (found,) = said(text)
+    assert found.startswith("7: ") and "xm.xrt_world_size, " in found
+    names = "xm.xrt_world_size, xm.get_ordinal, xm.get_local_ordinal = "
+    given = f"import torch_xla.runtime as xr\n{names}xr.world_size, xr.global_ordinal, xr.local_ordinal\n"
+    assert names in found
+    assert (
+        said(
+            text.replace("import ignite", f"{given}import ignite").replace(
+                "from ignite", f"{given}from ignite"
+            )
+        )
+        == []
+    )
+    old = read_program([Script(Path("train.py"), text.encode())], "2.6")
+    assert not [one for found in old.values() for one in found if "xrt_world_size" in str(one)]
