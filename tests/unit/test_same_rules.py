@@ -121,6 +121,7 @@ def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
         "step_without_end",
         "no_exchange",
         "same_data",
+        "untied_weights",
         "unequal_weights",
         "host_read",
         "cpu_fallback",

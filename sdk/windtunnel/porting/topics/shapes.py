@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import constant, keyword
+from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
 
 _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
