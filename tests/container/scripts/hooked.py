@@ -43,10 +43,11 @@ def named(hooks):
     """The functions of torch that hooks replace, as `functions` names them."""
     for hook in hooks:
         module, _, path = hook.entry.partition(":")
+        if hook.told or "::" in hook.entry or module == "sys":
+            continue
         parents, _, name = path.rpartition(".")
         owner = pkgutil.resolve_name(f"{module}:{parents}") if parents else None
-        if not (hook.told or "::" in hook.entry or module == "sys"):
-            yield f"{owner.__module__}:{owner.__qualname__}.{name}" if owner else hook.entry
+        yield f"{owner.__module__}:{owner.__qualname__}.{name}" if owner else hook.entry
 
 
 def compare():
