@@ -107,7 +107,7 @@ def test_every_instance_of_the_job_is_in_its_prediction(counters: Any) -> None:
 def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
     """The name alone would be looked for on this machine, and beside --describe it is one too many."""
     text = report_for_job(DescribedJob(described()), rehearsal=counters()).to_text()
-    assert "The rest: windtunnel report with what was given here and --full, " in " ".join(text.split())
+    assert "The rest: windtunnel report --full, with what else was given here; " in " ".join(text.split())
 
 
 def test_a_job_is_named_once(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,7 +99,8 @@ def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: Full
     report = report_for_job(FakeJob(counters()), size)
     text, full = str(report), report.to_text(full=True)
     assert len(text.splitlines()) <= LINES and "MEASURED HERE" not in text
-    assert text.splitlines()[-1].endswith("--full, report.to_text(full=True)")
+    given = ", with what else was given here;" if size else ","
+    assert text.splitlines()[-1].endswith(f"--full{given} report.to_text(full=True)")
     assert full.startswith("\n".join(text.splitlines()[:-1]))
     for page in (report.to_html(), report._repr_html_()):
         assert page.index("The answer") < page.index("Measured here") < page.index("Assumptions")
@@ -129,7 +130,7 @@ def test_a_long_name_leaves_it_25_lines(counters: Any) -> None:
     reports = [report_for_job(job), report_for_job(job, REVIEWS), report_for_job(job, batch=512)]
     for report in reports:
         assert len(str(report).splitlines()) <= LINES
-    assert ["given here and" in str(report) for report in reports] == [False, True, True]
+    assert ["else was given" in str(report) for report in reports] == [False, True, True]
 
 
 def test_the_instance_asked_for_stands_first(counters: Any) -> None:

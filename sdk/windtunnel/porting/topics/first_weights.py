@@ -105,7 +105,7 @@ def _is_frozen(subject: Subject, name: str) -> bool:
         if (is_method(call, "parameters") or is_method(call, "named_parameters"))
         and ast.unparse(call.func.value) == name  # type: ignore[attr-defined]
     ]
-    return all(
+    return bool(reads) and all(
         isinstance(one, ast.For) and re.search(r"requires_grad(_\(| = )False", ast.unparse(one))
         for one in reads
     )

@@ -136,11 +136,10 @@ class PricePerformance(Report):
         rule = self.comparison.batch_rule if self.comparison else "rehearsed"
         on_aws = self.measured["where"] == "aws"  # asked for by --aws and its name, or by --describe alone
         command = "windtunnel report" if on_aws else f"windtunnel report {self.measured.get('job', 'JOB')}"
-        if (
-            self.full_scale is not None or rule != "rehearsed" or on_aws
-        ):  # without these it gives other figures
-            command += " with what was given here and"
-        return f"The rest: {command} --full, report.to_text(full=True)"
+        # Without these it gives other figures.
+        given = self.full_scale is not None or rule != "rehearsed" or on_aws
+        more = ", with what else was given here; " if given else ", "
+        return f"The rest: {command} --full{more}report.to_text(full=True)"
 
     @cached_property
     def screen(self) -> Screen | None:
