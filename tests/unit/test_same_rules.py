@@ -16,9 +16,11 @@ from packaging.requirements import Requirement
 
 from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
-from neuron_sim.diagnostics import findings
+from neuron_sim.diagnostics import findings, for_library
 from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
 from windtunnel.cli.main import PASSED_ON
+from windtunnel.porting.program import read
+from windtunnel.porting.script import Script
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT
@@ -128,6 +130,27 @@ def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
         "torch_compile",
         "ragged_batch",
     }
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "file", "instead"),
+    [
+        ("ASGD", "asgd.py", "capturable=True"),
+        ("Rprop", "rprop.py", "capturable=True"),
+        (
+            "Adafactor",
+            "_adafactor.py",
+            "(parameters, lr=..., scale_parameter=False, relative_step=False) reads none.",
+        ),
+        ("LBFGS", "lbfgs.py", "train with AdamW, or keep LBFGS and its model on the CPU."),
+    ],
+)
+def test_an_optimizer_that_reads_is_advised_alike(optimizer: str, file: str, instead: str) -> None:
+    """By `windtunnel check`, and in the log of a job that has not asked it."""
+    text = f"import torch, torch_xla\noptimizer = torch.optim.{optimizer}(model.parameters())\n"
+    (found,) = [one for one in read(Script(Path("train.py"), text.encode())) if one.kind == "host_read"]
+    assert instead in found.text
+    assert instead in for_library.advice(f"torch/optim/{file}:1")
 
 
 def test_lookups_are_operations() -> None:

@@ -138,9 +138,8 @@ class _Walker:
         except UnicodeEncodeError:
             self.refuse(value.encode(errors="replace").decode(), path, "be valid Unicode text")
             return value
-        if (
-            "\0" in value
-        ):  # AWS's patterns allow it in most members; no program takes it as a variable or an argument
+        # AWS's patterns allow it in most members; no program takes it as a variable or an argument.
+        if "\0" in value:
             self.refuse(value, path, "be text without NUL characters (\\x00)")
             return value
         self.length(shape, value, path)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from windtunnel.porting.script import constant, handed, is_method, parameters
 from windtunnel.porting.subject import Subject
 
-_FETCHES = {"item", "tolist", "cpu", "numpy"}
+FETCHES = {"item", "tolist", "cpu", "numpy"}
+"""Methods of a tensor that bring its value to the host."""
 _WEIGHTS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
 _COPIES = {"list", "dict", "tuple", "OrderedDict"}
 
@@ -90,6 +91,6 @@ def _is_fetched(node: ast.expr) -> bool:
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
-        and (part.func.attr in _FETCHES or any(constant(one) == "cpu" for one in part.args))
+        and (part.func.attr in FETCHES or any(constant(one) == "cpu" for one in part.args))
         for part in ast.walk(node)
     )

@@ -74,13 +74,11 @@ class Fallbacks:
         ran = [name for name in _XLAC._get_executed_fallback_ops() if name != _ITEM]
         called = [call for call in self._calls if call not in self._told and call[0] in ran]
         self._told.update(called)
-        others = {name for name in ran if name not in self._lines} - {name for name, _ in self._calls}
+        known = {*self._lines, *(name for name, _ in self._calls)}
+        others = [name for name in ran if name not in known]
         line = ", ".join([line for line in accessed if line != "?"][:_MOST_LINES]) if others else ""
-        self._lines.update((name, line or "?") for name in ran if name in others)
-        return [
-            *map(self._finding, called),
-            *(_uncalled(name, self._lines[name]) for name in ran if name in others),
-        ]
+        self._lines.update(dict.fromkeys(others, line or "?"))
+        return [*map(self._finding, called), *(_uncalled(name, self._lines[name]) for name in others)]
 
     def all(self) -> list[Finding]:
         """What has run on the CPU, with the figures of now."""

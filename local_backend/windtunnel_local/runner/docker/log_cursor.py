@@ -54,10 +54,10 @@ class Cursor:
         """As the engine's API takes it: seconds with nine decimals."""
         return f"{self.since_ns // _NS_PER_S}.{self.since_ns % _NS_PER_S:09d}"
 
-    @property
-    def counted(self) -> Cursor:
-        """The same position without times: all that was delivered is replayed, and skipped."""
-        return Cursor(0, self.total, self.total)
+    @classmethod
+    def counted(cls, total: int) -> Cursor:
+        """A position without times: all that was delivered is replayed, and skipped."""
+        return cls(0, total, total)
 
 
 @dataclass
@@ -119,11 +119,11 @@ class LineAssembler:
     def cursor(self) -> Cursor:
         """Resumes right behind the last line that `feed` or `finish` returned."""
         if self.mistimed:
-            return Cursor(0, self._total, self._total)
+            return Cursor.counted(self._total)
         if self._skip:
             return self._start  # still among lines of earlier replays
         if self._timestamps_unordered:
-            return Cursor(0, self._total, self._total)
+            return Cursor.counted(self._total)
         oldest_pending_ns = min((p.timestamp_ns for p in self._pending.values()), default=self._newest_ns)
         self._since_ns = max(self._since_ns, min(self._newest_ns - SLACK_NS, oldest_pending_ns))
         while self._replayable and self._replayable[0] < self._since_ns:

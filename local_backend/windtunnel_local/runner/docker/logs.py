@@ -73,7 +73,7 @@ def _trusted(client: docker.DockerClient, container: str, position: Cursor) -> C
     with engine_errors("read a container's log"), closing(response):
         for _, message in _messages(response):
             if split_timestamp(message)[0] < position.since_ns:
-                return position.counted
+                return Cursor.counted(position.total)
     return position
 
 

@@ -88,28 +88,22 @@ def store_artifacts(
     Raises:
         ObjectError, OSError: it cannot be stored.
     """
-    models = [folders.model(host) for host in job.hosts]
-    data = [folders.output_data(host) for host in job.hosts]
+    models = merged([folders.model(host) for host in job.hosts], folders, tell)
+    data = merged([folders.output_data(host) for host in job.hosts], folders, tell)
     if job.request["OutputDataConfig"].get("CompressionType") == "NONE":
-        model = _store_files(job, "model", models, folders, objects, check, tell)
-        _store_files(job, "data", data, folders, objects, check, tell)
+        model = _store_files(job, "model", models, folders, objects, check)
+        _store_files(job, "data", data, folders, objects, check)
     else:
-        model = _store_archive(job, _MODEL, models, folders, objects, check, tell)
-        _store_archive(job, "output.tar.gz", data, folders, objects, check, tell)
+        model = _store_archive(job, _MODEL, models, folders, objects, check)
+        _store_archive(job, "output.tar.gz", data, folders, objects, check)
     store_event_files(job, folders, objects, check, tell)
     return model
 
 
 def _store_archive(
-    job: Job,
-    name: str,
-    roots: Sequence[Path],
-    folders: JobPaths,
-    objects: ObjectStore,
-    check: Check,
-    tell: Tell,
+    job: Job, name: str, found: Iterator[Entry], folders: JobPaths, objects: ObjectStore, check: Check
 ) -> str | None:
-    entries = list(merged(roots, folders, tell))
+    entries = list(found)
     if all(entry.path.is_dir() and not entry.path.is_symlink() for entry in entries):
         return None
     require_room((entry.path for entry in entries), folders, packed=True)
@@ -126,17 +120,11 @@ def _store_archive(
 
 
 def _store_files(
-    job: Job,
-    name: str,
-    roots: Sequence[Path],
-    folders: JobPaths,
-    objects: ObjectStore,
-    check: Check,
-    tell: Tell,
+    job: Job, name: str, found: Iterator[Entry], folders: JobPaths, objects: ObjectStore, check: Check
 ) -> str | None:
     """Each file as an object; returns their prefix. S3 has neither links nor empty folders."""
     stored = False
-    entries = list(merged(roots, folders, tell))
+    entries = list(found)
     require_room((entry.path for entry in entries), folders)
     for entry in entries:
         if entry.path.is_file():

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Loop, Script, constant, handed, is_call_of, is_method
 from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.tensors import FETCHES
 
-_FETCHES = {"item", "tolist", "cpu", "numpy"}
 _NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
 """Functions that need the value of a tensor."""
 _LOGGERS = ("wandb.log", "mlflow.log_metric")
@@ -161,7 +161,7 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
     if not isinstance(node, ast.Call):
         return None
     if isinstance(node.func, ast.Attribute) and (
-        (node.func.attr in _FETCHES and not node.args)
+        (node.func.attr in FETCHES and not node.args)
         or (node.func.attr == "to" and constant(next(iter(node.args), None)) == "cpu")
     ):
         return node, node.func.value

@@ -17,10 +17,10 @@ from windtunnel.porting.script import (
     parameters,
 )
 from windtunnel.porting.subject import Subject, computes_gradients
+from windtunnel.porting.tensors import FETCHES
 
 _LOADERS = ("MpDeviceLoader", "per_device_loader", "ParallelLoader")
 _ENDS = (*_LOADERS, "mark_step", "torch_xla.sync", "torch_xla.step")
-_FETCHES = ("item", "cpu", "numpy", "tolist")
 
 
 def ends_of_steps(subject: Subject) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _is_read(subject: Subject, loop: Loop) -> bool:
     """Whether it only evaluates, and the host reads what comes out: that runs it."""
     calls = within(subject, loop)
     return loop not in subject.training_loops and any(
-        is_method(call, fetch) for _, call in calls for fetch in _FETCHES
+        is_method(call, fetch) for _, call in calls for fetch in FETCHES
     )
 
 
@@ -200,7 +200,7 @@ def _read(script: Script, name: ast.Name) -> ast.Call | None:
     node: ast.AST = name
     for outer in script.above(name):
         if isinstance(outer, ast.Call) and outer.func is node:
-            if any(is_method(outer, fetch) for fetch in ("cpu", "numpy", "tolist", "item", "size", "numel")):
+            if any(is_method(outer, fetch) for fetch in (*FETCHES, "size", "numel")):
                 return outer
         elif not isinstance(outer, ast.Attribute | ast.Subscript) or outer.value is not node:
             return None

@@ -142,13 +142,16 @@ def _is_made_by(
 def _is_behind(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
     """Whether a move is of the model that has been tied, later in the same function."""
     assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-    here = tie.subject is subject and subject.script.scopes(move)[0] is subject.script.scopes(tie.made)[0]
-    return (
-        here and ast.unparse(move.func.value).partition(".")[0] == tie.root and move.lineno > tie.made.lineno
-    )
+    its = ast.unparse(move.func.value).partition(".")[0] == tie.root
+    return its and _is_beside(subject, move, tie) and move.lineno > tie.made.lineno
 
 
 def _ties_again(subject: Subject, tie: _Tie, move: ast.Call) -> bool:
     """Whether something is tied later in the function that moves."""
-    here = tie.subject is subject and subject.script.scopes(move)[0] is subject.script.scopes(tie.made)[0]
-    return here and tie.made.lineno > move.lineno
+    return _is_beside(subject, move, tie) and tie.made.lineno > move.lineno
+
+
+def _is_beside(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
+    """Whether both stand in one function."""
+    script = subject.script
+    return tie.subject is subject and script.scopes(move)[0] is script.scopes(tie.made)[0]
