@@ -6,7 +6,7 @@ import ast
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import botocore.session
 import pytest
@@ -19,11 +19,14 @@ from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings, for_library
 from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
 from windtunnel.cli.main import PASSED_ON
+from windtunnel.job import log
 from windtunnel.porting.program import read
 from windtunnel.porting.script import Script
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
-from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT
+from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT, Diagnostic, worst_first
+from windtunnel.reports.cluster import slurm_job
+from windtunnel.reports.failure import OF_A_HOST
 from windtunnel.request import checks, endpoint_request
 from windtunnel.session import training_service
 from windtunnel.session.local_server import DEFAULT_REGION
@@ -31,11 +34,13 @@ from windtunnel.session.training_service import LOCAL_ACCOUNT
 from windtunnel_local import credentials
 from windtunnel_local.__main__ import main as backend
 from windtunnel_local.api import codec, sagemaker
+from windtunnel_local.cluster import job_data, slurm_jobs
 from windtunnel_local.service.ground import hosting, job
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
+from windtunnel_local.service.observed import live_usage
 from windtunnel_local.service.request import validation
-from windtunnel_local.ui.job import step
+from windtunnel_local.ui.job import log_position, step
 
 ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -71,6 +76,27 @@ def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
     assert findings.WRONG_RESULT == WRONG_RESULT
 
 
+FOUND = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(sorted({*WRONG_RESULT, "input_bound", "host_read"})),
+        "severity": st.sampled_from(SEVERITIES),
+        "line": st.sampled_from(["train.py:1", "train.py:2"]),
+        "message": st.just(""),
+        "advice": st.just(""),
+        "seconds": st.floats(0, 9),
+        "count": st.integers(1, 9),
+    }
+)
+
+
+@given(st.lists(FOUND, max_size=6))
+def test_the_log_and_reports_have_findings_in_one_order(found: list[dict[str, Any]]) -> None:
+    """The first one is what to mend first, wherever it is read."""
+    in_log = sorted((findings.Finding(**one) for one in found), key=findings.worst_first)
+    in_reports = worst_first(Diagnostic(**one) for one in found)
+    assert [Diagnostic(**{name: getattr(one, name) for name in found[0]}) for one in in_log] == [*in_reports]
+
+
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     """A new collective of the simulator is not priced as something else."""
     assert set(get_args(CollectiveKind)) == set(KINDS)
@@ -84,6 +110,25 @@ def test_the_page_has_words_for_every_kind_of_collective() -> None:
 def test_the_sdk_and_the_backend_know_the_same_ends_of_a_job() -> None:
     """Whoever waits for one stops at each of them."""
     assert training_service.TERMINAL == job.TERMINAL
+
+
+def test_a_slurm_job_is_told_in_one_form() -> None:
+    """What the backend writes of it, the SDK's report reads, and both take the same states for running."""
+    assert job_data.SCHEMA == slurm_job.SCHEMA
+    assert slurm_jobs.RUNS == slurm_job.RUNS
+
+
+def test_what_processes_publish_is_what_the_backend_reads() -> None:
+    """Of what they do now: another form is left alone, without a word."""
+    assert f'\nSCHEMA = "{live_usage.SCHEMA}"\n' in text("containers/neuron_sim/neuron_sim/runtime/usage.py")
+
+
+@given(number=st.integers(1, 10**5))
+def test_a_logs_lines_bear_the_host_of_their_stream(number: int) -> None:
+    """As the page names it; and a report knows them for what the SDK put there."""
+    stream = f"job/algo-{number}-1760000000"
+    assert log.host_of(stream) == log_position.host_of(stream.partition("/")[2])
+    assert re.fullmatch(OF_A_HOST, log.before_line(stream))
 
 
 def test_findings_that_reports_ask_for_are_findings_of_the_simulator() -> None:
@@ -199,6 +244,36 @@ def test_the_sdk_knows_the_limits_of_awss_model() -> None:
         assert getattr(checks, limit) == shape.metadata["max"], limit
     assert environment.key.metadata["max"] == checks.MAX_ENVIRONMENT_TEXT
     assert members["TrainingJobName"].metadata["pattern"] == checks.JOB_NAME.pattern
+
+
+def test_the_sdk_knows_the_limits_of_an_endpoint_in_awss_model() -> None:
+    """What `deploy` lets pass, the wire takes."""
+    operation = codec.operation("sagemaker", "CreateEndpointConfig")
+    assert operation is not None
+    variant = operation.input_shape.members["ProductionVariants"].member.members
+    assert variant["VolumeSizeInGB"].metadata["max"] == endpoint_request.MAX_VOLUME_GB
+    for name in ("ModelDataDownloadTimeoutInSeconds", "ContainerStartupHealthCheckTimeoutInSeconds"):
+        limits = variant[name].metadata
+        assert (limits["min"], limits["max"]) == endpoint_request.STARTUP_S, name
+
+
+def test_the_oldest_python_is_one() -> None:
+    """Of the packages, their checks, the set-up and what a user reads."""
+    oldest = re.search(r'^requires-python = ">=(3)\.(\d+)"$', text("pyproject.toml"), re.MULTILINE)
+    assert oldest is not None
+    major, minor = oldest.groups()
+    for path, told in (
+        ("pyproject.toml", f'python_version = "{major}.{minor}"'),
+        ("pyproject.toml", f'target-version = "py{major}{minor}"'),
+        ("containers/neuron_sim/pyproject.toml", oldest[0]),
+        ("containers/cluster/software/pyproject.toml", oldest[0]),
+        ("scripts/setup.sh", f"sys.version_info < ({major}, {minor})"),
+        ("scripts/setup.sh", f"install Python {major}.{minor} or newer"),
+        ("scripts/setup.sh", f"name a Python {major}.{minor} or newer"),
+        ("README.md", f"Python {major}.{minor} or newer"),
+        ("docs/tutorials/first_job.md", f"Python {major}.{minor} or newer"),
+    ):
+        assert told in text(path), (path, told)
 
 
 def test_the_sdk_and_the_backend_know_the_same_limits() -> None:

@@ -22,7 +22,8 @@ from windtunnel_local.api.errors import AuthFailure
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = "UNSIGNED-PAYLOAD"
 EMPTY_SHA256 = hashlib.sha256().hexdigest()
-MAX_SKEW = timedelta(minutes=15)
+_SKEW_MIN = 15
+MAX_SKEW = timedelta(minutes=_SKEW_MIN)
 MAX_EXPIRES_S = 7 * 24 * 3600
 
 _HEADER = re.compile(r"AWS4-HMAC-SHA256\s+(.*)", re.DOTALL)
@@ -248,7 +249,7 @@ class Verifier:
         if signed_at - now > MAX_SKEW:
             raise AuthFailure(
                 "skew",
-                f"Signature not yet current: {claim.timestamp} is later than {now:%Y%m%dT%H%M%SZ} + 15 min.",
+                f"Signature not yet current: {claim.timestamp} is later than {now:%Y%m%dT%H%M%SZ} + {_SKEW_MIN} min.",
             )
         if claim.expires_s is not None:
             if now > signed_at + timedelta(seconds=claim.expires_s):
@@ -258,7 +259,7 @@ class Verifier:
         elif now - signed_at > MAX_SKEW:
             raise AuthFailure(
                 "skew",
-                f"Signature expired: {claim.timestamp} is now earlier than {now:%Y%m%dT%H%M%SZ} - 15 min. "
+                f"Signature expired: {claim.timestamp} is now earlier than {now:%Y%m%dT%H%M%SZ} - {_SKEW_MIN} min. "
                 "The difference between the request time and the current time is too large.",
             )
 

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 _KEY = re.compile(r"(?<!\S)(\S[^\s=]*)=")
 _PART = re.compile(r"([^,\[]+)(?:\[([^\]]*)\])?(?:,|$)")
 _NOT_YET = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD")
-_STILL = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED")
+RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED")
 _MOST_NODES = 100_000
 
 
@@ -69,7 +69,7 @@ def _job(told: Mapping[str, str]) -> JobRun | None:
     if not number.isdecimal() or not state:
         return None
     nodes = told.get("NodeList", "")
-    runs, waits = state in _STILL, state in _NOT_YET
+    runs, waits = state in RUNS, state in _NOT_YET
     return JobRun(
         number=int(number),
         task=f"{told['ArrayJobId']}_{told['ArrayTaskId']}"

@@ -39,6 +39,8 @@ _AGAIN_MS = 10_000
 _LOOKING_AT_ONCE = 2
 _ANSWERED_AT_ONCE = 4
 """Threads of those that follow, and of all other pages: they must not keep the API's calls from theirs."""
+LOOKED_AT_S = 1.0
+"""How often a page that follows looks whether there is anything new."""
 _IDLE_SHARE = 10
 """How many times longer a follower sleeps than its last look took: a slow search must not fill a processor."""
 NAVIGATION = (
@@ -93,7 +95,7 @@ class Site:
         self,
         state: Callable[[], Hashable],
         parts: Callable[[], Mapping[str, str]],
-        every_s: float = 1.0,
+        every_s: float = LOOKED_AT_S,
     ) -> Response:
         """Server-sent events for an element with ``data-live``: whenever ``state`` is another, new parts.
 
@@ -114,7 +116,7 @@ class Site:
                 yield fresh or None
                 until = anyio.current_time() + max(every_s, _IDLE_SHARE * taken_s)
                 while (rest_s := until - anyio.current_time()) > 0:
-                    await anyio.sleep(min(rest_s, every_s))
+                    await anyio.sleep(min(rest_s, LOOKED_AT_S))
                     yield None
 
         return self.events(changes())

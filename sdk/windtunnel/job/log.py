@@ -66,7 +66,7 @@ class LogFollower:
                 yield self._prefix(stream) + line
 
     def _prefix(self, stream: str) -> str:
-        return f"[{host_of(stream)}] " if self._hosts > 1 else ""
+        return before_line(stream) if self._hosts > 1 else ""
 
 
 class StatusPrinter:
@@ -126,6 +126,11 @@ def print_lines(lines: Iterator[str], out: TextIO) -> None:
         printed = True
     if printed:
         out.flush()
+
+
+def before_line(stream: str) -> str:
+    """``[algo-1] ``, before each line of a stream where a log has several. `failure.OF_A_HOST` finds it again."""
+    return f"[{host_of(stream)}] "
 
 
 def host_of(stream: str) -> str:

@@ -9,20 +9,20 @@ from typing import Any, TextIO
 
 from windtunnel.errors import JobNotFinished, TrainingJobFailed
 from windtunnel.job.next_step import next_step
-from windtunnel.reports.failure import cause, each_once
+from windtunnel.reports.failure import OF_A_HOST, cause, each_once
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TERMINAL
 
 # What follows a script's own last words: torchrun's account of them, then the toolkit's.
 _AFTERMATH = re.compile(
     r"[EWI][0-9]{4} .*torch/(?:distributed/elastic|multiprocessing)/|"
-    r"^(?:\[algo-[0-9]+\] )?neuron_sim: ChildProcessError: |sagemaker-training-toolkit "
+    rf"^{OF_A_HOST}neuron_sim: ChildProcessError: |sagemaker-training-toolkit "
 )
 # Between a script's own words: what the toolkit logs while it starts already (without torchrun, behind the command's
 # line), torchrun's note on threads, the simulator's on itself, and the compile cache's.
 _BESIDE = re.compile(
     r"INFO     Exceptions not imported for |torch/distributed/run\.py:|\|\|NEURON_CACHE\|\||"
-    r"^(?:\[algo-[0-9]+\] )?(?:Windtunnel: (?!warning)|Compiler status PASS$)"
+    rf"^{OF_A_HOST}(?:Windtunnel: (?!warning)|Compiler status PASS$)"
 )
 _ARGPARSE = re.compile(r"\S+\.py: error: ")
 _OUT_OF_MEMORY = "a process was ended because memory was full"

@@ -13,9 +13,10 @@ from itertools import takewhile
 
 _CODE = "/opt/ml/code/"
 """Where the user's files are in the container."""
-_RANK = re.compile(r"(?:\[algo-[0-9]{1,6}\] )?(?:\[rank[0-9]{1,6}\]: |\[[^\]]{1,60}\]<\w{1,10}>:)?")
-"""What torch and MPI put before the lines of a process: ``[rank1]: ``, ``[1,mpirank:0,algo-1]<stderr>:``; and before
-them the SDK, of several hosts: ``[algo-1] ``."""
+OF_A_HOST = r"(?:\[algo-[0-9]{1,6}\] )?"
+"""What the SDK puts before each line of a log of several hosts: ``[algo-1] ``. As a pattern."""
+_RANK = re.compile(OF_A_HOST + r"(?:\[rank[0-9]{1,6}\]: |\[[^\]]{1,60}\]<\w{1,10}>:)?")
+"""What torch and MPI put before the lines of a process: ``[rank1]: ``, ``[1,mpirank:0,algo-1]<stderr>:``."""
 _RAISED = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|Fault|Warning))(?:: .*|:?)"
 )

@@ -33,7 +33,7 @@ NAMES: list[Name] = [
         "xla_device xla_device_hw xla_real_devices xla_replication_devices",
     ),
     *group(_XM, "recv send", note="between the cores of one instance"),
-    *group(_XM, "get_memory_info", note="of XLA's CPU client, which has none to tell: raises its error"),
+    *group(_XM, "get_memory_info", note="of the simulated core: what its tensors hold, and what there is"),
     *group(_XM, "broadcast_master_param xla_rendezvous get_stablehlo get_stablehlo_bytecode", (2, 1)),
     *group(_XM, "CoalescingBuckets all_gather_bucketized fork_rng reduce_scatter_bucketized", (2, 3)),
     *group(_XM, "all_reduce_bucketized_gradients", (2, 5)),

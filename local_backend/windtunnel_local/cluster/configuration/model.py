@@ -79,8 +79,6 @@ class ClusterConfiguration:
     shared_storage: tuple[SharedFolder, ...] = ()
     scaledown_idletime_minutes: int = DEFAULT_SCALEDOWN_MINUTES
     """After so long without a job a dynamic node leaves; -1: never."""
-    queue_update_strategy: str = "COMPUTE_FLEET_STOP"
-    """What an update does to nodes that run: COMPUTE_FLEET_STOP (refuse it), DRAIN or TERMINATE."""
     custom_slurm_settings: Settings = ()
     """Lines of slurm.conf."""
     tags: tuple[tuple[str, str], ...] = ()

@@ -95,7 +95,6 @@ def _configuration(root: Entry, region: str) -> ClusterConfiguration:
             for entry in root.items("SharedStorage")
         ),
         scaledown_idletime_minutes=DEFAULT_SCALEDOWN_MINUTES if idle is None else idle,
-        queue_update_strategy=slurm.get("QueueUpdateStrategy") or "COMPUTE_FLEET_STOP",
         custom_slurm_settings=tuple(
             setting for entry in slurm.items("CustomSlurmSettings") for setting in _settings(entry)
         ),

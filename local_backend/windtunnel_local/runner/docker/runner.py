@@ -25,7 +25,7 @@ _POLL_S = 0.03
 """How often the end of a kept container's job is looked for, in a file."""
 _LOOK_S = 1.0
 """How often its container is."""
-_AWAY_PATIENCE_S = 60.0
+_START_PATIENCE_S = 60.0
 """For an engine that was there to come back before a job's start fails."""
 _AWAY_POLL_S = 0.2
 
@@ -60,7 +60,7 @@ class DockerRunner(Runner):
 
         An engine that was there before is waited for, a minute at most.
         """
-        deadline = time.monotonic() + _AWAY_PATIENCE_S
+        deadline = time.monotonic() + _START_PATIENCE_S
         while True:
             try:
                 self._find_or_build(image, progress)

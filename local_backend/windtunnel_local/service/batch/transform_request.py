@@ -14,10 +14,9 @@ from windtunnel_local.service.batch.transform_members import TRANSFORM_JOB
 from windtunnel_local.service.data.listing import Item, prefix_items
 from windtunnel_local.service.data.manifests import manifest_items
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, ValidationFailed
-from windtunnel_local.service.ground.hosting import Variant
+from windtunnel_local.service.ground.hosting import STARTUP_S, Variant
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
-from windtunnel_local.service.hosting.accepted import STARTUP_S
 
 MAX_MB = 100
 _DEFAULT_MB = 6

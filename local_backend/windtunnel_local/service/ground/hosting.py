@@ -24,6 +24,8 @@ TRANSFORM_GROUP = "/aws/sagemaker/TransformJobs"
 """The log group of all transform jobs."""
 LIMIT_TAG = "windtunnel:max-seconds"
 """Of an endpoint: when it is deleted, counted from its creation."""
+STARTUP_S = 480
+"""AWS gives a container eight minutes to answer a ping, unless an endpoint's variant says otherwise."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
-from windtunnel_local.service.ground.hosting import LIMIT_TAG, AsyncInference, Resource, Variant
+from windtunnel_local.service.ground.hosting import LIMIT_TAG, STARTUP_S, AsyncInference, Resource, Variant
 from windtunnel_local.service.ground.ports import ObjectStore, Runner
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
@@ -17,8 +17,6 @@ _MOST_INSTANCES = 32
 _AT_ONCE = 4
 """Questions that an instance is asked at once where MaxConcurrentInvocationsPerInstance is not given: AWS does not say
 how many it then chooses."""
-STARTUP_S = 480
-"""AWS gives a container eight minutes to answer a ping, unless the variant says otherwise."""
 
 
 def check_model(request: Mapping[str, Any], objects: ObjectStore) -> None:

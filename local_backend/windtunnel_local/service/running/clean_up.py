@@ -11,7 +11,7 @@ from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)
 
-_AWAY_PATIENCE_S = 600.0
+_REMOVE_PATIENCE_S = 600.0
 _AWAY_POLL_S = 0.5
 
 
@@ -35,7 +35,7 @@ def remove(run: Run, job: Job) -> None:
 
 def _remove(run: Run, job: Job) -> None:
     clock = run.ports.clock
-    deadline = clock.monotonic() + (_AWAY_PATIENCE_S if job.lifecycle.training_start is not None else 0)
+    deadline = clock.monotonic() + (_REMOVE_PATIENCE_S if job.lifecycle.training_start is not None else 0)
     while True:
         try:
             run.ports.runner.remove(job.slot)

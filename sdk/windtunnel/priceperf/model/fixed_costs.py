@@ -61,7 +61,7 @@ def start() -> FixedCost:
         START_S.value,
         START_S.low,
         START_S.high,
-        "assumed: about ten minutes, not billed",
+        f"an assumed {START_S.value / 60:g} min, not billed",
         billed=False,
     )
 

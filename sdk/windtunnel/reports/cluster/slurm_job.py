@@ -13,7 +13,7 @@ from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.rendering import format as fmt
 
 SCHEMA = "windtunnel.slurm_job/1"
-_RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED")
+RUNS = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SlurmJob:
     @property
     def runs(self) -> bool:
         """Whether it still does: then all figures are of what it has done so far."""
-        return self.state in _RUNS
+        return self.state in RUNS
 
     @property
     def told(self) -> Counters | None:

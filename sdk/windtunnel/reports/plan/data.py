@@ -12,7 +12,7 @@ from windtunnel.reports.modelled.data import cost_data, rounded
 def plans_data(found: Plans) -> dict[str, Any]:
     """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` are their numbers.
 
-    A plan's ``hours`` begin with the request; ``billable_hours``, which its cost is of, about ten minutes later.
+    A plan's ``hours`` begin with the request; ``billable_hours``, which its cost is of, once they have started.
     """
     number = {id(plan): index for index, plan in enumerate(found.plans)}
     job = found.job

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from windtunnel.priceperf.model.fixed_costs import START_S
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.model.plain_script import is_plain
 from windtunnel.priceperf.money.decision import CLEAR, cheapest_probabilities
@@ -23,8 +24,8 @@ _TIMES = 2
 """From so many times a limit on, a miss is told as a ratio."""
 _READING = (
     f"Intervals hold {fmt.percent(COVERAGE)} of left-out published rows. Hours run from the request to the model, with "
-    "about ten minutes of start. Graphs are taken as compiled ahead (neuron_parallel_compile): the compiler's time "
-    "is not in them.",
+    f"{START_S.value / 60:g} min of start (assumed). Graphs are taken as compiled ahead (neuron_parallel_compile): the "
+    "compiler's time is not in them.",
     "batch: sequences of a micro-batch x micro-batches of a step on each copy of the model. Copies share the "
     "optimizer's state (ZeRO-1); with FSDP also weights and gradients, with DDP nothing.",
 )
