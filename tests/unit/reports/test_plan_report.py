@@ -168,6 +168,7 @@ def test_what_has_no_price_is_said_and_keeps_no_budget() -> None:
     for report in (free, limited):
         (line,) = (line for line in report.document().headline if "NO PRICE" in line)
         assert "ml.p4d.24xlarge (at best " in line
+        assert line.endswith("Without ml. (p4d.24xlarge) a name has EC2's price, if the book knows it.")
     assert {plan.estimate.name for plan in free.plans.within} == {"ml.p4d.24xlarge", "ml.trn1.32xlarge"}
     assert {plan.estimate.name for plan in limited.plans.within} == {"ml.trn1.32xlarge"}
     alone = small(instances=["p4d"], prices=book, budget_usd=5)

@@ -14,6 +14,7 @@ from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.assumed import told
+from windtunnel.reports.modelled.answer import STATE_PRICES
 from windtunnel.reports.modelled.labels import place
 from windtunnel.reports.plan import labels
 
@@ -148,7 +149,9 @@ def _unpriced(found: Plans) -> Iterator[str]:
     fastest = {plan.estimate.name: plan for plan in reversed(without)}  # they are in order of time
     if fastest:
         words = ", ".join(f"{name} (at best {labels.hours(plan)} h)" for name, plan in fastest.items())
-        yield f"NO PRICE in the book, so no cost, and no place in a budget: {words}. See windtunnel prices."
+        bare = [name.removeprefix("ml.") for name in fastest if name.startswith("ml.")]
+        on_ec2 = f" Without ml. ({bare[0]}) a name has EC2's price, if the book knows it." if bare else ""
+        yield f"NO PRICE in the book, so no cost, and no place in a budget: {words}. {STATE_PRICES}{on_ec2}"
 
 
 def _over(found: Plans, plan: Plan) -> str:
