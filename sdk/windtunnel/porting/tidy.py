@@ -1,8 +1,9 @@
-"""What the edits of a script make needless: conditions that are true by now."""
+"""What the edits of a script make needless: conditions that are true by now, and those that decide on nothing."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from windtunnel.porting.finding import Edit, Removal
@@ -13,26 +14,98 @@ _OF_THE_FUNCTION = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonloca
 
 
 def needless(before: Script, edited: Script) -> Sequence[Edit | Removal]:
-    """The edits that take out one condition; none where none is left, or the script had such before."""
-    if any(map(_is_settled, before.nodes)):
-        return ()
-    for node in edited.walk(ast.If, ast.IfExp):
-        edits: Sequence[Edit | Removal] = ()
-        if isinstance(node, ast.If) and _is_settled(node):
-            edits = _of_statement(edited, node)
-        elif isinstance(node, ast.IfExp) and constant(node.test) is True:
-            edits = _of_expression(edited, node)
-        if edits:
-            return edits
+    """The edits that take out one condition, or a part of one; none where none is left, or the script had such
+    before.
+    """
+    for is_one, without in (
+        (_is_of_parts, _of_parts),
+        (_is_settled, _of_settled),
+        (_decides_nothing, _of_nothing),
+    ):
+        if any(map(is_one, before.nodes)):
+            continue
+        for node in edited.walk(ast.BoolOp, ast.If, ast.IfExp):
+            if is_one(node) and (edits := without(edited, node)):
+                return edits
     return ()
 
 
 def _is_settled(node: ast.AST) -> bool:
     """Whether it is an ``if True`` or ``if not True``."""
-    if not isinstance(node, ast.If | ast.IfExp):
-        return False
-    test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-    return constant(test) is True
+    return isinstance(node, ast.If | ast.IfExp) and _truth(node.test) is not None
+
+
+def _truth(node: ast.AST) -> bool | None:
+    """Of ``True`` and ``not True``; None: of anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return False if constant(node.operand) is True else None
+    return True if constant(node) is True else None
+
+
+def _is_of_parts(node: ast.AST) -> bool:
+    """Whether it is as ``x and True``."""
+    return isinstance(node, ast.BoolOp) and any(_truth(one) is not None for one in node.values)
+
+
+def _of_parts(script: Script, node: ast.AST) -> Sequence[Edit]:
+    """Without what changes nothing in it; or what it comes to, where the rest is only looked at."""
+    assert isinstance(node, ast.BoolOp)  # noqa: S101 - of parts
+    if any(isinstance(one, ast.JoinedStr) for one in script.above(node)):
+        return ()
+    values, neutral = node.values, isinstance(node.op, ast.And)
+    index = next(index for index, one in enumerate(values) if _truth(one) is not None)
+    if _truth(values[index]) is not neutral:
+        text = "not True" if neutral else "True"
+        whole = Edit(script.start(node), script.end(node), text)
+        return (whole,) if all(map(_is_only_looked_at, values[:index])) and _is_test(script, node) else ()
+    if not _is_test(script, node) and not all(map(_is_truth, (one for one in values if _truth(one) is None))):
+        return ()
+    if index:
+        before = script.behind(script.end(values[index - 1]), script.start(values[index]))
+        return (Edit(before, script.end(values[index]), ""),)
+    between = script.text[script.end(values[0]) : script.start(values[1])]
+    word = re.fullmatch(rb"(\s*(?:and|or)\s*)[^#]*", between)
+    return (Edit(script.start(values[0]), script.end(values[0]) + word.end(1), ""),) if word else ()
+
+
+def _is_test(script: Script, node: ast.expr) -> bool:
+    """Whether nothing but its truth is asked for."""
+    outer = script.parents[node]
+    if isinstance(outer, ast.BoolOp):
+        return _is_test(script, outer)
+    if isinstance(outer, ast.UnaryOp):
+        return isinstance(outer.op, ast.Not)
+    return isinstance(outer, ast.If | ast.IfExp | ast.While) and outer.test is node
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """Whether it is True or False, or what a command line was given for that: ``args.cuda``."""
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negated or isinstance(node, ast.Compare | ast.Name | ast.Attribute)
+
+
+def _is_only_looked_at(node: ast.AST) -> bool:
+    return not any(isinstance(one, ast.Call | ast.NamedExpr | ast.Await) for one in ast.walk(node))
+
+
+def _decides_nothing(node: ast.AST) -> bool:
+    """Whether it is as ``if x: pass``."""
+    empty = isinstance(node, ast.If) and not node.orelse and len(node.body) == 1
+    return empty and isinstance(node.body[0], ast.Pass) and _is_only_looked_at(node.test)
+
+
+def _of_nothing(script: Script, node: ast.AST) -> Sequence[Edit | Removal]:
+    assert isinstance(node, ast.If)  # noqa: S101 - decides nothing
+    if script.text[script.start(node) :].startswith(b"elif"):
+        return (Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], ""),)
+    return (Removal(node),) if script.is_alone(node) else ()
+
+
+def _of_settled(script: Script, node: ast.AST) -> Sequence[Edit | Removal]:
+    if isinstance(node, ast.If):
+        return _of_statement(script, node)
+    true = isinstance(node, ast.IfExp) and constant(node.test) is True
+    return _of_expression(script, node) if true else ()  # type: ignore[arg-type]
 
 
 def _of_expression(script: Script, node: ast.IfExp) -> tuple[Edit, ...]:

@@ -43,14 +43,65 @@ def test_a_condition_that_is_true(before: str, after: str) -> None:
         f'if {_ASKED}:\n    x = x.cuda()\n    y = """\n    a\n    """\n',
         f"if {_ASKED}:\n    x = x.cuda()\nelse:\n    yield x\n",
         f"if {_ASKED}:\n    x = x.cuda()\nif True:\n    work()\n",
-        f"if mine() and {_ASKED}:\n    x = x.cuda()\n",
+        f"on = mine() and {_ASKED}\nx = x.cuda()\n",
+        f"if mine() and not {_ASKED}:\n    y = 0\n    x = x.cuda()\n",
     ],
 )
 def test_a_condition_that_stays(text: str) -> None:
     """Where its lines are not only code, the function would be another, or the script's own words are the same."""
     text = "".join(f"    {line}" for line in text.splitlines(keepends=True))
     made = changed(f"{_HEAD}def f(x):\n{text}")
-    assert "if True:\n        x = x.to(torch_xla.device())\n" in made or "and True:" in made
+    assert (
+        "if True:\n        x = x.to(torch_xla.device())\n" in made
+        or "and True\n" in made
+        or "and not True:" in made
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"on = not args.cpu and {_ASKED}\nx.cuda()\n", "on = not args.cpu\nx.to(torch_xla.device())\n"),
+        (f"on = args.cuda and {_ASKED}\nx.cuda()\n", "on = args.cuda\nx.to(torch_xla.device())\n"),
+        (f"if mine() and {_ASKED}:\n    x.cuda()\n", "if mine():\n    x.to(torch_xla.device())\n"),
+        (f"if {_ASKED} and (a or b):\n    x.cuda()\n", "if (a or b):\n    x.to(torch_xla.device())\n"),
+        (f"if (a or\n        b) and {_ASKED}:\n    x.cuda()\n",
+         "if (a or\n        b):\n    x.to(torch_xla.device())\n"),
+        (f"if a and {_ASKED} and b:\n    x.cuda()\n", "if a and b:\n    x.to(torch_xla.device())\n"),
+        (f"if not {_ASKED} or a:\n    x = 1\nelse:\n    x.cuda()\n",
+         "if a:\n    x = 1\nelse:\n    x.to(torch_xla.device())\n"),
+        (f"if args.cuda and not {_ASKED}:\n    raise ValueError\nx.cuda()\n", "x.to(torch_xla.device())\n"),
+        (f"d = 'bf16' if {_ASKED} and torch.cuda.is_bf16_supported() else 'fp16'\nx.cuda()\n",
+         "d = 'bf16'\nx.to(torch_xla.device())\n"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_condition_that_is_true(before: str, after: str) -> None:
+    """The rest stands alone; `mine()` might give more than a truth, and is called all the same."""
+    assert changed(_HEAD + before) in (_HEAD + after, _XLA + after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if gpu is not None:\n    torch.cuda.set_device(gpu)\nx.cuda()\n", "x.to(torch_xla.device())\n"),
+        (
+            "if a:\n    b()\nelif c:\n    torch.cuda.empty_cache()\nx.cuda()\n",
+            "if a:\n    b()\nx.to(torch_xla.device())\n",
+        ),
+        ("if a():\n    torch.cuda.init()\nx.cuda()\n", "if a():\n    pass\nx.to(torch_xla.device())\n"),
+        (
+            "if a:\n    torch.cuda.init()\nelse:\n    b()\nx.cuda()\n",
+            "if a:\n    pass\nelse:\n    b()\nx.to(torch_xla.device())\n",
+        ),
+        (
+            "if a:\n    pass\nif b:\n    torch.cuda.init()\nx.cuda()\n",
+            "if a:\n    pass\nif b:\n    pass\nx.to(torch_xla.device())\n",
+        ),
+    ],
+)
+def test_a_condition_that_decides_on_nothing(before: str, after: str) -> None:
+    """It goes with what it decided on, unless something is called to find out, or the script has such itself."""
+    assert changed(_HEAD + before) in (_HEAD + after, _XLA + after)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +117,7 @@ def test_a_condition_that_stays(text: str) -> None:
         ("a = model = torch.compile(model)\nx.cuda()\n", "a = model = model\nx.to(torch_xla.device())\n"),
         (
             "if fast:\n    model = torch.compile(model)\nx.cuda()\n",
-            "if fast:\n    pass\nx.to(torch_xla.device())\n",
+            "x.to(torch_xla.device())\n",
         ),
     ],
 )
