@@ -43,9 +43,8 @@ def same_data(subject: Subject) -> Iterator[Finding]:
             continue
         names = subject.names
         edits: tuple[Edit, ...] = ()
-        plain = not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
-        # Written out a second time, a data set would be made twice, and perhaps not the same.
-        plain = plain and isinstance(_data_set(call), ast.Name | ast.Attribute)
+        plain = not call.args[_SHUFFLE:] and _are_known(subject.script, call)
+        plain = plain and isinstance(_data_set(call), ast.Name | ast.Attribute | ast.Call)
         plain = plain and isinstance(subject.script.parents[call], ast.stmt)  # not as an argument
         if own:
             plain = plain and _is_random_alone(subject, own.value, _data_set(call))
@@ -122,32 +121,77 @@ def _data_set(call: ast.Call) -> ast.expr | None:
     return named.value if named else next(iter(call.args), None)
 
 
+def _options(call: ast.Call) -> ast.expr | None:
+    """``options`` of ``DataLoader(data, **options)``."""
+    return next((one.value for one in call.keywords if one.arg is None), None)
+
+
+def _are_known(script: Script, call: ast.Call) -> bool:
+    """Whether all that a loader is given is told: there, or in one dict of the script that has no sampler."""
+    options = _options(call)
+    if options is None:
+        return True
+    values = [one for value in script.values(ast.unparse(options)) for one in branches(value)]
+    written = bool(values) and all(isinstance(one, ast.Dict) or _is_dict(one) for one in values)
+    samples = any(
+        constant(node) in ("sampler", "batch_sampler")
+        or (isinstance(node, ast.keyword) and node.arg in ("sampler", "batch_sampler"))
+        for node in script.nodes
+    )
+    return (
+        isinstance(options, ast.Name)
+        and written
+        and not samples
+        and sum(not one.arg for one in call.keywords) == 1
+    )
+
+
+def _is_dict(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "dict" and not node.args
+
+
 def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, loader: str) -> Iterator[Edit]:
     """A sampler made before the loader, and given to it; it shuffles where the loader did."""
     script, names = subject.script, subject.names
-    made = "sampler" if "sampler" not in script.bound_names() else f"{loader.replace('.', '_')}_sampler"
+    bound, prefix = script.bound_names(), loader.replace(".", "_")
+    made = "sampler" if "sampler" not in bound else f"{prefix}_sampler"
     of_all = shuffle is not None and shuffle.arg == "sampler"  # RandomSampler
     shuffles = "True" if of_all else script.segment(shuffle.value) if shuffle else "False"
+    options = None if shuffle else _options(call)
+    if options is not None:
+        shuffles = f'{script.segment(options)}.get("shuffle", False)'
     data = _data_set(call)
-    assert data is not None  # noqa: S101 - a name, as asked for before
-    yield _before(
-        script,
-        script.parents[call],
-        f"{made} = {names.sampler()}({script.segment(data)}, num_replicas={names.world_size()}, "
-        f"rank={names.rank()}, shuffle={shuffles})",
+    assert data is not None  # noqa: S101 - asked for before
+    lines, given = [], script.segment(data)
+    if isinstance(
+        data, ast.Call
+    ):  # written out a second time, it would be made twice, and perhaps not the same
+        name = "dataset" if "dataset" not in bound else f"{prefix}_dataset"
+        lines, given = [f"{name} = {given}"], name
+        yield Edit(script.start(data), script.end(data), given)
+    lines.append(
+        f"{made} = {names.sampler()}({given}, num_replicas={names.world_size()}, "
+        f"rank={names.rank()}, shuffle={shuffles})"
     )
+    yield _before(script, script.parents[call], *lines)
     if shuffle is not None:
         yield Edit(script.start(shuffle), script.end(shuffle), f"sampler={made}")
+    elif options is not None:
+        text = f'{{**{script.segment(options)}, "shuffle": False}}'
+        place = script.text.rindex(b"**", 0, script.start(options))
+        yield Edit(place, place, f"sampler={made}, ")
+        yield Edit(script.start(options), script.end(options), text)
     else:
         place = script.end_of_arguments(call)
         yield Edit(place, place, f", sampler={made}")
 
 
-def _before(script: Script, statement: ast.AST, line: str) -> Edit:
-    """A line before a statement, as far in as that one."""
+def _before(script: Script, statement: ast.AST, *lines: str) -> Edit:
+    """Lines before a statement, as far in as that one."""
     assert isinstance(statement, ast.stmt)  # noqa: S101 - an assignment or a loop
     place, indent = script.start(statement), script.before(statement)
-    return Edit(place, place, f"{line}; " if indent.strip() else f"{line}{script.newline}{indent}")
+    end = "; " if indent.strip() else f"{script.newline}{indent}"
+    return Edit(place, place, "".join(f"{line}{end}" for line in lines))
 
 
 def is_shared(subject: Subject) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
 from windtunnel.porting.script import Loop, Script, arguments, constant, is_method, parameters
@@ -17,17 +18,25 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
     if not subject.several or subject.managed or subject.exchanges or not (subject.cuda or subject.xla):
         return
     for call, _ in script.calls:
-        optimizer = _stepped(subject, call)
+        optimizer = clips.stepped(subject, call)
         if optimizer is None:
             continue
-        stepped = f"{xm}.optimizer_step({script.segment(optimizer)})"
+        name = script.segment(optimizer)
+        instead = f"{xm}.optimizer_step({name})"
+        advice = f"Call {instead} instead."
+        edits: tuple[Edit, ...] = (Edit(script.start(call), script.end(call), instead),)
+        if (found := clips.clipped(subject).get(call)) is not None:
+            advice = (
+                f"Call {xm}.reduce_gradients({name}) before line {found.lines[0]}, which clips the gradients."
+            )
+            edits = found.edits
         plain = not call.keywords and call.args in ([], [optimizer])
         sure = subject.whole and plain and script.statement(call) is not None
         yield Finding(
             call.lineno,
             "no_exchange",
-            f"each core trains a model of its own. Call {stepped} instead.",
-            (Edit(script.start(call), script.end(call), stepped),) if sure else (),
+            f"each core trains a model of its own. {advice}",
+            edits if sure else (),
             sure=subject.whole,
         )
     for node in script.walk(ast.For):
@@ -64,25 +73,16 @@ def _update_by_hand(loop: ast.For) -> int | None:
 
 def early_clips(subject: Subject) -> Iterator[Finding]:
     """Gradients that are clipped before the cores have exchanged them."""
-    before = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
-    stepped = subject.script.calls_any("optimizer_step") or not subject.exchanges
-    if not subject.several or subject.managed or not (subject.cuda or subject.xla):
-        return
-    if (
-        not stepped
-        or subject.parallel_model
-        or subject.script.calls_any(*before)
-        or not subject.training_loops
-    ):
-        return
-    for call, name in subject.script.calls:
-        if name.rpartition(".")[2] in ("clip_grad_norm_", "clip_grad_value_"):
-            yield Finding(
-                call.lineno,
-                "",
-                "clips each core's own gradients, before they are exchanged. To clip what all cores have found: "
-                "xm.reduce_gradients(optimizer) before this line, and optimizer.step() after it.",
-            )
+    xm, clipped = subject.names.module("xm"), clips.clipped(subject).values()
+    for call in clips.early(subject):
+        found = next((one for one in clipped if call.lineno in one.lines), None)
+        yield Finding(
+            call.lineno,
+            "",
+            "clips each core's own gradients, before they are exchanged. To clip what all cores have found: "
+            f"{xm}.reduce_gradients(optimizer) before this line, and optimizer.step() after it.",
+            found.edits if found and subject.whole else (),
+        )
 
 
 def early_optimizers(subject: Subject) -> Iterator[Finding]:
@@ -262,15 +262,3 @@ def _gives(assigned: ast.AST, name: str) -> bool:
 def _owner(call: ast.Call) -> str:
     assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
     return ast.unparse(call.func.value)
-
-
-def _stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
-    """The optimizer whose step a call is: what a script calls one, or has made of one, perhaps in another file; of
-    ``scaler.step(optimizer)``, where the scaler may have come as an argument, what it is given.
-    """
-    if not is_method(call, "step") or not isinstance(call.func, ast.Attribute):
-        return None
-    owner = ast.unparse(call.func.value)
-    if "optim" in owner.lower() or any(owner in one.optimizers for one in subject.program):
-        return call.func.value
-    return call.args[0] if "scaler" in owner.lower() and call.args else None

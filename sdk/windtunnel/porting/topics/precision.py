@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
 from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
@@ -137,12 +138,14 @@ def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:
         elif call.func.attr in ("unscale_", "update") and statement:
             edits.append(Removal(statement))
         elif call.func.attr == "step" and given is not None and len(call.args) == 1:
-            edits.append(Edit(script.start(call), script.end(call), _step(subject, script.segment(given))))
+            edits.append(
+                Edit(script.start(call), script.end(call), _step(subject, call, script.segment(given)))
+            )
         else:
             settled -= 1
     return edits, len(mentions) > settled + 1
 
 
-def _step(subject: Subject, optimizer: str) -> str:
-    alone = subject.exchanges or not subject.several
+def _step(subject: Subject, call: ast.Call, optimizer: str) -> str:
+    alone = subject.exchanges or not subject.several or call in clips.clipped(subject)
     return f"{optimizer}.step()" if alone else f"{subject.names.module('xm')}.optimizer_step({optimizer})"

@@ -162,3 +162,48 @@ def test_a_loader_that_is_evaluated_alone() -> None:
     text += "    test(model, held_out)\n"
     assert [one.partition(":")[0] for one in _told(text)] == ["11"]
     assert [one.partition(":")[0] for one in _told(f"{text}    run(model, held_out)\n")] == ["11", "12"]
+
+
+_MADE = "train = DataLoader(data, batch_size=8, shuffle=True)"
+_DIVIDED = "num_replicas=xr.world_size(), rank=xr.global_ordinal()"
+
+
+def test_a_data_set_that_is_made_where_it_is_given() -> None:
+    """It gets a name, for the sampler has it too; one that is free."""
+    text = _FUNCTION.replace(
+        _MADE, "train = DataLoader(Images(\n        'train', True), batch_size=8, shuffle=True)"
+    )
+    made = changed(text)
+    assert (
+        f"    dataset = Images(\n        'train', True)\n    sampler = DistributedSampler(dataset, {_DIVIDED}"
+        in made
+    )
+    assert "    train = DataLoader(dataset, batch_size=8, sampler=sampler)\n" in made
+    assert "    loader_dataset = Images(" in changed(f"dataset = 1\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("options", "call", "shuffle"),
+    [
+        ("k = {'num_workers': 1} if fast else {}", "data, batch_size=8, shuffle=True, **k", None),
+        ("k = {'batch_size': 8}\n    if fast:\n        k.update({'shuffle': True})", "data, **k", "k"),
+        ("k = dict(batch_size=8)", "data, num_workers=2, **k", "k"),
+    ],
+)
+def test_a_loader_whose_arguments_are_in_a_dict(options: str, call: str, shuffle: str | None) -> None:
+    """The sampler shuffles as that says; a loader takes no sampler and shuffles."""
+    made = changed(_FUNCTION.replace(_MADE, f"{options}\n    train = DataLoader({call})"))
+    asked = 'k.get("shuffle", False)' if shuffle else "True"
+    assert f"    sampler = DistributedSampler(data, {_DIVIDED}, shuffle={asked})\n" in made
+    given = call.replace("**k", 'sampler=sampler, **{**k, "shuffle": False}')
+    assert f"DataLoader({given if shuffle else call.replace('shuffle=True', 'sampler=sampler')})" in made
+
+
+@pytest.mark.parametrize(
+    "options", ["k = given()", "k = {'sampler': own}", "k = {}\n    k['batch_sampler'] = own", "k, n = {}, 1"]
+)
+def test_a_dict_that_may_hold_a_sampler(options: str) -> None:
+    """No edit is sure."""
+    assert "DistributedSampler(" not in changed(
+        _FUNCTION.replace(_MADE, f"{options}\n    train = DataLoader(data, **k)")
+    )

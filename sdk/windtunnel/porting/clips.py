@@ -1,0 +1,108 @@
+"""Gradients that are clipped, and the optimizer's step behind that: between the two the cores exchange nothing."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from dataclasses import dataclass, replace
+
+from windtunnel.porting.finding import Edit
+from windtunnel.porting.script import is_call_of, is_method
+from windtunnel.porting.subject import Subject, computes_gradients
+
+_BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
+"""What exchanges gradients before the step."""
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """A step of an optimizer whose gradients are clipped before it, in the same block of statements."""
+
+    lines: tuple[int, ...]
+    """Where they are clipped."""
+    edits: tuple[Edit, ...]
+    """After which they are exchanged before that."""
+
+
+def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
+    """The optimizer whose step a call is: what a script calls one, or has made of one, perhaps in another file; of
+    ``scaler.step(optimizer)``, where the scaler may have come as an argument, what it is given.
+    """
+    if not is_method(call, "step") or not isinstance(call.func, ast.Attribute):
+        return None
+    owner = ast.unparse(call.func.value)
+    if "optim" in owner.lower() or any(owner in one.optimizers for one in subject.program):
+        return call.func.value
+    return call.args[0] if "scaler" in owner.lower() and call.args else None
+
+
+def early(subject: Subject) -> list[ast.Call]:
+    """What clips gradients before the cores have exchanged them."""
+    script = subject.script
+    exchanged = subject.exchanges and not script.calls_any("optimizer_step")
+    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or exchanged:
+        return []
+    if subject.parallel_model or script.calls_any(*_BEFORE) or not subject.training_loops:
+        return []
+    names = ("clip_grad_norm_", "clip_grad_value_")
+    return [call for call, name in script.calls if name.rpartition(".")[2] in names]
+
+
+@functools.lru_cache(maxsize=8)
+def clipped(subject: Subject) -> dict[ast.Call, Clipped]:
+    """The steps behind what clips too soon, where one optimizer alone steps there."""
+    found: dict[ast.Call, Clipped] = {}
+    for clip in early(subject):
+        pair = _step_behind(subject, clip)
+        if pair is not None:
+            first = found.get(pair[0]) or Clipped((), _exchanged(subject, *pair))
+            found[pair[0]] = replace(first, lines=(*first.lines, clip.lineno))
+    return found
+
+
+def _step_behind(subject: Subject, clip: ast.Call) -> tuple[ast.Call, ast.expr, ast.stmt] | None:
+    """The step behind a clip, its optimizer, and the statement of its block that clips."""
+    script = subject.script
+    first = next(one for one in script.above(clip) if isinstance(one, ast.stmt))
+    for one in (first, *script.above(first)):
+        outer = script.parents.get(one)
+        if not isinstance(one, ast.stmt) or outer is None or isinstance(one, ast.FunctionDef):
+            return None
+        block = next(
+            body
+            for field in ("body", "orelse", "finalbody")
+            if one in (body := getattr(outer, field, None) or [])
+        )
+        behind = block[block.index(one) + 1 :]
+        steps = [
+            (call, optimizer)
+            for statement in behind
+            if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call)
+            if (optimizer := _stepped_alone(subject, call)) is not None
+        ]
+        every = [part for part in (one, *behind) for part in ast.walk(part)]
+        if any(isinstance(part, ast.Call) and computes_gradients(part) for part in every):
+            return None
+        if len(steps) == 1:
+            return (*steps[0], one)
+        if steps:
+            return None
+    return None
+
+
+def _stepped_alone(subject: Subject, call: ast.Call) -> ast.expr | None:
+    """The optimizer of a plain step, torch's or torch_xla's."""
+    if is_call_of(subject.script, call, "optimizer_step"):
+        return call.args[0] if len(call.args) == 1 and not call.keywords else None
+    optimizer = stepped(subject, call)
+    return optimizer if not call.keywords and call.args in ([], [optimizer]) else None
+
+
+def _exchanged(subject: Subject, step: ast.Call, optimizer: ast.expr, clips: ast.stmt) -> tuple[Edit, ...]:
+    script = subject.script
+    name, indent = script.segment(optimizer), script.before(clips)
+    end = "; " if indent.strip() else f"{script.newline}{indent}"
+    line = f"{subject.names.module('xm')}.reduce_gradients({name}){end}"
+    edits = (Edit(script.start(clips), script.start(clips), line),)
+    plain = isinstance(step.func, ast.Attribute) and step.func.value is optimizer
+    return edits if plain else (*edits, Edit(script.start(step), script.end(step), f"{name}.step()"))
