@@ -121,7 +121,7 @@ def _of_statement(script: Script, node: ast.If) -> Sequence[Edit | Removal]:
     if any(isinstance(part, _OF_THE_FUNCTION) for one in gone for part in ast.walk(one)):
         return ()
     if script.text[script.start(node) :].startswith(b"elif"):
-        return _of_elif(script, node) if true else ()
+        return _of_elif(script, node) if true else _without_elif(script, node)
     if not script.is_alone(node):
         return ()
     return _alone(script, node, kept) if kept else (Removal(node),)
@@ -131,6 +131,16 @@ def _of_elif(script: Script, node: ast.If) -> tuple[Edit, ...]:
     """It becomes the `else`, and nothing comes behind that."""
     end = script.behind(script.end(node.test), script.start(node.body[0]))
     return (Edit(script.start(node), end, "else"), *_rest(script, node))
+
+
+def _without_elif(script: Script, node: ast.If) -> tuple[Edit, ...]:
+    """What comes behind it stands in its place."""
+    end = script.lines[node.end_lineno or 0]
+    if not node.orelse:
+        return (Edit(script.lines[node.lineno - 1], end, ""),)
+    first = script.start(node.orelse[0])
+    more = script.text[first:].startswith(b"elif")
+    return (Edit(script.start(node), first if more else script.text.rindex(b"else", 0, first), ""),)
 
 
 def _rest(script: Script, node: ast.If) -> tuple[Edit, ...]:
