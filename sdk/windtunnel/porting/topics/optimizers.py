@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
-from windtunnel.porting.script import Loop, Script, arguments, constant, is_method, parameters
+from windtunnel.porting.script import Loop, Script, arguments, constant, handed, is_method, parameters
 from windtunnel.porting.subject import Subject, computes_gradients
 
 
@@ -91,16 +92,21 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
         return
     script = subject.script
     for call, _ in script.calls:
-        model = _model_of(script, call)
+        model = _model_of(script, call) or _model_of_maker(subject, call)
         here = script.scopes(call)[0]
         if not model or _is_moved(subject, here, model, before=call.lineno):
             continue
-        moves = [*_moves_behind(subject, call, model), *_moves_of_what_is_given(subject, here, model)]
-        if moves and not _is_made_again(script, moves[0]):
+        moves = [
+            *((subject, move) for move in _moves_behind(subject, call, model)),
+            *_moves_of_what_is_given(subject, here, model),
+        ]
+        if moves and not _is_made_again(*moves[0]):
+            (other, move), *_ = moves
+            there = "" if other is subject else f" of {other.script.path.name}"
             yield Finding(
                 call.lineno,
                 "optimizer_before_move",
-                f"the optimizer is made before the model goes to the device in line {moves[0].lineno}, where .to() "
+                f"the optimizer is made before the model goes to the device in line {move.lineno}{there}, where .to() "
                 "makes new parameters: it would change none of these. Make it after that line.",
             )
 
@@ -182,9 +188,8 @@ def _is_new_in(script: Script, model: str, places: Sequence[ast.AST]) -> bool:
 
 def _model_of(script: Script, call: ast.Call) -> str:
     """``model`` of ``torch.optim.SGD(model.parameters())``; empty where it is none."""
-    name = script.dotted(call.func)
     given = call.args[0] if call.args else None
-    if not name.startswith("torch.optim.") or name.startswith(("torch.optim.lr_", "torch.optim.swa_")):
+    if not _makes_one(script, call):
         return ""
     if (
         isinstance(given, ast.Call)
@@ -195,10 +200,38 @@ def _model_of(script: Script, call: ast.Call) -> str:
     return ""
 
 
-def _is_made_again(script: Script, move: ast.Call) -> bool:
+def _makes_one(script: Script, call: ast.Call) -> bool:
+    """Whether a call makes one of torch's optimizers."""
+    name = script.dotted(call.func)
+    return name.startswith("torch.optim.") and not name.startswith(("torch.optim.lr_", "torch.optim.swa_"))
+
+
+def _model_of_maker(subject: Subject, call: ast.Call) -> str:
+    """``model`` of ``create_optimizer(model, ...)``, where that is a function of the program that makes an optimizer of
+    what it is given, and moves nothing; empty where it is not.
+    """
+    name = subject.script.called(call)
+    for one in subject.program if isinstance(call.func, ast.Name) and "optim" in name.lower() else ():
+        maker = one.script.functions.get(name)
+        if maker is None or any(one.script.scopes(move)[0] is maker for move in one.moves):
+            continue
+        inside = [part for part in ast.walk(maker) if isinstance(part, ast.Call)]
+        asked = {
+            ast.unparse(part.func.value)
+            for part in inside
+            if isinstance(part.func, ast.Attribute) and part.func.attr in ("parameters", "named_parameters")
+        }
+        if any(map(partial(_makes_one, one.script), inside)):
+            given = [value for key, value in handed(maker, call) if key in asked]
+            return ast.unparse(given[0]) if given else ""
+    return ""
+
+
+def _is_made_again(subject: Subject, move: ast.Call) -> bool:
     """Whether the function that moves a model makes an optimizer afterwards."""
+    script = subject.script
     return any(
-        _model_of(script, call)
+        (_model_of(script, call) or _model_of_maker(subject, call))
         and call.lineno > move.lineno
         and script.scopes(call)[0] is script.scopes(move)[0]
         for call, _ in script.calls
@@ -232,27 +265,24 @@ def _moves_behind(subject: Subject, call: ast.Call, model: str) -> Iterator[ast.
                 yield move
 
 
-def _moves_of_what_is_given(subject: Subject, scope: ast.AST, model: str) -> Iterator[ast.Call]:
+def _moves_of_what_is_given(
+    subject: Subject, scope: ast.AST, model: str
+) -> Iterator[tuple[Subject, ast.Call]]:
     """Moves in functions that are given a model with its optimizer, where ``scope`` has just made both."""
     script = subject.script
     made = any(_gives(one, model) and script.scopes(one)[0] is scope for one in script.walk(ast.Assign))
-    if not made:
-        return
-    for move in subject.moves:
-        function = script.scopes(move)[0]
+    for other, move in [(one, move) for one in subject.program for move in one.moves if made]:
+        function = other.script.scopes(move)[0]
         names = parameters(function)
         if function is scope or _owner(move) not in names or not any("optim" in name for name in names):
             continue
-        called = getattr(function, "name", "")
-        owner = script.parents[function]
-        called = owner.name if called == "__init__" and isinstance(owner, ast.ClassDef) else called
-        places = [call for call, name in script.calls if name == called]
+        places = other.calls_of(function) if isinstance(function, ast.FunctionDef) else []
         if places and not any(
-            _is_moved(subject, script.scopes(place)[0], ast.unparse(given), before=place.lineno)
-            for place in places
+            _is_moved(one, one.script.scopes(place)[0], ast.unparse(given), before=place.lineno)
+            for one, place in places
             for given in place.args
         ):
-            yield move
+            yield other, move
 
 
 def _gives(assigned: ast.AST, name: str) -> bool:

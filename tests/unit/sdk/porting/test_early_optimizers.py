@@ -1,0 +1,71 @@
+"""An optimizer made before the model goes to the device, where functions and files lie between the two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_program import HEAD, said
+from windtunnel.porting.program import modules_of, read_program
+from windtunnel.porting.script import Script
+
+_MAKER = """\
+def create_optimizer(net, config):
+    groups = [p for name, p in net.named_parameters()]
+    return torch.optim.AdamW(groups, lr=config.lr)
+"""
+_MADE = """\
+def load(config):
+    torch.manual_seed(0)
+    model = Net(config)
+    optimizer = create_optimizer(model, config)
+    return model, optimizer
+"""
+_TRAINER = """\
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model = model.to(torch_xla.device())
+        self.optimizer = optimizer
+    def train(self, loader):
+        for batch in pl.MpDeviceLoader(loader, torch_xla.device()):
+            self.model(batch).sum().backward()
+            xm.optimizer_step(self.optimizer)
+"""
+_RUN = "model, optimizer = load(config)\nTrainer(model, optimizer).train(loader)\n"
+
+
+def _told(text: str) -> list[str]:
+    return [one for one in said(text) if "optimizer_before_move" in one]
+
+
+def test_an_optimizer_that_a_function_makes() -> None:
+    """Of the model that it is given, as minGPT's configuration has it."""
+    (remark,) = _told(HEAD + _MAKER + _MADE + _TRAINER + _RUN)
+    assert remark.startswith("13: optimizer_before_move: ") and "in line 17, where" in remark
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Net(config)", "Net(config).to(device)"),
+        ("    groups", "    net.to(device)\n    groups"),
+        ("torch.optim.AdamW(groups, lr=config.lr)", "groups"),
+        ("torch.optim.AdamW", "torch.optim.lr_scheduler.StepLR"),
+        ("create_optimizer", "create_both"),
+        ("= optimizer\n    def", "= create_optimizer(self.model, 1)\n    def"),
+    ],
+)
+def test_what_makes_none_too_soon(old: str, new: str) -> None:
+    """The model is on its device by then, nothing makes an optimizer of it, or another is made behind the move."""
+    assert _told((HEAD + _MAKER + _MADE + _TRAINER + _RUN).replace(old, new)) == []
+
+
+def test_a_trainer_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """The remark names that file."""
+    (tmp_path / "trainer.py").write_text(HEAD + _TRAINER)
+    (tmp_path / "train.py").write_text(f"{HEAD}from trainer import Trainer\n{_MAKER}{_MADE}{_RUN}")
+    script = Script(tmp_path / "train.py")
+    found = [str(one) for each in read_program([script, *modules_of(script)[0]]).values() for one in each]
+    (remark,) = [one for one in found if "optimizer_before_move" in one]
+    assert remark.startswith("14: ") and "in line 9 of trainer.py, where" in remark
