@@ -123,7 +123,8 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
     ),
     (
         "SparseAdam does not support dense gradients|arguments from the 'SparseXLA' backend",
-        "the device has no sparse gradients: leave sparse=True out of embeddings, and take Adam in SparseAdam's place.",
+        "the device has neither sparse gradients nor sparse tensors: leave sparse=True out of embeddings, take Adam in "
+        "SparseAdam's place, and give the device a dense tensor, x.to_dense().to(device).",
     ),
     (
         "module 'torch' has no attribute 'xla'|XLA currently does not support use_reentrant==False",

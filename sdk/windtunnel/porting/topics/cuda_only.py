@@ -21,6 +21,10 @@ _REFUSED = {
 }
 """Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
 _SPARSE = ("torch.nn.Embedding", "torch.nn.Embedding.from_pretrained", "torch.nn.functional.embedding")
+_TO_SPARSE = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc")
+_MAKES_SPARSE = (
+    "torch.sparse_coo_tensor", "torch.sparse_csr_tensor", "torch.sparse_csc_tensor", "torch.sparse.FloatTensor",
+)  # fmt: skip
 _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
@@ -71,6 +75,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         yield from _refused(script)
     if subject.cuda or subject.xla:
         yield from _sparse(script)
+        yield from _sparse_tensors(subject)
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
                 yield Finding(
@@ -123,6 +128,28 @@ def _sparse(script: Script) -> Iterator[Finding]:
                 "SparseAdam raises: gradients are dense on XLA's device. torch.optim.Adam takes them, and also changes "
                 "rows that are not in the batch.",
             )
+
+
+def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
+    """Those that go to the device, made there or under a name that holds no other."""
+    for move in subject.moves:
+        assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
+        moved = move.func.value
+        made = subject.script.values(ast.unparse(moved)) if isinstance(moved, ast.Name) else [moved]
+        before = [one for one in made if one is not move]  # x = x.to(device)
+        if before and all(_is_sparse(subject.script, one) for one in before):
+            yield Finding(
+                move.lineno,
+                "",
+                "XLA's device has no sparse tensors, and this raises (SparseXLA): move a dense one, as x.to_dense() "
+                "makes it.",
+            )
+
+
+def _is_sparse(script: Script, node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return script.dotted(node.func) in _MAKES_SPARSE or any(is_method(node, name) for name in _TO_SPARSE)
 
 
 def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:

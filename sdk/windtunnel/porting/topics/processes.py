@@ -6,11 +6,23 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, arguments, brings_torch, constant, is_main, is_method, keyword
+from windtunnel.porting.script import (
+    Script,
+    arguments,
+    brings_torch,
+    constant,
+    is_call_of,
+    is_main,
+    is_method,
+    keyword,
+)
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.some_ranks import is_lone
 
 _STARTS = (".spawn", ".launch")
+_FACTORIES = {
+    f"torch.{name}" for name in ("rand", "randn", "randint", "zeros", "ones", "full", "arange", "tensor")
+}
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
 
@@ -21,6 +33,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _looked_up(subject)
     yield from _no_group(subject)
     yield from _wrappers(subject)
+    yield from _made_on_the_host(subject)
     yield from _own_address(subject)
     yield from _local_rank(subject)
     yield from _barriers(subject)
@@ -178,6 +191,31 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
             f"DistributedDataParallel takes no GPU's number on Trainium: DistributedDataParallel(model, {view}).",
             tuple(edits),
         )
+
+
+def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
+    """Tensors that a model gets where they are made: with a GPU's number DistributedDataParallel moves them there."""
+    script = subject.script
+    wrapped = {
+        target
+        for target, made in script.assigned
+        if is_call_of(script, made.value, "DistributedDataParallel")
+    }
+    for call, _ in script.calls:
+        if ast.unparse(call.func) not in wrapped or not (subject.cuda or subject.xla):
+            continue
+        for given in arguments(call):
+            if not isinstance(given, ast.Call) or script.dotted(given.func) not in _FACTORIES:
+                continue
+            if not keyword(given, "device"):
+                device = subject.device_at(call)
+                yield Finding(
+                    given.lineno,
+                    "",
+                    "without a GPU's number DistributedDataParallel moves nothing to the device, and a model there "
+                    f"raises on a tensor of the host (Expected XLA tensor): {script.segment(given)}.to({device}).",
+                    (Edit(script.end(given), script.end(given), f".to({device})"),),
+                )
 
 
 def _own_address(subject: Subject) -> Iterator[Finding]:

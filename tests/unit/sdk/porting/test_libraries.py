@@ -334,3 +334,19 @@ def test_ignite_asks_for_names_that_torch_xla_had(imported: str) -> None:
     )
     old = read_program([Script(Path("train.py"), text.encode())], "2.6")
     assert not [one for found in old.values() for one in found if "xrt_world_size" in str(one)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("x = x.to_sparse().to(device)\n", ["7"]),
+        ("x = torch.sparse_coo_tensor(i, v, (2, 2))\nx = x.to(device)\n", ["8"]),
+        ("x = torch.sparse_coo_tensor(i, v, (2, 2)).to_dense().to(device)\n", []),
+        ("x = torch.sparse_coo_tensor(i, v, (2, 2))\nx = x.to_dense()\nx = x.to(device)\n", []),
+        ("x = made(y)\nx = x.to(device)\n", []),
+        ("def f(x):\n    x = x.to(device)\n", []),
+    ],
+)
+def test_sparse_tensors(lines: str, told: list[str]) -> None:
+    """The move raises; what is made dense before, or by what is not known, may go."""
+    assert [one.partition(":")[0] for one in said(HEAD + lines + LOOP) if "no sparse tensors" in one] == told

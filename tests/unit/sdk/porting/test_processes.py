@@ -48,3 +48,16 @@ def test_a_barrier_at_which_nobody_waits() -> None:
     assert said(text.format("group=hosts")) == said(text.format("hosts")) == []
     assert said(text.format("").replace('group("xla")', 'group("gloo")')) == []
     assert said(text.format(""), several=False) == []
+
+
+def test_what_a_model_gets_where_it_is_made() -> None:
+    """As PyTorch's tutorial of DistributedDataParallel has it: with a GPU's number it moves its arguments itself."""
+    text = "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+    text += "net = DDP(model.to(rank), device_ids=[rank])\nloss = net(torch.randn(20, 10), n=torch.ones(\n    2))\n"
+    assert len([one for one in said(text) if one.startswith("4: without a GPU's number")]) == 2
+    made = changed(text)
+    moved = ".to(torch_xla.device())"
+    assert f"net(torch.randn(20, 10){moved}, n=torch.ones(\n    2){moved})\n" in made
+    assert [one for one in said(made) if "Expected XLA tensor" in one] == []
+    there = text.replace("20, 10)", "20, 10, device=rank)").replace("torch.ones(\n    2)", "batch")
+    assert [one for one in said(there) if "Expected XLA tensor" in one] == []
