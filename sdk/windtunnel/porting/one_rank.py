@@ -20,6 +20,8 @@ _VALUES = re.compile(
     r"format|Path|now|time|strftime|item|cpu"
 )
 """Called to make a value, and for nothing else."""
+_TIMES = ("now", "time", "strftime")
+"""Of these, what gives each process another value."""
 
 
 def is_by_one(subject: Subject, call: ast.Call) -> bool:
@@ -65,6 +67,7 @@ def taken_out(
         return None  # one alone comes to the test
     stays = script.statement(call) not in guard.body or not all(map(script.is_alone, guard.body[1:]))
     stays = stays or not all(_is_harmless(subject, one, is_for_all) for one in guard.body)
+    stays = stays or _makes_folders_of_the_time(script, guard)
     if stays or _lacks_a_name(subject, guard) or "#" in script.segment(guard.test):
         return None
     terms = guard.test.values if _is_and(guard.test) else [guard.test]  # type: ignore[attr-defined]
@@ -172,6 +175,14 @@ def _is_harmless(subject: Subject, statement: ast.stmt, is_for_all: Callable[[as
         there = keyword(statement.value, "exist_ok")
         return is_for_all(statement.value) or bool(there and constant(there.value) is True)
     return isinstance(statement, ast.Assign) and all(_makes_a_value(subject.script, one) for one in calls)
+
+
+def _makes_folders_of_the_time(script: Script, guard: ast.If) -> bool:
+    """Whether each process would make a folder of its own, where one alone is written to."""
+    calls = {
+        script.called(part) for one in guard.body for part in ast.walk(one) if isinstance(part, ast.Call)
+    }
+    return not calls.isdisjoint(_TIMES) and not calls.isdisjoint(("makedirs", "mkdir"))
 
 
 def _makes_a_value(script: Script, call: ast.Call) -> bool:

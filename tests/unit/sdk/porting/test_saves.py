@@ -87,6 +87,7 @@ def test_a_save_by_one_rank_is_made_by_all(before: str, after: str) -> None:
         f"    if args.rank_by == 'loss':\n        {_SAVED}\n",
         f"    if rank == 0:\n        import p\n    if rank == 0:\n        {_SAVED.replace('path', 'p.q')}\n",
         f"    if rank == 0:\n        a, b = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'b')}\n",
+        f"    if rank == 0:\n        path = str(time())\n        os.makedirs(path, exist_ok=True)\n        {_SAVED}\n",
         f"    if rank == 0:\n        p.q = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'p.q')}\n",
     ],
 )
