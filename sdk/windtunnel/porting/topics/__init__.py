@@ -16,6 +16,7 @@ precision            CUDA's autocast and GradScaler
 processes            their group, the wrapper of the model, and who starts them
 saves                files that every rank writes over the others'
 shapes               those that change from batch to batch
+shared_files         those that all processes of an instance make at once
 slow_optimizers      those of torch that the host decides for
 some_ranks           what waits for all processes, where some alone come to it
 splits               data that each core splits by a chance of its own
@@ -43,6 +44,7 @@ from windtunnel.porting.topics import (
     processes,
     saves,
     shapes,
+    shared_files,
     slow_optimizers,
     some_ranks,
     splits,
@@ -86,6 +88,7 @@ TOPICS = (
     saves.saves,
     model_paths.lost,
     saves.safetensors_of_the_device,
+    shared_files.made_at_once,
     logs.unheard,
 )
 """In this order, and sorted by line afterwards."""

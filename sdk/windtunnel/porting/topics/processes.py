@@ -36,6 +36,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _made_on_the_host(subject)
     yield from _own_address(subject)
     yield from _local_rank(subject)
+    yield from _own_url(subject)
     yield from _barriers(subject)
     for call, name in subject.script.calls:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
@@ -245,6 +246,28 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _own_url(subject: Subject) -> Iterator[Finding]:
+    """An argument for where the processes meet, in a script that asks the environment for their number with another."""
+    script = subject.script
+    asks = any(
+        isinstance(node, ast.Compare) and "env://" in map(constant, (node.left, *node.comparators))
+        for node in script.nodes
+    )
+    if not subject.several or not asks or not (subject.cuda or subject.xla):
+        return
+    for call, _ in script.calls:
+        default = keyword(call, "default")
+        url = constant(default.value) if default else None
+        if default and is_method(call, "add_argument") and isinstance(url, str) and url.startswith("tcp://"):
+            yield Finding(
+                call.lineno,
+                "no_exchange",
+                'the script takes the number of processes from torchrun\'s environment with "env://" alone: with '
+                f'{script.segment(default.value)} each process takes itself for the only one. default="env://".',
+                (Edit(script.start(default.value), script.end(default.value), '"env://"'),),
+            )
 
 
 def _local_rank(subject: Subject) -> Iterator[Finding]:

@@ -61,3 +61,28 @@ def test_what_a_model_gets_where_it_is_made() -> None:
     assert [one for one in said(made) if "Expected XLA tensor" in one] == []
     there = text.replace("20, 10)", "20, 10, device=rank)").replace("torch.ones(\n    2)", "batch")
     assert [one for one in said(there) if "Expected XLA tensor" in one] == []
+
+
+_BY_URL = """\
+import torch
+parser.add_argument("--url", default="tcp://10.0.0.1:2345", help="where")
+args = parser.parse_args()
+if args.url == "env://":
+    args.world_size = int(os.environ["WORLD_SIZE"])
+model = model.cuda()
+"""
+
+
+def test_an_address_beside_torchruns() -> None:
+    """As PyTorch's own ImageNet example has it: it trained on each core for itself."""
+    (found,) = [one for one in said(_BY_URL) if "no_exchange" in one]
+    assert found.startswith(
+        "2: no_exchange: the script takes the number of processes from torchrun's environment"
+    )
+    assert 'parser.add_argument("--url", default="env://", help="where")\n' in changed(_BY_URL)
+    for old, new in (
+        ('== "env://"', "is None"),
+        ("tcp://10.0.0.1:2345", "env://"),
+        ("model.cuda()", "model"),
+    ):
+        assert [one for one in said(_BY_URL.replace(old, new)) if "no_exchange" in one] == []

@@ -1,0 +1,72 @@
+"""Files that all processes of an instance make at once: folders, and data that is fetched."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.one_rank import is_by_one
+from windtunnel.porting.script import arguments, constant, is_method, keyword
+from windtunnel.porting.subject import Subject
+
+_WAITS = ("rendezvous", "barrier", "main_process_first", "local_main_process_first")
+"""In a function that calls one of these, one process goes before the others."""
+_MAKES = ("os.mkdir", "os.makedirs")
+
+
+def made_at_once(subject: Subject) -> Iterator[Finding]:
+    """Folders that are not there yet for any, and are for all but the first; downloads to one place."""
+    if not subject.several or not (subject.cuda or subject.xla) or not subject.trains:
+        return
+    for call, name in subject.script.calls:
+        if _is_for_one(subject, call):
+            continue
+        if (name in _MAKES or is_method(call, "mkdir")) and not keyword(call, "exist_ok"):
+            yield from _folder(subject, call, name)
+        elif (fetched := keyword(call, "download")) and constant(fetched.value) is True:
+            yield Finding(
+                call.lineno,
+                "",
+                "each process of an instance downloads to the same files at once, and may read what another is still "
+                "writing. Give the data as a channel, or let one process do it first: the others wait in "
+                f"{subject.names.module('xm')}.rendezvous(name) before it, and that one calls it behind.",
+                sure=False,
+            )
+
+
+def _is_for_one(subject: Subject, call: ast.Call) -> bool:
+    """Whether one process alone comes there, or each has a place of its own, or none does: nothing calls it."""
+    script = subject.script
+    function = script.scopes(call)[0]
+    waits = any(
+        name.rpartition(".")[2] in _WAITS and script.scopes(one)[0] is function for one, name in script.calls
+    )
+    called = not isinstance(function, ast.FunctionDef) or subject.calls_of(function)
+    tried = any(
+        isinstance(one, ast.Try) and any(call in ast.walk(part) for part in one.body)
+        for one in script.above(call)
+    )
+    return tried or waits or not called or subject.knows_rank(call) or is_by_one(subject, call)
+
+
+def _folder(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
+    script = subject.script
+    statement = script.statement(call)
+    if (
+        statement is None
+        or len(call.args) != (name in _MAKES)
+        or not {"parents", "mode"}.issuperset(one.arg or "" for one in call.keywords)
+    ):
+        return
+    place = script.end_of_arguments(call) if arguments(call) else script.end(call) - 1
+    edits = [Edit(place, place, f"{', ' if arguments(call) else ''}exist_ok=True")]
+    if name == "os.mkdir":
+        edits.append(Edit(script.end(call.func) - len("mkdir"), script.end(call.func), "makedirs"))
+    yield Finding(
+        call.lineno,
+        "",
+        "each process makes this folder, and for all but the first it is there (FileExistsError), also where all have "
+        "just seen that it is not: exist_ok=True.",
+        tuple(edits),
+    )

@@ -1,0 +1,71 @@
+"""Folders and downloads: each process of an instance makes them, at the same time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+
+_THERE = "import os\nfrom pathlib import Path\n"
+_IS_MADE = "each process makes this folder"
+
+
+def _made(lines: str) -> str:
+    return changed(HEAD + LOOP + _THERE + lines).rpartition(_THERE)[2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("os.mkdir(path)\n", "os.makedirs(path, exist_ok=True)\n"),
+        ("if not os.path.isdir('a'):\n    os.mkdir('a')\n",
+         "if not os.path.isdir('a'):\n    os.makedirs('a', exist_ok=True)\n"),
+        ("os.makedirs(os.path.join(a, b))\n", "os.makedirs(os.path.join(a, b), exist_ok=True)\n"),
+        ("Path('a').mkdir()\n", "Path('a').mkdir(exist_ok=True)\n"),
+        ("Path('a').mkdir(parents=True)\n", "Path('a').mkdir(parents=True, exist_ok=True)\n"),
+    ],
+)  # fmt: skip
+def test_a_folder(before: str, after: str) -> None:
+    """The second process raises, also where both have asked whether it is there."""
+    assert [one for one in said(HEAD + LOOP + _THERE + before) if _IS_MADE in one]
+    assert _made(before) == after
+    assert [one for one in said(HEAD + LOOP + _THERE + after) if _IS_MADE in one] == []
+    assert [one for one in said(HEAD + LOOP + _THERE + before, several=False) if _IS_MADE in one] == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "if rank == 0:\n    os.mkdir(path)\n",
+        "if xm.is_master_ordinal() and not os.path.exists(path):\n    os.mkdir(path)\n",
+        "os.mkdir(f'{path}/{rank}')\n",
+        "try:\n    os.mkdir(path)\nexcept FileExistsError:\n    pass\n",
+        "os.makedirs(path, exist_ok=overwrite)\n",
+        "def f():\n    os.mkdir(path)\n",
+        "files.mkdir(path, 7)\n",
+    ],
+)
+def test_a_folder_of_one_process(lines: str) -> None:
+    """Or of each its own, or one that nothing makes; and what is not known to be a folder."""
+    assert [one for one in said(HEAD + LOOP + _THERE + lines) if _IS_MADE in one] == []
+    assert _made(lines) == lines
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("data = datasets.MNIST('data', download=True)\n", 1),
+        ("data = datasets.MNIST(f'data/{rank}', download=True)\n", 0),
+        ("data = datasets.MNIST('data', download=False)\n", 0),
+        ("data = datasets.MNIST('data', download=rank == 0)\n", 0),
+        ("if rank: xm.rendezvous('a')\ndata = datasets.MNIST('data', download=True)\n", 0),
+        ("if rank == 0:\n    data = datasets.MNIST('data', download=True)\n", 0),
+    ],
+)
+def test_a_download(line: str, told: int) -> None:
+    """A note: the files may be there."""
+    assert (
+        len([one for one in said(HEAD + line + LOOP) if "note: each process of an instance downloads" in one])
+        == told
+    )
