@@ -23,6 +23,7 @@ _STARTS = (".spawn", ".launch")
 _FACTORIES = {
     f"torch.{name}" for name in ("rand", "randn", "randint", "zeros", "ones", "full", "arange", "tensor")
 }
+_PROCESSES = ("torch.multiprocessing.Process", "multiprocessing.Process")
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
 
@@ -46,6 +47,28 @@ def groups(subject: Subject) -> Iterator[Finding]:
                 "torch.multiprocessing.spawn starts a process a GPU. On trn1 torchrun starts one a NeuronCore: call "
                 "the function once, with RANK and WORLD_SIZE of the environment (or use xmp.spawn).",
             )
+        elif name in _PROCESSES and subject.several and (subject.cuda or subject.xla):
+            target = keyword(call, "target")
+            if target and _trains(subject, subject.script.dotted(target.value).rpartition(".")[2]):
+                yield Finding(
+                    call.lineno,
+                    "",
+                    "torchrun starts a process for each NeuronCore, and one that is started here has no core: call "
+                    f"{subject.script.segment(target.value)} once, and let the processes exchange gradients in the "
+                    "place of one model in shared memory, which the device's is not (share_memory raises).",
+                )
+
+
+def _trains(subject: Subject, name: str) -> bool:
+    """Whether a function of the program computes gradients in a loop, or calls one that does."""
+    loops = {one.script.scopes(loop)[0] for one in subject.program for loop in one.training_loops}
+    names = {getattr(scope, "name", "") for scope in loops}
+    return any(
+        function in loops
+        or any(one.script.called(part) in names for part in ast.walk(function) if isinstance(part, ast.Call))
+        for one in subject.program
+        if (function := one.script.functions.get(name)) is not None
+    )
 
 
 def _is_nccl(node: ast.AST | None) -> bool:

@@ -86,3 +86,29 @@ def test_an_address_beside_torchruns() -> None:
         ("model.cuda()", "model"),
     ):
         assert [one for one in said(_BY_URL.replace(old, new)) if "no_exchange" in one] == []
+
+
+_HOGWILD = """\
+import torch
+import torch.multiprocessing as mp
+def steps(model):
+    for batch in batches:
+        model(batch.cuda()).backward()
+def train(model):
+    for epoch in range(3):
+        steps(model)
+def read(files):
+    return [load(file) for file in files]
+if __name__ == "__main__":
+    model.share_memory()
+    mp.Process(target=train, args=(model,)).start()
+"""
+
+
+@pytest.mark.parametrize(("target", "told"), [("train", 1), ("steps", 1), ("read", 0), ("other.work", 0)])
+def test_processes_of_its_own_that_train(target: str, told: int) -> None:
+    """As in Hogwild: they have no NeuronCore. Those that read or write are nobody's business."""
+    found = [
+        one for one in said(_HOGWILD.replace("target=train", f"target={target}")) if "has no core" in one
+    ]
+    assert len(found) == told and all(one.startswith("13: torchrun starts a process") for one in found)
