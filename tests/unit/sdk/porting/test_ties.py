@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import read_program
 from windtunnel.porting.script import Script
@@ -116,3 +117,28 @@ def test_a_library_that_ties_them_again() -> None:
     """And a script of the host alone."""
     assert _told(_TIED.replace("import torch,", "import accelerate, torch,") + _MOVED + LOOP) == []
     assert _told("import torch\n" + _CLASS + _MOVED) == []
+
+
+@pytest.mark.parametrize(
+    ("moved", "after"),
+    [
+        (_MOVED, f"{_MOVED}model.head.weight = model.embedding.weight\n"),
+        (
+            "model = Net()\nif fast:\n    model.to(device)  # there\n",
+            "model = Net()\nif fast:\n    model.to(device)  # there\n    model.head.weight = model.embedding.weight\n",
+        ),
+        ("model = wrapped(Net().to(device))\n",) * 2,
+        ("model = Net().to(device); work()\n",) * 2,
+    ],
+)
+def test_the_edit_that_ties_them_again(moved: str, after: str) -> None:
+    """Where the model has a name and the move a line of its own; then nothing is left to say."""
+    made = changed(_TIED + moved + LOOP)
+    assert f"{_CLASS}{after}{LOOP}" in made
+    assert bool(_told(made)) is (moved == after)
+
+
+def test_a_tie_under_a_condition_is_no_sure_edit() -> None:
+    """It may be none."""
+    text = _TIED.replace("        self.head.weight =", "        if tied:\n            self.head.weight =")
+    assert "model.head.weight" not in changed(text + _MOVED + LOOP)
