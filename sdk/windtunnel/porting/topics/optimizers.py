@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -108,7 +109,25 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
                 "optimizer_before_move",
                 f"the optimizer is made before the model goes to the device in line {move.lineno}{there}, where .to() "
                 "makes new parameters: it would change none of these. Make it after that line.",
+                _moved_before(subject, call, model) if _is_sure(other, move) else (),
             )
+
+
+def _is_sure(subject: Subject, move: ast.Call) -> bool:
+    """Whether nothing decides on a move in its function."""
+    script = subject.script
+    inside = itertools.takewhile(lambda one: one is not script.scopes(move)[0], script.above(move))
+    return not any(isinstance(one, ast.If | ast.IfExp | ast.Try) for one in inside)
+
+
+def _moved_before(subject: Subject, call: ast.Call, model: str) -> tuple[Edit, ...]:
+    """The model goes to the device before its optimizer is made; the later move finds it there."""
+    script = subject.script
+    statement = next(one for one in script.above(call) if isinstance(one, ast.stmt))
+    indent, place = script.before(statement), script.start(statement)
+    if indent.strip() or not model.replace(".", "").isidentifier():
+        return ()
+    return (Edit(place, place, f"{model}.to({subject.device_at(statement)}){script.newline}{indent}"),)
 
 
 def models_that_leave(subject: Subject) -> Iterator[Finding]:

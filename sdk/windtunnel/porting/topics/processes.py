@@ -32,6 +32,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _nccl(subject)
     yield from _gloo(subject)
     yield from _looked_up(subject)
+    yield from _device_ids(subject)
     yield from _no_group(subject)
     yield from _wrappers(subject)
     yield from _made_on_the_host(subject)
@@ -126,6 +127,22 @@ def _looked_up(subject: Subject) -> Iterator[Finding]:
                 'torch knows no backend of the device xla: this raises. It is "xla" (import '
                 "torch_xla.distributed.xla_backend).",
                 (Edit(script.start(call), script.end(call), '"xla"'),),
+            )
+
+
+def _device_ids(subject: Subject) -> Iterator[Finding]:
+    """A group that is bound to a GPU, whatever names its backend; that of nccl goes with the backend's name."""
+    script = subject.script
+    for call, name in script.calls:
+        if not name.endswith("init_process_group") or not (subject.cuda or subject.xla):
+            continue
+        given = keyword(call, "device_id")
+        if given is not None and not any(map(_is_nccl, arguments(call))):
+            yield Finding(
+                call.lineno,
+                "",
+                "device_id binds the group to a GPU, and raises of another device: leave it out.",
+                (*_without_device_id(script, call),),
             )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.sdk.porting.test_program import HEAD, said
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import modules_of, read_program
 from windtunnel.porting.script import Script
 
@@ -69,3 +70,24 @@ def test_a_trainer_in_a_file_of_its_own(tmp_path: Path) -> None:
     found = [str(one) for each in read_program([script, *modules_of(script)[0]]).values() for one in each]
     (remark,) = [one for one in found if "optimizer_before_move" in one]
     assert remark.startswith("14: ") and "in line 9 of trainer.py, where" in remark
+
+
+_MOVE = "    model.to(device)\n"
+
+
+def test_the_edit_that_moves_the_model_first() -> None:
+    """The later move, which the trainer keeps, finds it there; nothing is left to say."""
+    text = HEAD + _MAKER + _MADE + _TRAINER + _RUN
+    made = changed(text)
+    assert f"{_MOVE}    optimizer = create_optimizer(model, config)\n" in made
+    assert _told(made) == []
+    conditional = text.replace("self.model = model.to", "if config:\n            self.model = model.to")
+    assert _told(conditional) and _MOVE not in changed(conditional)
+
+
+def test_the_edit_where_one_function_does_both() -> None:
+    """A name of the device is used where it is one."""
+    made, steps = LOOP.split("\n", 1)
+    text = f"{HEAD}model = Net()\n{made}\nmodel.to(device)\n{steps}"
+    assert f"model = Net()\nmodel.to(device)\n{made}\n" in changed(text)
+    assert _told(changed(text)) == []

@@ -112,3 +112,11 @@ def test_processes_of_its_own_that_train(target: str, told: int) -> None:
         one for one in said(_HOGWILD.replace("target=train", f"target={target}")) if "has no core" in one
     ]
     assert len(found) == told and all(one.startswith("13: torchrun starts a process") for one in found)
+
+
+def test_a_group_that_is_bound_to_a_device() -> None:
+    """Whatever names its backend; torch raises where that is no GPU."""
+    text = HEAD.replace('group("xla")', "group(backend=made(), device_id=device, timeout=t)") + LOOP
+    assert [one for one in said(text) if "device_id binds the group" in one]
+    assert "init_process_group(backend=made(), timeout=t)\n" in changed(text)
+    assert [one for one in said(changed(text)) if "device_id" in one] == []
