@@ -62,6 +62,14 @@ def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit | R
     )
 
 
+def behind(script: Script, statement: ast.stmt, line: str) -> Edit | None:
+    """A line behind a statement that has its lines to itself, as far in as that one; None where it has not."""
+    place = script.lines[statement.end_lineno or 0]
+    if not script.is_alone(statement) or not script.text[:place].endswith(b"\n"):
+        return None
+    return Edit(place, place, f"{script.before(statement)}{line}{script.newline}")
+
+
 def _ends_no_line(text: str) -> bool:
     """Whether an expression needs no brackets around it, having its line ends inside of its own."""
     try:

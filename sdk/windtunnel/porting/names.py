@@ -23,6 +23,8 @@ _WAITING_SYNC = (2, 8)
 _SAVE_ALONE = (2, 1)
 """Since then xm.save() does not wait for all processes at its end: https://github.com/pytorch/xla/pull/4926."""
 
+_BROADCAST = (2, 1)
+
 
 class Names:
     """The expressions that edits write. ``version``: of the framework, e.g. "2.9"."""
@@ -59,6 +61,10 @@ class Names:
     def save_waits(self) -> bool:
         """Whether xm.save() waits for all processes."""
         return self._version < _SAVE_ALONE
+
+    def has_broadcast(self) -> bool:
+        """Whether there is xm.broadcast_master_param()."""
+        return self._version >= _BROADCAST
 
     def told_by_torchrun(self, name: str, default: int) -> str:
         """A number that torchrun gives each process in its environment."""

@@ -56,7 +56,7 @@ def apply(script: Script, edits: Iterable[Edit | Removal]) -> bytes:
     every = {*places, *gone}
     outer = [edit for edit in every if not any(map(partial(_is_within, edit), every))]
     text = script.text
-    for edit in sorted(outer, key=lambda edit: (edit.start, edit.end), reverse=True):
+    for edit in sorted(outer, key=lambda edit: (edit.start, edit.end, edit.text), reverse=True):
         text = text[: edit.start] + edit.text.encode() + text[edit.end :]
     return text
 

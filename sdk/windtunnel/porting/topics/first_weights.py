@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from windtunnel.porting.finding import Finding
+from windtunnel.porting.finding import Edit, Finding, behind
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.script import Scope, arguments, constant, is_main, is_method, keyword
+from windtunnel.porting.script import Scope, Script, arguments, constant, is_main, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
@@ -78,15 +78,45 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
             f", or {subject.names.module('xm')}.broadcast_master_param({drawn.name}) once it is on the device"
         )
         which = " that no file has" if drawn.partly else ""
+        sure = not drawn.partly and not but and subject.whole and not _others_are_loaded(subject)
         yield Finding(
             drawn.made.lineno,
             "unequal_weights",
             f"each core draws the first weights of {drawn.name}{which} by itself, and sums of gradients keep them "
             f"apart. {seed}"
             + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
-            sure=not drawn.partly and not but and subject.whole and not _others_are_loaded(subject),
+            _sent(subject) if sure and not managed else (),
+            sure=sure,
         )
         return
+
+
+def _sent(subject: Subject) -> tuple[Edit, ...]:
+    """Rank 0's weights go to all cores behind the move of each model that needs it; none unless each has one."""
+    script, edits = subject.script, []
+    for drawn in _trained(subject) if subject.names.has_broadcast() else ():
+        if _made_equal(subject, drawn)[0]:
+            continue
+        moves = [
+            statement
+            for move in subject.moves
+            if script.scopes(move)[0] is script.scopes(drawn.made)[0] and _moves(script, move, drawn.name)
+            if isinstance(statement := script.parents[move], ast.Assign | ast.Expr)
+        ]
+        line = f"{subject.names.module('xm')}.broadcast_master_param({drawn.name})"
+        edit = behind(script, moves[0], line) if len(moves) == 1 else None
+        if edit is None or any(_under_condition(subject, one) for one in (drawn.made, moves[0].value)):
+            return ()
+        edits.append(edit)
+    return tuple(edits)
+
+
+def _moves(script: Script, move: ast.Call, name: str) -> bool:
+    """Whether it is ``model.to(device)`` or ``model = Net().to(device)``."""
+    outer = script.parents[move]
+    if isinstance(outer, ast.Assign):
+        return [*map(ast.unparse, outer.targets)] == [name]
+    return isinstance(move.func, ast.Attribute) and ast.unparse(move.func.value) == name
 
 
 def _trained(subject: Subject) -> Iterator[_Drawn]:

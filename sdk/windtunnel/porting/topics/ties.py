@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, handed, parameters
+from windtunnel.porting.finding import Finding, behind
+from windtunnel.porting.script import handed, parameters
 from windtunnel.porting.subject import Subject
 
 
@@ -59,23 +59,16 @@ def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
     if direct and model.replace(".", "").isidentifier():
         again = " = ".join(model + name.removeprefix(tie.root) for name in tie.names)
     sure = not any(isinstance(one, ast.If) for one in tie.subject.script.above(tie.made))
+    alone = again and sure and isinstance(statement, ast.Assign | ast.Expr)
+    edit = behind(subject.script, statement, again) if alone else None  # type: ignore[arg-type]
     return Finding(
         move.lineno,
         "untied_weights",
         f"on XLA .to() makes a parameter each of {' and '.join(tie.names)}, which {there} makes one: from here on they "
         f"are trained apart. Tie them again behind this line, before the optimizer is made{again and f': {again}'}.",
-        _line_behind(subject.script, statement, again) if again and sure else (),
+        (edit,) if edit else (),
         sure=sure,
     )
-
-
-def _line_behind(script: Script, statement: ast.AST, line: str) -> tuple[Edit, ...]:
-    """A line behind a statement that has its own, as far in as that one."""
-    if not isinstance(statement, ast.Assign | ast.Expr) or not script.is_alone(statement):
-        return ()
-    place = script.lines[statement.end_lineno or 0]
-    ended = script.text[:place].endswith(b"\n")
-    return (Edit(place, place, f"{script.before(statement)}{line}{script.newline}"),) if ended else ()
 
 
 def _ties(one: Subject) -> Iterator[_Tie]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import modules_of, read_program
 from windtunnel.porting.script import Script
@@ -155,3 +156,25 @@ def test_a_teacher_that_is_not_trained() -> None:
     assert _kind(HEAD + teacher + "torch.manual_seed(0)\n" + _NET + LOOP) == ""
     named = "[one for name, one in model.named_parameters()]"
     assert _kind(HEAD + _NET + LOOP.replace("model.parameters()", named)) == "sure"
+
+
+_SENT = "xm.broadcast_master_param(model)\n"
+_OTHER = "other = Net().to(device)\noptimizer = torch.optim.SGD(other.parameters())\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        (_NET, _NET + _SENT),
+        ("model = Net()\nmodel.cuda()  # there\n", f"model = Net()\nmodel.to(device)  # there\n{_SENT}"),
+        (_NET + _OTHER, _NET + _SENT + _OTHER.replace("\nopt", f"\n{_SENT.replace('model)', 'other)')}opt")),
+        ("model = Net()\nif big:\n    model.to(device)\n",) * 2,
+        ("model = Net()\nwork(model.to(device))\n",) * 2,
+        ("if args.seed:\n    torch.manual_seed(args.seed)\n" + _NET,) * 2,
+    ],
+)
+def test_the_edit_that_sends_rank_0s(made: str, after: str) -> None:
+    """Behind the move of each model, where all have one and nothing makes them equal perhaps."""
+    text = changed(HEAD + made + LOOP)
+    assert f"{after}{LOOP}" in text
+    assert bool(_kind(text)) is (made == after)
