@@ -93,10 +93,8 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
 
 def _sent(subject: Subject) -> tuple[Edit, ...]:
     """Rank 0's weights go to all cores behind the move of each model that needs it; none unless each has one."""
-    script, edits = subject.script, []
+    script, edits = subject.script, dict[str, Edit]()
     for drawn in _trained(subject) if subject.names.has_broadcast() else ():
-        if _made_equal(subject, drawn)[0]:
-            continue
         moves = [
             statement
             for move in subject.moves
@@ -105,10 +103,26 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
         ]
         line = f"{subject.names.module('xm')}.broadcast_master_param({drawn.name})"
         edit = behind(script, moves[0], line) if len(moves) == 1 else None
-        if edit is None or any(_under_condition(subject, one) for one in (drawn.made, moves[0].value)):
+        if edit is None or _is_layer(subject, drawn):
             return ()
-        edits.append(edit)
-    return tuple(edits)
+        if any(_under_condition(subject, one) for one in (drawn.made, moves[0].value)):
+            return ()
+        edits[drawn.name] = edit
+    others = [
+        name
+        for name in subject.script.models
+        if name != "self"
+        and not _is_frozen(subject, name)
+        and not any(f"{name}.".startswith(f"{one}.") for one in edits)
+    ]
+    return () if others else tuple(edits.values())
+
+
+def _is_layer(subject: Subject, drawn: _Drawn) -> bool:
+    """Whether it is a part of a module: what else it has is not known."""
+    classes = (one for one in subject.script.above(drawn.made) if isinstance(one, ast.ClassDef))
+    bases = {ast.unparse(base).rpartition(".")[2] for one in classes for base in one.bases}
+    return drawn.name.startswith("self.") and "Module" in bases
 
 
 def _moves(script: Script, move: ast.Call, name: str) -> bool:

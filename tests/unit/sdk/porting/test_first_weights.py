@@ -170,11 +170,22 @@ _OTHER = "other = Net().to(device)\noptimizer = torch.optim.SGD(other.parameters
         (_NET + _OTHER, _NET + _SENT + _OTHER.replace("\nopt", f"\n{_SENT.replace('model)', 'other)')}opt")),
         ("model = Net()\nif big:\n    model.to(device)\n",) * 2,
         ("model = Net()\nwork(model.to(device))\n",) * 2,
+        (f"{_NET}groups = list(body.head.parameters())\n",) * 2,
+        (f"{_NET}groups = list(model.head.parameters())\n",
+         f"{_NET}{_SENT}groups = list(model.head.parameters())\n"),
         ("if args.seed:\n    torch.manual_seed(args.seed)\n" + _NET,) * 2,
     ],
-)
+)  # fmt: skip
 def test_the_edit_that_sends_rank_0s(made: str, after: str) -> None:
     """Behind the move of each model, where all have one and nothing makes them equal perhaps."""
     text = changed(HEAD + made + LOOP)
     assert f"{after}{LOOP}" in text
     assert bool(_kind(text)) is (made == after)
+
+
+def test_a_layer_is_sent_by_no_edit() -> None:
+    """It is a part of the model."""
+    text = "class Net(torch.nn.Module):\n    def __init__(self):\n        self.fc = torch.nn.Linear(2, 2).to(device)\n"
+    text += "optimizer = torch.optim.SGD(self.fc.parameters())\n"
+    text = HEAD + text + LOOP.replace("model", "self.fc")
+    assert _kind(text) == "sure" and "broadcast" not in changed(text)
