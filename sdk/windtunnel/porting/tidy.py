@@ -90,8 +90,9 @@ def _is_only_looked_at(node: ast.AST) -> bool:
 
 def _decides_nothing(node: ast.AST) -> bool:
     """Whether it is as ``if x: pass``."""
-    empty = isinstance(node, ast.If) and not node.orelse and len(node.body) == 1
-    return empty and isinstance(node.body[0], ast.Pass) and _is_only_looked_at(node.test)
+    if not isinstance(node, ast.If) or node.orelse or len(node.body) > 1:
+        return False
+    return isinstance(node.body[0], ast.Pass) and _is_only_looked_at(node.test)
 
 
 def _of_nothing(script: Script, node: ast.AST) -> Sequence[Edit | Removal]:

@@ -108,14 +108,9 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
         if any(_under_condition(subject, one) for one in (drawn.made, moves[0].value)):
             return ()
         edits[drawn.name] = edit
-    others = [
-        name
-        for name in subject.script.models
-        if name != "self"
-        and not _is_frozen(subject, name)
-        and not any(f"{name}.".startswith(f"{one}.") for one in edits)
-    ]
-    return () if others else tuple(edits.values())
+    known = tuple(f"{name}." for name in edits)
+    others = [name for name in subject.script.models if name != "self" and not _is_frozen(subject, name)]
+    return () if any(not f"{name}.".startswith(known) for name in others) else tuple(edits.values())
 
 
 def _is_layer(subject: Subject, drawn: _Drawn) -> bool:
