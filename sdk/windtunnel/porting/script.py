@@ -250,6 +250,13 @@ class Script:
         """The functions that a node stands in, from the inside out, and the module."""
         return [one for one in self.above(node) if isinstance(one, Scope)]
 
+    def block_that_gives(self, made: ast.stmt, name: str) -> ast.AST:
+        """The block behind which a name is there: its own, or that of an `if` all whose ends give it a value."""
+        block = self.parents[made]
+        while isinstance(block, ast.If) and all(_gives(end, name) for end in (block.body, block.orelse)):
+            block = self.parents[block]
+        return block
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The statement that is this expression and nothing else."""
         parent = self.parents.get(node)
@@ -297,6 +304,16 @@ def _without_annotations(tree: ast.Module) -> None:
                     made = Assign(targets=[one.target], value=one.value, type_comment=None)
                     made.annotation = one.annotation  # type: ignore[attr-defined]
                     block[index] = ast.copy_location(made, one)
+
+
+def _gives(block: list[ast.stmt], name: str) -> bool:
+    """Whether a block assigns to a name, or all ends of an `if` in it do."""
+    return any(
+        name in map(ast.unparse, one.targets)
+        if isinstance(one, ast.Assign)
+        else isinstance(one, ast.If) and _gives(one.body, name) and _gives(one.orelse, name)
+        for one in block
+    )
 
 
 def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:

@@ -188,7 +188,7 @@ class Subject:
         for scope in scopes:
             for name, made in self._named_devices:
                 # Of the same block or one around it; a class's names are not those of its methods.
-                around = self.script.parents[made] in (scope, *self.script.above(place))
+                around = self.script.block_that_gives(made, name) in (scope, *self.script.above(place))
                 visible = around and self.script.scopes(made)[0] is scope and not self._of_a_class(made)
                 if name in parameters(scope) or (visible and (scope is not here or made.lineno < line)):
                     return name

@@ -114,3 +114,28 @@ def test_the_number_of_gpus_of_one_process() -> None:
     assert "\nn = 1\n" in changed(text)
     assert any("a process has one NeuronCore, and needs no DataParallel: 1." in one for one in said(text))
     assert "LOCAL_WORLD_SIZE" in changed(text + "torch.multiprocessing.spawn(main, nprocs=n)\n")
+
+
+_EITHER = """\
+import torch
+if args.gpu:
+    device = torch.device("cuda")
+{other}
+def move(x):
+    return x.cuda()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "given"),
+    [
+        ('else:\n    device = torch.device("cpu")\n', "device"),
+        ('elif mps:\n    device = torch.device("mps")\nelse:\n    device = torch.device("cpu")\n', "device"),
+        ("", "torch_xla.device()"),
+        ('elif mps:\n    device = torch.device("mps")\n', "torch_xla.device()"),
+        ("else:\n    work()\n", "torch_xla.device()"),
+    ],
+)
+def test_a_device_that_each_end_of_a_condition_names(other: str, given: str) -> None:
+    """Its name is there behind the condition; not where an end gives it nothing."""
+    assert f"return x.to({given})\n" in changed(_EITHER.format(other=other))
