@@ -5,6 +5,7 @@ names          what torch_xla calls things in a framework version
 trainers, loaders, models    what of a script is a library's, a loader, a model
 one_rank       what one process does alone
 subject        what a script does, as far as several topics ask
+clips          gradients that are clipped before the cores exchange them
 tensors        which values are of the device
 finding        one remark, with the edits that settle it where they are sure
 topics         what is looked for: a file each
