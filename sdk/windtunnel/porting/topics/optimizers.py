@@ -12,6 +12,7 @@ from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
 from windtunnel.porting.script import Loop, Script, arguments, constant, handed, is_method, parameters
 from windtunnel.porting.subject import Subject, computes_gradients
+from windtunnel.porting.topics.ties import is_made_by, that_hold
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:
@@ -100,6 +101,7 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
         moves = [
             *((subject, move) for move in _moves_behind(subject, call, model)),
             *_moves_of_what_is_given(subject, here, model),
+            *_moves_of_its_objects(subject, here, model),
         ]
         if moves and not _is_made_again(*moves[0]):
             (other, move), *_ = moves
@@ -109,7 +111,7 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
                 "optimizer_before_move",
                 f"the optimizer is made before the model goes to the device in line {move.lineno}{there}, where .to() "
                 "makes new parameters: it would change none of these. Make it after that line.",
-                _moved_before(subject, call, model) if _is_sure(other, move) else (),
+                _moved_before(subject, call, model) if model != "self" and _is_sure(other, move) else (),
             )
 
 
@@ -301,6 +303,18 @@ def _moves_of_what_is_given(
             for one, place in places
             for given in place.args
         ):
+            yield other, move
+
+
+def _moves_of_its_objects(subject: Subject, scope: ast.AST, model: str) -> Iterator[tuple[Subject, ast.Call]]:
+    """Moves of modules that make an optimizer of their own parameters, or of what holds them."""
+    owner = subject.script.parents.get(scope)
+    if model != "self" or getattr(scope, "name", "") != "__init__" or not isinstance(owner, ast.ClassDef):
+        return
+    known = that_hold(subject.program, owner.name)
+    for other, move in [(one, move) for one in subject.program for move in one.moves]:
+        assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
+        if is_made_by(other, move.func.value, known):
             yield other, move
 
 

@@ -36,12 +36,10 @@ def untied(subject: Subject) -> Iterator[Finding]:
             continue  # model.tie_weights(), wherever that stands
         if tie.owner and not _is_called(tie, by_self=True):
             continue
-        known = _that_hold(subject.program, tie.owner.name) if tie.owner else set()
+        known = that_hold(subject.program, tie.owner.name) if tie.owner else set()
         for move in subject.moves:
             assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-            its = (
-                _is_made_by(subject, move.func.value, known) if tie.owner else _is_behind(subject, move, tie)
-            )
+            its = is_made_by(subject, move.func.value, known) if tie.owner else _is_behind(subject, move, tie)
             if its and not any(_ties_again(subject, one, move) for one in ties):
                 yield _remark(subject, move, tie)
                 break
@@ -54,7 +52,7 @@ def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
     )
     statement = subject.script.parents[move]
     model = ast.unparse(statement.targets[0] if isinstance(statement, ast.Assign) else move.func.value)
-    direct = tie.owner is None or _is_made_by(subject, move.func.value, {tie.owner.name})
+    direct = tie.owner is None or is_made_by(subject, move.func.value, {tie.owner.name})
     again = ""
     if direct and model.replace(".", "").isidentifier():
         again = " = ".join(model + name.removeprefix(tie.root) for name in tie.names)
@@ -99,7 +97,7 @@ def _is_called(tie: _Tie, *, by_self: bool) -> bool:
     return any((owner == "self") is by_self for owner in owners)
 
 
-def _that_hold(program: Sequence[Subject], name: str) -> set[str]:
+def that_hold(program: Sequence[Subject], name: str) -> set[str]:
     """The class, and those that have one of it; functions that return one."""
     known = {name}
     made = [
@@ -117,19 +115,17 @@ def _holds(one: Subject, node: ast.ClassDef | ast.FunctionDef, known: set[str]) 
     if isinstance(node, ast.ClassDef):
         bases = {one.script.dotted(base).rpartition(".")[2] for base in node.bases}
         made = (part.value for part in ast.walk(node) if isinstance(part, ast.Assign))
-        return bool(bases & known) or any(_is_made_by(one, value, known) for value in made)
+        return bool(bases & known) or any(is_made_by(one, value, known) for value in made)
     given = (part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value is not None)
-    return any(_is_made_by(one, value, known) for value in given)
+    return any(is_made_by(one, value, known) for value in given)
 
 
-def _is_made_by(
-    one: Subject, node: ast.expr, known: set[str], seen: frozenset[ast.AST] = frozenset()
-) -> bool:
+def is_made_by(one: Subject, node: ast.expr, known: set[str], seen: frozenset[ast.AST] = frozenset()) -> bool:
     """Whether an expression is an object of one of these classes, or what one of these functions returns."""
     if node in seen:
         return False
     if isinstance(node, ast.Call):
-        by_method = isinstance(node.func, ast.Attribute) and _is_made_by(
+        by_method = isinstance(node.func, ast.Attribute) and is_made_by(
             one, node.func.value, known, seen | {node}
         )
         return one.script.called(node) in known or by_method
@@ -140,7 +136,7 @@ def _is_made_by(
     if isinstance(scope, ast.FunctionDef) and name in parameters(scope):
         calls = one.calls_of(scope)
         given = [(other, value) for other, call in calls for key, value in handed(scope, call) if key == name]
-    return any(_is_made_by(other, value, known, seen | {node}) for other, value in given)
+    return any(is_made_by(other, value, known, seen | {node}) for other, value in given)
 
 
 def _is_behind(subject: Subject, move: ast.Call, tie: _Tie) -> bool:

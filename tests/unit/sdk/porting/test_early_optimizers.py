@@ -91,3 +91,36 @@ def test_the_edit_where_one_function_does_both() -> None:
     text = f"{HEAD}model = Net()\n{made}\nmodel.to(device)\n{steps}"
     assert f"model = Net()\nmodel.to(device)\n{made}\n" in changed(text)
     assert _told(changed(text)) == []
+
+
+_OWN = """\
+class Layer(torch.nn.Linear):
+    def __init__(self, n):
+        super().__init__(n, n)
+        self.opt = torch.optim.Adam(self.parameters())
+    def fit(self, loader):
+        for batch in pl.MpDeviceLoader(loader, device):
+            self(batch).sum().backward()
+            xm.optimizer_step(self.opt)
+torch.manual_seed(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [
+        ("layers = [Layer(4).to(device) for _ in range(3)]\n", 1),
+        ("layer = Layer(4)\nlayer.to(device)\n", 1),
+        (
+            "class Net(torch.nn.Module):\n    def __init__(self):\n        self.a = Layer(4)\nnet = Net().to(device)\n",
+            1,
+        ),
+        ("layer = Layer(4)\nother.to(device)\n", 0),
+    ],
+)
+def test_a_module_that_makes_an_optimizer_of_its_own(moved: str, told: int) -> None:
+    """It is moved once it is made, with what holds it or alone."""
+    found = _told(HEAD + _OWN + moved)
+    assert len(found) == told and all(one.startswith("10: ") for one in found)
+    there = _OWN.replace("n, n)\n", "n, n)\n        self.to(device)\n")
+    assert _told(HEAD + there + moved) == []
