@@ -199,6 +199,14 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
         assert len([said for said in lines if f": {line}: " in said]) == 2, launch.output
 
 
+def test_steps_that_compile_where_no_optimizer_steps(torchrun, tmp_path):
+    """They are no passes of one step that accumulates gradients, of which the graphs may differ."""
+    torchrun("changed_by_hand.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    *_, found = [record for record in findings(tmp_path) if "steps keep compiling" in record["message"]]
+    assert found["line"] == line_of("changed_by_hand.py", "run")
+    assert "data[i : i + n]" in found["advice"]
+
+
 def test_where_no_step_ends_the_rest_is_told_at_the_end(torchrun, tmp_path):
     """Of all steps at once: who ends them is not to find the next mistake in the next job."""
     launch = torchrun("unported.py", "unended", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

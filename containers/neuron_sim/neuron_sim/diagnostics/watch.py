@@ -97,6 +97,7 @@ class Watch(Listener):
         self._optimizer_line = "?"
         self._by_hand: ByHand | None = ByHand()
         """None: an optimizer does it."""
+        self._changes_by_hand = False
         self._held: list[int] = []
         """Steps of one optimizer that the first step with any held, and the second."""
         self._trained_steps = 0
@@ -121,6 +122,7 @@ class Watch(Listener):
             if arguments:
                 self.early.backward(arguments[0])
             if self._by_hand is not None and arguments and self._by_hand.has_changed(arguments[0]):
+                self._changes_by_hand = True
                 self._updated(self._by_hand)
             backward(*arguments, **keywords)
 
@@ -133,6 +135,7 @@ class Watch(Listener):
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step, on whichever core."""
         self._by_hand = None
+        self._changes_by_hand = False
         self._updated(optimizer)
 
     def _updated(self, optimizer: Any) -> None:
@@ -193,7 +196,7 @@ class Watch(Listener):
         if not self._has_stepped and self.loaders.passes.steps is not None and not self.loaders.has_kept:
             recorder.counting.write(self.loaders.unfinished())
         self._has_stepped = True
-        accumulates = record["optimizer"] and not record.get("updated")
+        accumulates = record["optimizer"] and not record.get("updated") and not self._changes_by_hand
         for finding in self._recompiles.step(accumulates=accumulates):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
