@@ -78,15 +78,15 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
             f", or {subject.names.module('xm')}.broadcast_master_param({drawn.name}) once it is on the device"
         )
         which = " that no file has" if drawn.partly else ""
-        sure = not drawn.partly and not but and subject.whole and not _others_are_loaded(subject)
+        drawn_alone = not drawn.partly and subject.whole and not _others_are_loaded(subject)
         yield Finding(
             drawn.made.lineno,
             "unequal_weights",
             f"each core draws the first weights of {drawn.name}{which} by itself, and sums of gradients keep them "
             f"apart. {seed}"
             + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
-            _sent(subject) if sure and not managed else (),
-            sure=sure,
+            _sent(subject) if drawn_alone and not managed else (),  # equal ones stay as they are
+            sure=drawn_alone and not but,
         )
         return
 

@@ -173,11 +173,12 @@ _OTHER = "other = Net().to(device)\noptimizer = torch.optim.SGD(other.parameters
         (f"{_NET}groups = list(body.head.parameters())\n",) * 2,
         (f"{_NET}groups = list(model.head.parameters())\n",
          f"{_NET}{_SENT}groups = list(model.head.parameters())\n"),
-        ("if args.seed:\n    torch.manual_seed(args.seed)\n" + _NET,) * 2,
+        ("if args.seed:\n    torch.manual_seed(args.seed)\n" + _NET, _NET + _SENT),
+        ("body = resnet(pretrained=True)\nmodel = Net(body).to(device)\n",) * 2,
     ],
 )  # fmt: skip
 def test_the_edit_that_sends_rank_0s(made: str, after: str) -> None:
-    """Behind the move of each model, where all have one and nothing makes them equal perhaps."""
+    """Behind the move of each model, where all have one; also where a condition decides whether something else does."""
     text = changed(HEAD + made + LOOP)
     assert f"{after}{LOOP}" in text
     assert bool(_kind(text)) is (made == after)
