@@ -73,6 +73,7 @@ TOPICS = (
     shapes.of_lengths,
     shapes.of_libraries,
     shapes.of_sentences,
+    shapes.of_growth,
     shapes.of_pieces,
     shapes.packed,
     shapes.of_values,

@@ -92,6 +92,44 @@ def of_sentences(subject: Subject) -> Iterator[Finding]:
             return
 
 
+def of_growth(subject: Subject) -> Iterator[Finding]:
+    """A text that a model's own method makes token by token, where the program that trains it calls that."""
+    script = subject.script
+    if not subject.trains or not (subject.cuda or subject.xla):
+        return
+    for target, node in script.assigned:
+        function = script.scopes(node)[0]
+        if not isinstance(function, ast.FunctionDef) or not _is_of_a_model(script, function):
+            continue
+        joins = isinstance(node.value, ast.Call) and script.dotted(node.value.func) in (
+            "torch.cat",
+            "torch.concat",
+        )
+        given = [*ast.walk(node.value.args[0])] if joins and node.value.args else []  # type: ignore[attr-defined]
+        grows = any(isinstance(part, ast.Name) and part.id == target for part in given)
+        runs = any(
+            isinstance(part, ast.Call) and ast.unparse(part.func) in ("self", "self.forward")
+            for loop in subject.loops_around(node)
+            for part in ast.walk(loop)
+        )
+        if grows and runs and subject.calls_of(function):
+            yield Finding(
+                node.lineno,
+                "growing_graphs",
+                f"{target} grows in each pass of this loop: each length is a graph to compile, and where nothing reads "
+                "a value all passes are one. Pad it to its full length and write each token into it, or do it on the "
+                "host, with a copy of the model (copy.deepcopy(model).cpu()).",
+                sure=False,
+            )
+
+
+def _is_of_a_model(script: Script, function: ast.FunctionDef) -> bool:
+    """Whether it is a method of a module, and not its forward pass, which adds up as many pieces each time."""
+    owner = script.parents[function]
+    bases = [ast.unparse(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
+    return function.name != "forward" and any(base.endswith("Module") for base in bases)
+
+
 def of_pieces(subject: Subject) -> Iterator[Finding]:
     """CutMix in a training step, on the device: timm's, unless it only mixes, and torchvision's."""
     script = subject.script
