@@ -168,6 +168,7 @@ def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
         "step_without_end",
         "no_exchange",
         "same_data",
+        "growing_graphs",
         "untied_weights",
         "unequal_weights",
         "host_read",
