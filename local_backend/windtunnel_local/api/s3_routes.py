@@ -14,6 +14,7 @@ from windtunnel_local.api.sigv4 import Signable, query_pairs
 from windtunnel_local.objects.buckets import is_name
 
 _CONTROL = b"/v20180820/"  # S3 Control: signed as s3, its account's number in a header and before the host
+_HEEDED_IN_URL = (b"x-amz-meta-", b"x-amz-acl")
 _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
 
 
@@ -86,11 +87,30 @@ def understood(request: Signable, region: str = "") -> Call:
 
 
 def _headers(request: Signable) -> dict[str, str]:
-    """By name. One that comes several times is one list: so some SDKs write it."""
+    """By name. One that comes several times is one list: so some SDKs write it.
+
+    Raises:
+        ApiError: one that came in the URL is no header's value.
+    """
     found: dict[str, list[str]] = {}
-    for name, value in request.headers:
+    for name, value in (*request.headers, *_from_url(request)):
         found.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    for name, values in found.items():
+        if any(ord(letter) < ord(" ") and letter != "\t" for value in values for letter in value):
+            raise ApiError("InvalidArgument", f"{name[:50]} cannot be a header: it has control characters.")
     return {name: ",".join(values) for name, values in found.items()}
+
+
+def _from_url(request: Signable) -> list[tuple[bytes, bytes]]:
+    """Headers that a URL of version 4 bears in its query, where some SDKs move them; its signature covers them.
+
+    S3 heeds metadata and the ACL there, and neither tags nor checksums.
+    """
+    pairs = [(name.lower(), value) for name, value in query_pairs(request.query)]
+    if not any(name == b"x-amz-signature" for name, _ in pairs):
+        return []
+    sent = {name for name, _ in request.headers}
+    return [(n, v) for n, v in pairs if n.startswith(_HEEDED_IN_URL) and n not in sent]
 
 
 def _target(request: Signable) -> tuple[str, str]:
@@ -112,11 +132,17 @@ def _lenient(raw: bytes) -> str:
 
 
 def copy_source(call: Call) -> tuple[str, str]:
-    """Bucket and key that a copy reads from. Raises ``ApiError``."""
+    """Bucket and key that a copy reads from. Raises ``ApiError``.
+
+    It may be encoded as a whole, its slashes too.
+    """
     path, _, version = call.params["CopySource"].encode("latin-1").partition(b"?")
     if version not in (b"", b"versionId=null"):
         raise ApiError("NotImplemented", "Windtunnel's S3 keeps no versions: leave versionId out.", 501)
-    bucket, key = split_path(path)
+    try:
+        bucket, _, key = unquote_to_bytes(path).decode().removeprefix("/").partition("/")
+    except UnicodeDecodeError as error:
+        raise ApiError("InvalidArgument", "x-amz-copy-source is not UTF-8.") from error
     if not (bucket and key):
         raise ApiError("InvalidArgument", "x-amz-copy-source must have the form <bucket>/<key>.")
     return bucket, key
