@@ -132,6 +132,7 @@ def test_code_reaches_the_backend_only_where_that_was_asked_for(
     (plan,) = plan_job(job(HOME, accepted), replace(config(HOME), api=api, aws_in_jobs=default)).containers
     assert plan.forward == (api if reaches else None)
     assert plan.environment.get("AWS_ENDPOINT_URL") == ("http://127.0.0.1:20000" if reaches else None)
+    assert plan.environment.get("AWS_ALLOW_HTTP") == ("true" if reaches else None)
 
 
 def test_a_cap_above_the_instance_changes_nothing() -> None:

@@ -85,6 +85,14 @@ def test_nothing_of_a_real_account_is_left() -> None:
     assert json.loads(saved)["AWS_PROFILE"] == "work"
 
 
+def test_clients_in_rust_may_speak_without_tls() -> None:
+    """Those of object_store (deltalake, lancedb, obstore) refuse an endpoint with http:// otherwise."""
+    before = {"AWS_ALLOW_HTTP": "false"}
+    after = applied(before, entering(before))
+    assert after["AWS_ALLOW_HTTP"] == "true"
+    assert applied(after, client_environment.leaving(after)) == before
+
+
 def test_a_proxy_is_not_asked_for_loopback() -> None:
     """Where there is one, it is told so once; where there is none, nothing is said."""
     assert "NO_PROXY" not in entering({})
