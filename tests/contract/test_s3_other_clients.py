@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
+from contextlib import closing
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from botocore.auth import S3SigV4QueryAuth
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
@@ -64,3 +66,22 @@ def test_a_presigned_url_may_bear_what_else_is_a_header(backend: Backend, s3: An
     assert b"InvalidArgument" in fetch("PUT", signed({"x-amz-meta-a": "b\nc: d"}), b"")[1]
     assert fetch("PUT", url.replace("x-amz-meta-who=a", "x-amz-meta-who=b"), b"")[0] == 403
     assert fetch("PUT", f"{url}&x-amz-meta-more=c", b"")[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("127.0.0.1", 200), ("localhost", 200), ("[::1]", 200), ("127.0.0.2", 403), ("evil.example", 403)],
+)
+def test_a_host_may_come_without_its_port(backend: Backend, s3: Any, host: str, status: int) -> None:
+    """As AWS's CRT sends it when it asks for a copy's source; S3's connector for PyTorch renames by such a copy."""
+    s3.put_object(Bucket="bucket", Key="k", Body=b"data")
+    request = AWSRequest("HEAD", f"http://{host}/bucket/k", headers={})
+    pair = Credentials(backend.credentials.access_key_id, backend.credentials.secret_access_key)
+    S3SigV4Auth(pair, "s3", "us-east-1").add_auth(request)
+    where = urlsplit(backend.endpoint).netloc
+    with closing(http.client.HTTPConnection(where, timeout=60)) as connection:
+        connection.request("HEAD", "/bucket/k", headers={**dict(request.headers.items()), "Host": host})
+        assert connection.getresponse().status == status
+    with closing(http.client.HTTPConnection(where, timeout=60)) as connection:
+        connection.request("GET", "/ui", headers={"Host": host})  # a browser names the port
+        assert connection.getresponse().status == 403
