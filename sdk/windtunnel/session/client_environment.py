@@ -84,6 +84,7 @@ def entering(
     """
     changes: dict[str, str | None] = {
         "AWS_ENDPOINT_URL": endpoint,
+        "S3_ENDPOINT_URL": endpoint,  # s5cmd reads this one only
         "AWS_ALLOW_HTTP": "true",  # Rust's object_store refuses an endpoint without TLS otherwise
         "AWS_ACCESS_KEY_ID": credentials.access_key_id,
         "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,

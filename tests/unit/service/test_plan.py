@@ -131,7 +131,8 @@ def test_code_reaches_the_backend_only_where_that_was_asked_for(
     api = Forward(20000, "/home/me/.windtunnel/api/socket")
     (plan,) = plan_job(job(HOME, accepted), replace(config(HOME), api=api, aws_in_jobs=default)).containers
     assert plan.forward == (api if reaches else None)
-    assert plan.environment.get("AWS_ENDPOINT_URL") == ("http://127.0.0.1:20000" if reaches else None)
+    for name in ("AWS_ENDPOINT_URL", "S3_ENDPOINT_URL"):
+        assert plan.environment.get(name) == ("http://127.0.0.1:20000" if reaches else None)
     assert plan.environment.get("AWS_ALLOW_HTTP") == ("true" if reaches else None)
 
 

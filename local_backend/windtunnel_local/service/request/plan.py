@@ -152,6 +152,7 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
     }
     if config.api is not None and requests.reaches_aws(job, config.aws_in_jobs):
         fixed["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{config.api.port}"
+        fixed["S3_ENDPOINT_URL"] = fixed["AWS_ENDPOINT_URL"]  # s5cmd reads this one only
         fixed["AWS_ALLOW_HTTP"] = "true"  # Rust's object_store refuses an endpoint without TLS otherwise
     if requests.cache_uri(job) is not None:
         fixed["WINDTUNNEL_S3_CACHE_DIR"] = job_paths.NEURON_CACHE

@@ -93,6 +93,14 @@ def test_clients_in_rust_may_speak_without_tls() -> None:
     assert applied(after, client_environment.leaving(after)) == before
 
 
+def test_clients_with_a_variable_of_their_own_are_here_too() -> None:
+    """s5cmd and MosaicML's streaming read it, whatever else names an endpoint."""
+    before = {"S3_ENDPOINT_URL": "https://minio.example"}
+    after = applied(before, entering(before))
+    assert after["S3_ENDPOINT_URL"] == ENDPOINT
+    assert applied(after, client_environment.leaving(after)) == before
+
+
 def test_a_proxy_is_not_asked_for_loopback() -> None:
     """Where there is one, it is told so once; where there is none, nothing is said."""
     assert "NO_PROXY" not in entering({})
