@@ -171,6 +171,11 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "the script was started without torchrun, which sets that: leave out --no-torch-distributed, or give "
         'distribution={"torch_distributed": {"enabled": True}}.',
     ),
+    (
+        r"AwsCrtError: AWS_IO_SOCKET_CLOSED",
+        "awscrt speaks TLS to S3 whatever the endpoint is, and the local S3 has no TLS: for a job here leave awscrt "
+        "(boto3[crt]) out of requirements.txt. boto3, and NxD Core's checkpoints with it, transfer without it.",
+    ),
     (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
     (r"No module named '([\w.]+)'", _no_module),
     (

@@ -180,6 +180,10 @@ JOB = {
             "no channel training; it has: train, val. .*--channel training=PATH",
         ),
         (
+            "awscrt.exceptions.AwsCrtError: AWS_IO_SOCKET_CLOSED: socket is closed.",
+            "the local S3 has no TLS.* leave awscrt .*out of requirements.txt",
+        ),
+        (
             "ModuleNotFoundError: No module named 'albumentations'",
             "'albumentations' .*requirements.txt in --source",
         ),
