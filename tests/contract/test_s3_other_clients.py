@@ -56,7 +56,11 @@ def test_a_presigned_url_may_bear_what_else_is_a_header(backend: Backend, s3: An
         return str(request.url)
 
     heeded = {"x-amz-meta-who": "a b+é", "x-amz-acl": "private"}
-    left = {"x-amz-tagging": "a=b", "x-amz-checksum-crc32": "AAAAAA==", "x-amz-sdk-checksum-algorithm": "CRC32"}
+    left = {
+        "x-amz-tagging": "a=b",
+        "x-amz-checksum-crc32": "AAAAAA==",
+        "x-amz-sdk-checksum-algorithm": "CRC32",
+    }
     url = signed({**heeded, **left, "x-id": "PutObject"})
     assert fetch("PUT", url, b"by url")[0] == 200
     found = s3.get_object(Bucket="bucket", Key="up")

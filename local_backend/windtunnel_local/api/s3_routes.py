@@ -95,10 +95,11 @@ def _headers(request: Signable) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for name, value in (*request.headers, *_from_url(request)):
         found.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-    for name, values in found.items():
-        if any(ord(letter) < ord(" ") and letter != "\t" for value in values for letter in value):
-            raise ApiError("InvalidArgument", f"{name[:50]} cannot be a header: it has control characters.")
-    return {name: ",".join(values) for name, values in found.items()}
+    headers = {name: ",".join(values) for name, values in found.items()}
+    for called, text in headers.items():
+        if any(ord(letter) < ord(" ") and letter != "\t" for letter in text):
+            raise ApiError("InvalidArgument", f"{called[:50]} cannot be a header: it has control characters.")
+    return headers
 
 
 def _from_url(request: Signable) -> list[tuple[bytes, bytes]]:
