@@ -49,7 +49,9 @@ def files(credentials: Credentials, bucket: str, role: str) -> dict[str, str]:
     note = "# Written by `windtunnel env`, and written again at its next call.\n"
     return {
         # Without it, boto3 and the CLI still sign S3's URLs with version 2 in us-east-1.
-        "aws-config": f"{note}[default]\nregion = {credentials.region}\ns3 =\n    signature_version = s3v4\n",
+        # On EC2's large instances the CLI's version 2 would transfer by AWS's CRT, which speaks TLS to any endpoint.
+        "aws-config": f"{note}[default]\nregion = {credentials.region}\ns3 =\n    signature_version = s3v4\n"
+        "    preferred_transfer_client = default\n",
         "aws-credentials": f"{note}[default]\naws_access_key_id = {credentials.access_key_id}\n"
         f"aws_secret_access_key = {credentials.secret_access_key}\n",
         # With a bucket and a role, SDK v2 and v3 do not ask the real STS for the account.

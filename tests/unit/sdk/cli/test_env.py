@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,13 @@ def test_clients_with_a_variable_of_their_own_are_here_too() -> None:
     after = applied(before, entering(before))
     assert after["S3_ENDPOINT_URL"] == ENDPOINT
     assert applied(after, client_environment.leaving(after)) == before
+
+
+def test_the_cli_transfers_without_the_crt() -> None:
+    """Which version 2 takes unasked on trn1, p4d and p5, with TLS. "default" is what all versions know."""
+    config = ConfigParser()
+    config.read_string(client_environment.files(KEYS, "bucket", "role")["aws-config"])
+    assert "preferred_transfer_client = default" in config["default"]["s3"].splitlines()
 
 
 def test_a_proxy_is_not_asked_for_loopback() -> None:
