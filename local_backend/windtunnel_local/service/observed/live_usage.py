@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from windtunnel_local.service.request import requests
 SCHEMA = "windtunnel.usage/1"
 INTERVAL_S = 1.0
 _LARGEST_FILE = 256 * 1024
+MOST_CORES = 256
+"""Of a host: more than any instance has."""
 _FILES = "cores*/core-*.json"
 _FOR_TOOLS = "latencies"
 """Single executions: for `neuron-monitor` in the container, and too many to store each second."""
@@ -64,7 +67,7 @@ class LiveUsage:
             }
             self._objects.put(*self._place(job), BytesIO(json.dumps(document).encode()))
             self._stored = present
-        except (ObjectError, OSError) as error:
+        except (ObjectError, OSError, RecursionError) as error:  # it could be read, but not nested in ours
             _log.warning("Job %s: its usage is not published now: %s", job.name, error)
 
     def forget(self, job: Job) -> None:
@@ -78,7 +81,7 @@ class LiveUsage:
     def _files(self, job: Job, host: str) -> list[Path]:
         folders = self._config.paths(job.slot)
         found = folders.counters(host).glob(_FILES)
-        return sorted(path for path in found if path.is_file() and folders.holds(path))
+        return sorted(islice((path for path in found if path.is_file() and folders.holds(path)), MOST_CORES))
 
     def _cores(self, job: Job, host: str) -> Iterator[dict[str, Any]]:
         """The documents of a host's processes. A script may have written anything there."""

@@ -20,7 +20,15 @@ from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Prog
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, step_sums, working
-from windtunnel_local.service.observed.counter_records import Record, count, number, records, text
+from windtunnel_local.service.observed.counter_records import (
+    Record,
+    Room,
+    count,
+    number,
+    records,
+    text,
+    with_figures,
+)
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import groups
 from windtunnel_local.service.request.plan import framework_version
@@ -73,7 +81,8 @@ def read_counters(*directories: Path) -> list[RankCounters]:
             rank = path.stem.removeprefix("rank-")
             if rank.isdecimal() and path.is_file() and not path.is_symlink():
                 found.setdefault(int(rank), []).append(path)
-    return [counters for rank in sorted(found) for counters in _programs_of(rank, found[rank])]
+    room = Room()
+    return [counters for rank in sorted(found) for counters in _programs_of(rank, found[rank], room)]
 
 
 @dataclass(frozen=True)
@@ -250,7 +259,7 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
     ran = (times.finished - times.started).total_seconds() if times.started and times.finished else None
     again = job.lifecycle.count("Downloading") > 1
     since = times.started.timestamp() if again and times.started else 0.0  # of the last attempt
-    ends = (step["time"] for r in ranks for step in r.steps if step.get("time"))
+    ends = (number(step, "time") for r in ranks for step in r.steps if number(step, "time"))
     first_end = min((end for end in ends if end >= since), default=None)
     return Seconds(
         training_total=running_time(job.lifecycle, now).total_seconds() if begun else None,
@@ -261,11 +270,11 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
     )
 
 
-def _programs_of(rank: int, paths: Sequence[Path]) -> Iterator[RankCounters]:
+def _programs_of(rank: int, paths: Sequence[Path], room: Room) -> Iterator[RankCounters]:
     """The files' records by program: each of its processes begins with a record of its own."""
     found: dict[ProgramName, list[Record]] = {}
     program = ProgramName()
-    for record in chain.from_iterable(map(records, paths)):
+    for record in chain.from_iterable(records(path, room) for path in paths):
         if record.get("kind") == "start":
             program = ProgramName(
                 text(record, "script"), count(record, "world_size"), record.get("trial") is True
@@ -290,7 +299,7 @@ def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> 
             case "start":
                 starts.append(record)
             case "step":
-                steps.append(record)
+                steps.append(with_figures(record))
             case "end":
                 ends.append(record)
             case "memory":

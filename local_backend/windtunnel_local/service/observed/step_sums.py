@@ -81,7 +81,7 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     added = ["seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds"]
     if any("trace_seconds" in step for step in steps):
         added.append("trace_seconds")
-    sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
+    sums = {key: sum(number(step, key) for step in steps) for key in added}
     found = {
         "accessed": dict(accessed),
         "repeated": dict(repeated),

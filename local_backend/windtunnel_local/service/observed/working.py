@@ -21,7 +21,7 @@ from windtunnel.priceperf.workload.counters import (
     Work,
 )
 from windtunnel.priceperf.workload.strict_reader import Plain
-from windtunnel_local.service.observed.counter_records import Record, count, mapping, numbers
+from windtunnel_local.service.observed.counter_records import Record, count, is_figure, mapping, numbers
 
 _BYTES = ("product_bytes", "gather_bytes", "scatter_bytes")
 _EDGES = ("input_bytes", "output_bytes")
@@ -137,4 +137,4 @@ def _products(listed: Any) -> Iterable[tuple[tuple[Any, ...], int]]:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and is_figure(value) and value >= 0

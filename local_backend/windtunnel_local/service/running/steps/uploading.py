@@ -83,7 +83,7 @@ def _store_counters(run: Run, job: Job) -> None:
             "counters.json": json.dumps(_with_attempts(counters, job).to_dict(), indent=2),
             "steps.json": _compact(step_times.steps_document(job.name, hosts)),
         }
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
         _log.exception("Job %s: the counters cannot be read; the job has no report.", job.name)
         return
     for name, text in documents.items():
