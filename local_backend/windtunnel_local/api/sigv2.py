@@ -52,6 +52,8 @@ def checked(request: Signable, claim: Claim, secret: str) -> Signable:
     """The request that was signed: without the signature, its headers no longer in the URL. Raises ``AuthFailure``."""
     pairs = query_pairs(request.query)
     sent = {name for name, _ in request.headers}
+    if any(b"\n" in name or b"\n" in value for name, value in pairs):
+        raise mismatch()  # what is signed could be that of two requests
     moved = [(n.lower(), v) for n, v in pairs if _is_header(n.lower()) and n.lower() not in sent]
     parts = (part for part in request.query.split(b"&") if part)
     kept = (part for part in parts if not _is_moved(unquote_to_bytes(part.partition(b"=")[0])))

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from windtunnel.priceperf.errors import InvalidCounters
 from windtunnel.priceperf.instances import CATALOG
 from windtunnel.priceperf.workload.counters import InstanceGroup, Seconds
 from windtunnel_local.cluster import node_log
@@ -46,6 +47,7 @@ def job_document(
 
     Raises:
         JobNotFound: neither the controller nor the file of completed jobs has it.
+        ClusterError: its script has broken what is counted.
     """
     layout = Layout(folder)
     runs = _runs(layout, shown)
@@ -209,7 +211,10 @@ def _counters(
             first_step_after=max(0.0, min(ends) - began) if ends and began is not None else None,
         ),
     )
-    return document(ran, ranks).to_dict()
+    try:
+        return document(ran, ranks).to_dict()
+    except InvalidCounters as error:
+        raise ClusterError(f"What job {name} counted cannot be read: {error}.") from error
 
 
 def _text(moment: datetime | None) -> str | None:

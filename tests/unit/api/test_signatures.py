@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import pytest
 from botocore.auth import HmacV1QueryAuth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth, SigV4QueryAuth
@@ -112,6 +112,18 @@ def test_botocores_urls_of_version_2_are_accepted(key: str, query: str) -> None:
     )
     with pytest.raises(AuthFailure):
         sigv2.checked(replace(at_server, method="GET"), claim, SECRET)
+
+
+def test_a_url_of_version_2_is_of_one_object_alone() -> None:
+    """What is signed has a line for each part of a request: none may hold a line's end, by which it is two."""
+    headers = {"x-amz-meta-name": "a\n/bucket/other?response-expires="}
+    request = AWSRequest("PUT", f"{ENDPOINT}/bucket/key", headers=headers, auth_path="/bucket/key")
+    HmacV1QueryAuth(Credentials(KEY, SECRET), expires=60).add_auth(request)
+    given = dict(parse_qsl(urlsplit(request.url).query))
+    forged = urlencode({**given, "x-amz-meta-name": "a", "response-expires": "\n/bucket/key"}).encode()
+    other = Signable("PUT", b"/bucket/other", forged, [(b"host", b"localhost")])
+    with pytest.raises(AuthFailure):
+        sigv2.checked(other, sigv2.parse(other), SECRET)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from tests.fakes.cluster import POST
 from windtunnel_local.cluster import node_log
 from windtunnel_local.cluster.configuration import read
+from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.job_data import JobNotFound, job_document
 from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.cluster.slurm_jobs import expand, read_jobs
@@ -126,6 +128,15 @@ def test_jobs_without_counters(folder: Path) -> None:
     assert document(folder, 4, RUNS)["counters"] is None
     waits = document(folder, 5, RUNS + WAITS)
     assert (waits["job"]["started"], waits["counters"], waits["counted"]) == (None, None, [])
+
+
+def test_counters_that_a_script_broke_are_named(folder: Path) -> None:
+    """They lie where the job's user can write; it is no failure of the command."""
+    record = {"kind": "graph", "graph": "g", "flops": {"fp32": -1e30}}
+    for counted in (folder / "jobs" / "3" / NODES[0]).glob("rank-*.jsonl"):
+        counted.write_text(counted.read_text() + json.dumps(record) + "\n")
+    with pytest.raises(ClusterError, match=r"job post/3 counted cannot be read: .*flops"):
+        document(folder, 3)
 
 
 def test_a_task_of_an_array_goes_by_both_of_its_names(folder: Path) -> None:

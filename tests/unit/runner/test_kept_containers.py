@@ -201,6 +201,8 @@ def test_only_the_keeper_is_believed(orders: Orders, keeper: Folder, folder: Pat
                 (folder / "cleaned.json").write_text(text)
                 assert orders.ended() is None
                 assert orders.cleaned(identity) is None
+    (folder / "ended.json").write_text("[" * 100_000)  # deeper than can be read
+    assert orders.ended() is None
     keeper.write("started.json", id=order)
     for name in ("ended.json", "cleaned.json"):  # a record's seal is for its own name
         (folder / name).write_bytes((folder / "started.json").read_bytes())

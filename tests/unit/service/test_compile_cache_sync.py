@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,19 @@ def test_a_key_that_leads_out_is_left_alone(tmp_path: Path) -> None:
     one = a_job(tmp_path, NEURON_COMPILE_CACHE_URL="s3://out")
     fetch_cache(one, folders, objects, nothing)
     assert not list((tmp_path / "folder").rglob("escaped"))
+
+
+def test_what_no_key_can_name_is_left_out(tmp_path: Path) -> None:
+    """A script can write here, too: a name that is no text. The rest is stored."""
+    objects, folders = FakeObjects(tmp_path / "objects", "out"), JobPaths(tmp_path / "folder")
+    asked = a_job(tmp_path, NEURON_COMPILE_CACHE_URL="s3://out/cache/")
+    fetch_cache(asked, folders, objects, nothing)
+    entry = folders.neuron_cache("algo-1") / "out" / "cache" / "neuronxcc-1"
+    entry.mkdir(parents=True)
+    for name in (b"good", b"\xff\xfe"):
+        Path(os.fsdecode(os.fsencode(entry) + b"/" + name)).write_text("x")
+    store_cache(asked, folders, objects)
+    assert objects.keys("out") == ["cache/neuronxcc-1/good"]
 
 
 def test_only_a_job_with_such_a_cache_gets_its_folder(tmp_path: Path) -> None:

@@ -167,6 +167,6 @@ def _object_in(path: Path) -> dict[str, Any]:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return {}
             found = json.loads(file.read(_LARGEST))
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,6 +12,7 @@ from functools import partial
 
 from windtunnel_local.service.data.copying import copy_file, take
 from windtunnel_local.service.data.listing import list_all
+from windtunnel_local.service.data.merged_folders import is_text
 from windtunnel_local.service.data.untrusted_files import open_regular, require_room
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
@@ -74,7 +75,9 @@ def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
             key = path.relative_to(root).as_posix()
             if not key.startswith(prefix) or path.suffix in _UNFINISHED or path.name.startswith(_DRAFT):
                 continue
-            if path.is_symlink() or not path.is_file() or known.get(key) == path.stat().st_size:
+            if not is_text(key) or path.is_symlink() or not path.is_file():
+                continue
+            if known.get(key) == path.stat().st_size:
                 continue
             require_room([path], folders)
             with open_regular(path, folders) as file:

@@ -57,7 +57,7 @@ def _walk(root: Path, folders: JobPaths, tell: Tell) -> Iterator[Path]:
     while pending:
         for path in sorted(pending.pop().iterdir()):
             mode = path.lstat().st_mode
-            if not _is_text(path.name):
+            if not is_text(path.name):
                 tell(f"{_seen(path, folders)} is not stored: its name is not UTF-8.")
             elif stat.S_ISLNK(mode):
                 if _stays_inside(path, top):
@@ -92,7 +92,7 @@ def _stays_inside(link: Path, top: Path) -> bool:
     return usual and target.is_relative_to(top) and not link.readlink().is_absolute()
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
     """Whether a name can be an object's; the rest comes as lone surrogates."""
     try:
         name.encode()

@@ -74,7 +74,7 @@ def findings(records: Iterable[Record]) -> tuple[Diagnostic, ...]:
     for record in records:
         if record.get("severity") in SEVERITIES:
             found = read(Diagnostic, {**record, "kind": record.get("finding")})
-            last[found.kind, found.line, record.get("cause")] = found
+            last[found.kind, found.line, text(record, "cause")] = found
     return worst_first(last.values())[:MOST_FINDINGS]
 
 
