@@ -270,6 +270,29 @@ def test_a_bomb_of_headers_is_bounded(tmp_path: Path, kind: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("records", "reason"), [(b"1" * 60_000, "headers are larger"), (b"1" * 9_000, "digits")]
+)
+def test_records_that_take_hours_to_parse_are_not_parsed(tmp_path: Path, records: bytes, reason: str) -> None:
+    """Some Pythons look at each digit of a PAX header once for each digit before it, and hold all requests up."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, len(records)
+    data = info.tobuf(tarfile.GNU_FORMAT) + records + bytes(-len(records) % tarfile.BLOCKSIZE)
+    with pytest.raises(InputError, match=reason):
+        provided(tmp_path, gzip.compress(data + tarfile.TarInfo("train.py").tobuf() + bytes(1024)))
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_headers_of_headers_without_end_are_refused(tmp_path: Path, kind: bytes) -> None:
+    """`tarfile` goes one call deeper for each."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = kind, 9
+    header = info.tobuf(tarfile.GNU_FORMAT) + b"9 a=bcde\n".ljust(tarfile.BLOCKSIZE, b"\0")
+    data = gzip.compress(header * 900 + tarfile.TarInfo("train.py").tobuf() + bytes(1024))
+    with pytest.raises(InputError, match="cannot be read"):
+        provided(tmp_path, data)
+
+
+@pytest.mark.parametrize(
     "data", [b"", b"PK\3\4", gzip.compress(b""), gzip.compress(b"x" * 2000), archive([entry("a")])[:60]]
 )
 def test_what_is_no_archive_is_said_or_empty(tmp_path: Path, data: bytes) -> None:

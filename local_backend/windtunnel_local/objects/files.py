@@ -373,15 +373,14 @@ class FileObjects:
 
     def _make_folders(self, folder: Path, root: Path) -> Sequence[Path]:
         """Make the directory; returns the parents that changed, to be synced."""
-        changed = []
-        missing = folder
-        while missing != root and not missing.is_dir():
-            missing = missing.parent
-            changed.append(missing)
-        folder.mkdir(parents=True, exist_ok=True)
-        for parent in changed:
-            self._names.changed(parent)
-        return changed
+        missing = []
+        while folder != root and not folder.is_dir():
+            missing.append(folder)
+            folder = folder.parent
+        for one in reversed(missing):  # not `parents=True`, which goes a call deeper for each
+            one.mkdir()
+            self._names.changed(one.parent)
+        return [one.parent for one in missing]
 
     def _prune(self, folder: Path, root: Path) -> Path:
         """Remove directories that have become empty; returns the first that is left."""

@@ -67,12 +67,22 @@ def walk(root: Path, prefix: bytes, first: bytes, names: Names | None = None) ->
         if name.startswith("o"):
             break
         folder, base = folder / name, base + _decode(name)
-    yield from _walk(folder, base, prefix, first, names or Names())
+    names = names or Names()
+    pending = [_level(folder, base, prefix, first, names)]
+    while pending:  # no call for each level: a key may have a thousand
+        full, path = next(pending[-1], (b"", None))
+        if path is None:
+            pending.pop()
+        elif path.name.startswith("o"):
+            yield full, path
+        else:
+            pending.append(_level(path, full, prefix, first, names))
 
 
-def _walk(
+def _level(
     folder: Path, base: bytes, prefix: bytes, first: bytes, names: Names
 ) -> Iterator[tuple[bytes, Path]]:
+    """What of one directory matches: records, and directories that may hold some."""
     entries = names.of(folder)
     low = max(prefix, first)
     start = bisect.bisect_left(entries, (low[len(base) :], "")) if low.startswith(base) else 0
@@ -87,7 +97,7 @@ def _walk(
             continue
         matches = full.startswith(prefix) or prefix.startswith(full)
         if matches and (full >= first or first.startswith(full)):
-            yield from _walk(folder / name, full, prefix, first, names)
+            yield full, folder / name
 
 
 class Names:

@@ -217,6 +217,20 @@ def test_keys_are_checked(objects: FileObjects, key: str) -> None:
         objects.put(BUCKET, key, body(b""))
 
 
+@pytest.mark.parametrize("key", ["/" * 1024, "a/" * 512, "\x01" * 1024, "a\n" * 512])
+def test_the_deepest_and_the_longest_keys_are_keys(objects: FileObjects, key: str) -> None:
+    """As many folders as there are slashes."""
+    objects.put(BUCKET, "zz", body(b""))
+    for _ in range(2):
+        objects.put(BUCKET, key, body(b"x"))
+        assert [info.key for info in objects.list(BUCKET, "")] == [key, "zz"]
+        assert objects.head(BUCKET, key) is not None
+    assert objects.recover() == 0
+    objects.delete(BUCKET, key)
+    assert [info.key for info in objects.list(BUCKET, "")] == ["zz"]
+    assert len(list((objects._root / BUCKET / "keys").iterdir())) == 1
+
+
 def test_what_is_missing_is_named(objects: FileObjects) -> None:
     """Missing buckets and keys raise their own errors, and head returns None."""
     assert objects.head(BUCKET, "k") is None

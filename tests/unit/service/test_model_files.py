@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import tarfile
+from io import BytesIO
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.objects import FakeObjects
+from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.hosting import model_files
 from windtunnel_local.service.hosting.model_files import provide_model
 
 
@@ -18,3 +25,80 @@ def test_a_model_of_many_objects_is_there_whole(tmp_path: Path) -> None:
     target.mkdir()
     provide_model({"ModelDataSource": {"S3DataSource": source}}, target, objects, lambda: None)
     assert len(list((target / "parts").iterdir())) == 1003
+
+
+def archived(objects: FakeObjects, folder: Path, data: bytes) -> Path:
+    """What a container gets of such a model.tar.gz. Raises ``InputError``."""
+    objects.put("models", "model.tar.gz", BytesIO(data))
+    target = folder / "model"
+    target.mkdir()
+    provide_model({"ModelDataUrl": "s3://models/model.tar.gz"}, target, objects, lambda: None)
+    return target
+
+
+def packed(*members: tarfile.TarInfo) -> bytes:
+    """A tar.gz of members whose bytes are zeros."""
+    data = BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz", compresslevel=1) as tar:
+        for member in members:
+            tar.addfile(member, BytesIO(bytes(member.size)))
+    return data.getvalue()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.size, info.linkname = kind, size, link
+    return info
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK]
+)
+def test_a_bomb_of_headers_is_bounded(tmp_path: Path, kind: bytes) -> None:
+    """A header that unpacks to gigabytes would be read into the server's memory whole."""
+    data = gzip.compress(member("x", kind, 1 << 40).tobuf(tarfile.GNU_FORMAT) + b"1" * (3 << 20), 1)
+    with pytest.raises(InputError, match=r"model archive .* headers are larger"):
+        archived(FakeObjects(tmp_path / "objects", "models"), tmp_path, data)
+
+
+def test_files_without_number_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes room on the disk, also an empty one."""
+    monkeypatch.setattr(model_files, "MAX_MEMBERS", 3)
+    data = packed(*(member(f"f{number}") for number in range(4)))
+    with pytest.raises(InputError, match="more than 3 members"):
+        archived(FakeObjects(tmp_path / "objects", "models"), tmp_path, data)
+
+
+def test_large_members_and_many_long_names_are_unpacked(tmp_path: Path) -> None:
+    """What is bounded are headers alone."""
+    names = [f"{'long' * 30}/{'name' * 30}-{number}" for number in range(300)]
+    data = packed(*(member(name) for name in names), member("weights", size=9 << 20))
+    target = archived(FakeObjects(tmp_path / "objects", "models"), tmp_path, data)
+    assert (target / "weights").stat().st_size == 9 << 20
+    assert all((target / name).is_file() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (member("../x"), "outside"),
+        (member("/x/../../y"), "outside"),
+        (member("l", tarfile.SYMTYPE, link="/etc"), "link"),
+        (member("h", tarfile.LNKTYPE, link="../../x"), "outside"),
+        (member("p", tarfile.FIFOTYPE), "special file"),
+        (member("d", tarfile.BLKTYPE), "special file"),
+    ],
+)
+def test_what_leads_out_is_refused(tmp_path: Path, odd: tarfile.TarInfo, reason: str) -> None:
+    """Names, links of both kinds, devices."""
+    with pytest.raises(InputError, match=reason):
+        archived(FakeObjects(tmp_path / "objects", "models"), tmp_path, packed(odd))
+
+
+def test_a_key_that_no_file_can_have_is_named(tmp_path: Path) -> None:
+    """S3 takes any text."""
+    objects = FakeObjects(tmp_path / "objects", "models")
+    objects.put_text("models", "llama/a\0b", "w")
+    source = {"S3Uri": "s3://models/llama/", "S3DataType": "S3Prefix", "CompressionType": "None"}
+    with pytest.raises(InputError, match="no file can have"):
+        provide_model({"ModelDataSource": {"S3DataSource": source}}, tmp_path, objects, lambda: None)

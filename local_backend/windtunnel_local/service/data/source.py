@@ -11,18 +11,15 @@ import gzip
 import io
 import posixpath
 import tarfile
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
+from windtunnel_local.service.data.tar_stream import MAX_MEMBERS, TarStream, Unreadable
 from windtunnel_local.service.ground.errors import InputError
 
 MAX_BYTES = 4 << 30
-MAX_MEMBERS = 100_000
-_MAX_HEADER_BYTES = 1 << 20  # of one member: long names and PAX records
-_MAX_HEADERS_BYTES = 256 << 20  # of all members
 _MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 4000  # below Linux's 4096, with room for the folder it is unpacked in
 _MAX_MTIME = 0o77777777777
@@ -30,10 +27,6 @@ _BLOCK = 1 << 20
 _SEARCHED_BYTES = 256 << 20
 
 _Kind = Literal["a file", "a directory", "a symbolic link"]
-
-
-class _Unreadable(Exception):
-    """The bytes are no gzip-compressed tar archive."""
 
 
 def provide_archive(original: Path, target: Path, uri: str) -> None:
@@ -50,7 +43,7 @@ def provide_archive(original: Path, target: Path, uri: str) -> None:
         with original.open("rb") as packed, draft.open("wb") as file:
             _rewrite(_Source(packed, uri), file)
         draft.replace(target)
-    except _Unreadable as error:
+    except Unreadable as error:
         raise InputError(
             f"ClientError: The source archive {uri} cannot be read ({error}). It must be a gzip-compressed"
             " tar file, as the SDK makes it from source_dir."
@@ -85,38 +78,17 @@ def read_script(original: Path, uri: str, ending: str, most_bytes: int) -> bytes
                 fits = content is not None and (name == ending or name.endswith(f"/{ending}"))
                 if content is not None and fits and (found is None or depth < found[0]):
                     found = depth, content.read(most_bytes)
-    except (_Unreadable, OSError) as error:
+    except (Unreadable, OSError) as error:
         raise InputError(f"The source archive {uri} cannot be read ({error}).") from error
     return None if found is None else found[1]
 
 
-class _Source(io.RawIOBase):
-    """The unpacked bytes of an archive, up to a limit: a zip bomb fills neither memory nor disk."""
+class _Source(TarStream):
+    """The archive at ``uri``."""
 
-    def __init__(self, packed: io.BufferedReader, uri: str) -> None:
-        self._file = gzip.GzipFile(fileobj=packed, mode="rb")
+    def __init__(self, packed: BinaryIO, uri: str) -> None:
+        super().__init__(packed, self.refused)
         self.uri = uri
-        self._header_bytes = 0
-        self._since_member = 0
-        self._in_content = False
-
-    def read(self, size: int = -1, /) -> bytes:
-        """The next bytes. Raises ``_Unreadable`` or ``InputError``."""
-        try:
-            data = self._file.read(size)
-        except (OSError, EOFError, zlib.error) as error:
-            raise _Unreadable(error) from error
-        if not self._in_content:
-            self._header_bytes += len(data)
-            self._since_member += len(data)
-            if self._since_member > _MAX_HEADER_BYTES or self._header_bytes > _MAX_HEADERS_BYTES:
-                raise self.refused("its headers are larger than any real archive's")
-        return data
-
-    def content(self, inside: bool) -> None:
-        """Say whether what is read next is a file's content, which is counted elsewhere."""
-        self._in_content = inside
-        self._since_member = 0
 
     def refused(self, reason: str, member: tarfile.TarInfo | None = None) -> InputError:
         """The error that says what is wrong and with which member."""
@@ -142,7 +114,7 @@ def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBa
     seen: dict[str, _Kind] = {}
     left = MAX_BYTES
     try:
-        with tarfile.open(mode="r|", fileobj=source, encoding="utf-8") as tar:
+        with source.members() as tar:
             for number, member in enumerate(tar):
                 if number >= MAX_MEMBERS:
                     raise source.refused(f"it has more than {MAX_MEMBERS} members")
@@ -156,8 +128,8 @@ def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBa
                 if posixpath.normpath(member.name) != ".":
                     yield _plain(member), _Content(tar, member) if member.isreg() else None
                 source.content(False)
-    except (tarfile.TarError, ValueError, OverflowError) as error:
-        raise _Unreadable(error) from error
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+        raise Unreadable(error) from error
 
 
 class _Content(io.BufferedIOBase):
@@ -167,13 +139,13 @@ class _Content(io.BufferedIOBase):
         self._file = tar.extractfile(member)
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Up to ``size`` bytes. Raises ``_Unreadable``."""
+        """Up to ``size`` bytes. Raises ``Unreadable``."""
         try:
             data = self._file.read(-1 if size is None else size) if self._file else b""
         except tarfile.TarError as error:
-            raise _Unreadable(error) from error
+            raise Unreadable(error) from error
         if not data and size:
-            raise _Unreadable("unexpected end of data")
+            raise Unreadable("unexpected end of data")
         return data
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from windtunnel_local.service.data.copying import Check, copy_file
 from windtunnel_local.service.data.listing import list_all
+from windtunnel_local.service.data.tar_stream import MAX_MEMBERS, TarStream, Unreadable
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, NoSuchKey
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
@@ -40,6 +40,10 @@ def provide_model(container: Mapping[str, Any], target: Path, objects: ObjectSto
 
 
 def _inside(target: Path, name: str, uri: str) -> Path:
+    if "\0" in name:
+        raise InputError(
+            f"The model data at {uri} are refused: no file can have the name of the key {name!r}."
+        )
     path = (target / name).resolve()
     if not path.is_relative_to(target.resolve()):
         raise InputError(
@@ -51,22 +55,30 @@ def _inside(target: Path, name: str, uri: str) -> Path:
 def _unpack(archive: Path, target: Path, uri: str, check: Check) -> None:
     """What leads out of the folder is refused, also by links; devices, owners and special bits are too."""
     left = shutil.disk_usage(target).free
+
+    def refused(reason: object) -> InputError:
+        return InputError(
+            f"The model archive {uri} is refused: {reason}. Build it from files inside one folder."
+        )
+
     try:
-        with tarfile.open(archive, mode="r|*") as tar:
-            for member in tar:
+        with archive.open("rb") as packed, (stream := TarStream(packed, refused)).members() as tar:
+            for number, member in enumerate(tar):
                 check()
+                if number >= MAX_MEMBERS:
+                    raise refused(f"it has more than {MAX_MEMBERS} members")
                 left -= member.size
                 if left < 0:
                     raise InputError(
                         f"The model archive {uri} is refused: with {member.name!r} it is larger, unpacked, than what"
                         " is free on the disk of WINDTUNNEL_HOME."
                     )
+                stream.content(True)
                 tar.extract(member, target, filter="data")
+                stream.content(False)
     except tarfile.FilterError as error:
-        raise InputError(
-            f"The model archive {uri} is refused: {error}. Build it from files inside one folder."
-        ) from error
-    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+        raise refused(error) from error
+    except (tarfile.TarError, Unreadable, RecursionError, OSError, ValueError) as error:
         raise InputError(
             f"The model archive {uri} cannot be unpacked ({error}). It must be a model.tar.gz, as a training job"
             " leaves it."
