@@ -107,6 +107,16 @@ def test_a_clock_set_back_while_no_server_runs_loses_nothing(engine: Engine, run
     assert [line.text for batch in rest for line in batch.lines] == ["last"]
 
 
+def test_long_lines_make_short_batches(engine: Engine) -> None:
+    """What a job printed while no server ran is not held in memory whole, though its lines are few."""
+    for _ in range(20):
+        engine.print("x" * (1 << 20), NOON)
+    for running in (states(), states(True)):
+        batches = list(follow(engine, "job", None, running))  # type: ignore[arg-type]
+        assert sum(len(batch.lines) for batch in batches) == 20
+        assert max(sum(len(line.text) for line in batch.lines) for batch in batches) < 10 << 20
+
+
 def test_a_clock_set_back_once_the_next_server_follows_loses_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

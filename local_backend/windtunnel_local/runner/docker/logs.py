@@ -25,6 +25,8 @@ _FLUSH_S = 0.05
 _IDLE_CHECK_S = 2.0
 """After so long without output, see whether the container is gone: engines have forgotten to end a stream."""
 _MAX_BATCH_LINES = 2000
+_MAX_BATCH_CHARACTERS = 8 << 20
+"""A line may have a megabyte."""
 _QUEUE_MESSAGES = 8192
 
 _Message = tuple[int, bytes]
@@ -84,7 +86,7 @@ def _attach(
     assembler = LineAssembler(position)
     messages = _FollowedStream(client, container, position)
     with closing(messages):
-        lines: list[LogLine] = []
+        lines = _Lines()
         flushed = 0.0
         while True:
             wait_s = max(0.0, flushed + _FLUSH_S - time.monotonic()) if lines else _IDLE_CHECK_S
@@ -92,14 +94,14 @@ def _attach(
             if message is not None and message is not _END:
                 line = assembler.feed(*message)
                 if line is not None:
-                    lines.append(line)
-                many = len(lines) >= _MAX_BATCH_LINES or time.monotonic() >= flushed + _FLUSH_S
+                    lines.add(line)
+                many = lines.are_many or time.monotonic() >= flushed + _FLUSH_S
                 if not assembler.mistimed and not (lines and many):
                     continue
             if lines or assembler.mistimed:
                 behind = assembler.cursor()
                 yield LogBatch(tuple(lines), str(behind)), behind
-                lines, flushed = [], time.monotonic()
+                lines, flushed = _Lines(), time.monotonic()
             elif message is None and (not running() or _trusted(client, container, position) != position):
                 return
             if message is _END or assembler.mistimed:
@@ -109,7 +111,7 @@ def _attach(
 def _rest(client: docker.DockerClient, container: str, position: Cursor) -> Iterator[LogBatch]:
     """What an exited container printed behind ``position``: read to the end, without following."""
     assembler = LineAssembler(position)
-    lines: list[LogLine] = []
+    lines = _Lines()
     try:
         response = _request(client, container, position, follow=False)
     except NotFound:
@@ -118,18 +120,34 @@ def _rest(client: docker.DockerClient, container: str, position: Cursor) -> Iter
         for message in _messages(response):
             line = assembler.feed(*message)
             if line is not None:
-                lines.append(line)
+                lines.add(line)
             if assembler.mistimed:
                 break
-            if len(lines) >= _MAX_BATCH_LINES:
+            if lines.are_many:
                 yield LogBatch(tuple(lines), str(assembler.cursor()))
-                lines = []
+                lines = _Lines()
     if not assembler.mistimed:
         lines += assembler.finish()
     if lines:
         yield LogBatch(tuple(lines), str(assembler.cursor()))
     if assembler.mistimed:
         yield from _rest(client, container, assembler.cursor())
+
+
+class _Lines(list[LogLine]):
+    """Of one batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._characters = 0
+
+    def add(self, line: LogLine) -> None:
+        self.append(line)
+        self._characters += len(line.text)
+
+    @property
+    def are_many(self) -> bool:
+        return len(self) >= _MAX_BATCH_LINES or self._characters >= _MAX_BATCH_CHARACTERS
 
 
 _END: _Message = (0, b"")
