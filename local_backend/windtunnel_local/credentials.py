@@ -44,7 +44,7 @@ def load_or_create(path: Path) -> Credentials:
         if not all(isinstance(value, str) and value for value in asdict(found).values()):
             raise TypeError("a member is no text, or empty")
         return found
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise CredentialsError(
             f"{path} is not a key pair of Windtunnel ({error}). Remove it: the next start makes a new one."
         ) from error

@@ -62,7 +62,7 @@ def question_of(arguments: argparse.Namespace) -> bytes:
 
     try:
         json.loads(arguments.json)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"--json {arguments.json!r:.80} is no JSON: {error}. In a shell, put it into single quotes: "
             '--json \'{"inputs": "a text"}\''

@@ -72,7 +72,7 @@ def typed(text: str) -> Any:
     """
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if type(value) not in (int, float):
         return value

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 import tarfile
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.session.training_service import TrainingService
@@ -63,6 +66,24 @@ def fetch(service: TrainingService, bucket: str, targets: Mapping[str, Path]) ->
         finally:
             with suppress(OSError):
                 pending.unlink()
+
+
+def document(service: TrainingService, bucket: str, key: str) -> dict[str, Any] | None:
+    """The JSON object in an object of S3; None when there is none.
+
+    Raises:
+        JobNotFinished: something else is there.
+    """
+    out = io.BytesIO()
+    if not service.get_object(bucket, key, out):
+        return None
+    try:
+        found = json.loads(out.getvalue())
+        if not isinstance(found, dict):
+            raise ValueError(f"it is a {type(found).__name__}")
+    except (ValueError, RecursionError) as error:
+        raise JobNotFinished(f"s3://{bucket}/{key} is no JSON object: {error}. Run the job again.") from error
+    return found
 
 
 def unpack(archive: Path, folder: Path) -> None:

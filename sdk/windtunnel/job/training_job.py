@@ -5,8 +5,6 @@ Everything goes through the service's own API, so any process can do it that kno
 
 from __future__ import annotations
 
-import io
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -345,12 +343,7 @@ class TrainingJob:
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
         """A JSON document of Windtunnel's own beside the job's output; None when there is none."""
-        bucket, key = self._stored(description, f"windtunnel/{name}")
-        out = io.BytesIO()
-        if not self.session.service.get_object(bucket, key, out):
-            return None
-        document: dict[str, Any] = json.loads(out.getvalue())
-        return document
+        return downloads.document(self.session.service, *self._stored(description, f"windtunnel/{name}"))
 
     def _stored(
         self, description: dict[str, Any], name: str, config: str = "OutputDataConfig"

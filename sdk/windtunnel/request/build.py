@@ -59,7 +59,7 @@ def decoded_hyperparameter(value: str) -> Any:
     """A value as the training toolkit reads it: what is no JSON is text. boto3's users write ``train.py`` bare."""
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 

@@ -179,7 +179,7 @@ class Backend:
             return Credentials(
                 stored["access_key_id"], stored["secret_access_key"], stored["account_id"], stored["region"]
             )
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise BackendError(
                 f"{path} cannot be read ({error}). The backend writes it at its first start: `windtunnel up`."
             ) from error
@@ -201,7 +201,7 @@ class Backend:
                 str(stored["runner"]),
                 stored.get("interpreter"),
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     @contextmanager

@@ -283,3 +283,10 @@ def test_what_a_backend_sets_for_its_jobs_a_job_may_set_otherwise() -> None:
         (own,) = plan_job(job(HOME, otherwise), switched_on).containers
         assert variable not in plain.environment
         assert (switched.environment[variable], own.environment[variable]) == ("1", "0")
+
+
+def test_a_hyperparameter_that_is_nested_too_deep_is_text() -> None:
+    """As what is no JSON is; also where it names the code."""
+    deep = "[" * 2400
+    accepted = job(HOME, request(HyperParameters={"sagemaker_submit_directory": deep, "x": deep}))
+    assert config_files(accepted, "algo-1")["hyperparameters.json"]["x"] == deep

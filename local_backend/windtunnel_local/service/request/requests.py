@@ -94,6 +94,6 @@ def plain(value: str) -> str:
     """A hyperparameter's text: SDKs send strings JSON-encoded, other clients as they are."""
     try:
         decoded = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return decoded if isinstance(decoded, str) else value

@@ -254,6 +254,7 @@ def test_words() -> None:
     )
     as_typed = ("1.10", "0.50", "-0", "3.00000000000000000001", "1e999", "NaN", "Infinity")
     assert [typed(x) for x in as_typed] == list(as_typed), "as numbers they would reach the script changed"
+    assert typed("[" * 2000) == "[" * 2000
     with pytest.raises(ConfigurationError, match="named arguments only"):
         script_arguments(["train"])
     with pytest.raises(ConfigurationError, match="KEY=VALUE"):

@@ -111,6 +111,7 @@ def test_load(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> No
         (["--endpoint", "e"], 2, "needs a question"),
         (["--endpoint", "e", "--json"], 2, "needs a question"),
         (["--endpoint", "e", "--json", "{a"], 2, "is no JSON"),
+        (["--endpoint", "e", "--json", "[" * 2000], 2, "is no JSON"),
         (["--endpoint", "e", "--json", "1", "--duration", "0"], 2, "duration must be above 0"),
         (["--endpoint", "e", "--json", "1", "--validate"], 2, "given: --validate"),
         (

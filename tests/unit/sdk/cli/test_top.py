@@ -120,12 +120,12 @@ def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) ->
     return service
 
 
-def publish(jobs: FakeService, found: dict[str, Any]) -> None:
+def publish(jobs: FakeService, found: dict[str, Any], name: str = "usage", content: bytes = b"") -> None:
     """Store what the backend would."""
     output = jobs.requests["j"]["OutputDataConfig"]["S3OutputPath"].removeprefix("s3://")
     bucket, _, prefix = output.partition("/")
-    key = "/".join(part for part in (prefix.rstrip("/"), "j", "windtunnel/usage.json") if part)
-    jobs.objects[bucket, key] = json.dumps(found).encode()
+    key = "/".join(part for part in (prefix.rstrip("/"), "j", f"windtunnel/{name}.json") if part)
+    jobs.objects[bucket, key] = content if not found else json.dumps(found).encode()
 
 
 def test_top_once_is_a_table(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +169,19 @@ def test_top_says_why_there_is_nothing(jobs: FakeService, capsys: pytest.Capture
         code = cli.main(["top", "j", "--once"])
     assert code == 1
     assert "has ended: Completed. `windtunnel report j`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"9" * 5000])
+@pytest.mark.parametrize("command", ["top", "report"])
+def test_what_else_a_script_stored_there_is_said(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str], command: str, content: bytes
+) -> None:
+    """A job on AWS, or one with keys, can write beside its output."""
+    for name in ("usage", "counters"):
+        publish(jobs, {}, name, content)
+    capsys.readouterr()
+    assert cli.main([command, "j"]) == 1
+    assert ".json is no JSON object" in capsys.readouterr().err
 
 
 def test_event_files_are_fetched_into_a_folder(jobs: FakeService, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from windtunnel import (
     UnknownImage,
     UnsupportedArgument,
 )
-from windtunnel.request.build import job_name_from_base
+from windtunnel.request.build import decoded_hyperparameter, job_name_from_base
 
 TORCH: dict[str, Any] = {"torch_distributed": {"enabled": True}}
 PLACE: dict[str, Any] = {"instance_count": 1, "instance_type": "ml.trn1.2xlarge"}
@@ -365,6 +365,7 @@ def test_attach_to_a_plain_image(local: LocalSession) -> None:
     Estimator("img:1", session=local, hyperparameters={"a": 1}, **PLACE).fit(job_name="j", wait=False)
     again = Estimator.attach("j", local)
     assert (again.training_image_uri(), again.hyperparameters()) == ("img:1", {"a": "1"})
+    assert decoded_hyperparameter("[" * 2400) == "[" * 2400, "nested deeper than can be read: text"
 
 
 def test_attach_to_a_job_that_boto3_made(local: LocalSession, service: FakeService) -> None:

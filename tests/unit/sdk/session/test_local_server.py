@@ -111,6 +111,15 @@ def test_a_server_that_fails_shows_its_log(home: Path) -> None:
     assert "windtunnel doctor" in str(caught.value)
 
 
+@pytest.mark.parametrize("content", ["", "[]", "1", "{}", "[" * 100_000, '{"access_key_id": 1}'])
+def test_a_damaged_file_of_keys_is_named(home: Path, content: str) -> None:
+    """As is one of another program."""
+    home.mkdir()
+    (home / "credentials.json").write_text(content)
+    with pytest.raises(BackendError, match=r"credentials\.json cannot be read"):
+        backend(home).credentials()
+
+
 def test_a_server_that_never_answers(home: Path) -> None:
     """Waiting has an end, and the process does not stay behind."""
     with pytest.raises(BackendError, match=r"did not answer within 4 s") as caught:
