@@ -51,6 +51,7 @@ from windtunnel.cli import (
 from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
+from windtunnel.rendering.format import lines
 
 COMMANDS = (
     up, down, ui, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,
@@ -202,7 +203,7 @@ class _Parser(argparse.ArgumentParser):
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
         said = f"{message}.{hint}" if hint else message
-        self.exit(2, f"{self.prog}: error: {said}\nWhat it takes: {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: error: {lines(said)}\nWhat it takes: {self.prog} --help\n")
 
 
 def _price_errors() -> type[Exception]:

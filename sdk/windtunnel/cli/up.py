@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from windtunnel.rendering.format import one_line
+
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
@@ -23,5 +25,5 @@ def _up(_: argparse.Namespace) -> None:
     backend = shared_local_session().backend
     running = backend.ensure()
     print(f"The local backend {running.version} runs at {running.endpoint} (runner: {running.runner}).")
-    print(f"State: {backend.home}")
+    print(f"State: {one_line(backend.home)}")
     print('\nboto3, the AWS CLI and SageMaker\'s own SDKs reach it after: eval "$(windtunnel env)"')

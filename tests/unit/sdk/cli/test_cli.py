@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -163,6 +164,20 @@ sys.exit(main())
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == code
     assert done.stderr == ("\nwindtunnel: interrupted\n" if code else "")
+
+
+@pytest.mark.parametrize(
+    "words", [["logs", "x", "\x1b[2J"], ["run", "t.py", "--\x1b[2J"], ["ps", "--", "\x1b[2J"]]
+)
+def test_a_terminal_does_not_obey_what_was_mistyped(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor what a script of somebody's put on the command line."""
+    with contextlib.suppress(SystemExit):
+        cli.main(words)
+    said = capsys.readouterr().err
+    assert "\\x1b[2J" in said
+    assert "\x1b" not in said
 
 
 def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
