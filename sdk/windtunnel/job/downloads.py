@@ -25,7 +25,7 @@ def places(service: TrainingService, bucket: str, prefix: str, folder: Path) -> 
     keys = (key for key in service.list_objects(bucket, prefix) if not key.endswith("/"))
     found = {key: folder / key.removeprefix(prefix) for key in keys}
     for key, target in found.items():
-        if not target.resolve().is_relative_to(folder.resolve()):
+        if "\0" in key or not target.resolve().is_relative_to(folder.resolve()):
             raise JobNotFinished(f"s3://{bucket}/{key} would land outside {folder}: not downloaded.")
     return found
 
@@ -95,7 +95,7 @@ def unpack(archive: Path, folder: Path) -> None:
     try:
         with tarfile.open(archive) as tar:
             _extract(tar, folder)
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, OSError, RecursionError, ValueError) as error:
         raise JobNotFinished(
             f"{archive} is not unpacked, and stays as it is: {error}. {folder} may hold a part of it."
         ) from error

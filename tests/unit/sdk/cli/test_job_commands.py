@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -213,11 +214,26 @@ def test_a_hostile_archive_stays_packed(
 def test_what_is_no_archive_stays_as_it_is(
     job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Truncated or of another kind: a message, no traceback."""
+    """Truncated, of another kind, or with names that no file can have: a message, no traceback."""
     bucket, prefix = stored(job)
-    job.objects[bucket, f"{prefix}model.tar.gz"] = archive("file", b"x" * 100_000)[:60]
-    assert cli.main(["download", "j", "d", "-x"]) == 1
-    assert "is not unpacked" in capsys.readouterr().err
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 13
+    nul = header.tobuf() + b"13 path=a\0b\n".ljust(512, b"\0") + tarfile.TarInfo("a").tobuf() + bytes(1024)
+    for data in (archive("file", b"x" * 100_000)[:60], gzip.compress(nul)):
+        job.objects[bucket, f"{prefix}model.tar.gz"] = data
+        assert cli.main(["download", "j", "d", "-x", "--overwrite"]) == 1
+        assert "is not unpacked" in capsys.readouterr().err
+
+
+def test_a_key_that_no_file_can_have_is_named(
+    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S3 takes any text, and nothing is downloaded."""
+    bucket, prefix = stored(job)
+    job.objects[bucket, f"{prefix}a\0b"] = b""
+    assert cli.main(["download", "j", "d"]) == 1
+    assert "a\\x00b would land outside" in capsys.readouterr().err
+    assert not (project / "d").exists()
 
 
 def test_a_place_that_cannot_be_written_is_named(
