@@ -450,7 +450,8 @@ def test_counters_that_make_no_sense_do_not_fail_the_job(world: World) -> None:
     """They come out of the container."""
 
     def script(container: FakeContainer) -> int:
-        container.write("/opt/windtunnel/counters/rank-0.jsonl", '{"kind":"step","graphs":7}\n')
+        told = ('{"kind":"graph","graph":"g","flops":{"fp32":-1}}', '{"kind":"step","graphs":{"g":1}}')
+        container.write("/opt/windtunnel/counters/rank-0.jsonl", "\n".join(told))
         return 0
 
     world.runner.script = script
