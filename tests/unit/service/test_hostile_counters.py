@@ -64,7 +64,15 @@ def test_memory_is_bounded_whatever_is_written(tmp_path: Path, monkeypatch: pyte
     write(tmp_path, 0, start(0), *[{"kind": "step"}] * 59)
     write(tmp_path, 1, *[{"kind": "step"}] * 1000)
     write(tmp_path, 2, *[{"kind": "step"}] * 1000)
-    assert [(one.rank, len(one.steps)) for one in read_counters(tmp_path)] == [(0, 59), (1, 40)]
+    told: list[str] = []
+    assert [(one.rank, len(one.steps)) for one in read_counters(tmp_path, tell=told.append)] == [
+        (0, 59),
+        (1, 40),
+    ]
+    assert "of which the rest is not read" in told[0]
+    monkeypatch.undo()
+    assert len(read_counters(tmp_path, tell=told.append)) == 3
+    assert len(told) == 1
 
 
 def test_a_document_nested_as_deep_as_can_be_read_is_no_reason_to_fail(tmp_path: Path) -> None:

@@ -17,10 +17,12 @@ from typing import NamedTuple
 from windtunnel.priceperf.instances import InstanceType
 from windtunnel.priceperf.workload.counted_input import Input, Loader
 from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Program, Seconds
+from windtunnel_local.service.data.merged_folders import Tell, silent
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, step_sums, working
 from windtunnel_local.service.observed.counter_records import (
+    MOST_BYTES,
     Record,
     Room,
     count,
@@ -70,10 +72,11 @@ class RankCounters:
     uncut: Sequence[Record] = field(default=())
 
 
-def read_counters(*directories: Path) -> list[RankCounters]:
+def read_counters(*directories: Path, tell: Tell = silent) -> list[RankCounters]:
     """All ``rank-*.jsonl`` of one host, by rank and program. A folder that is not there holds none.
 
-    ``directories``: one for each attempt of the job, in order; a rank's records of all are one.
+    ``directories``: one for each attempt of the job, in order; a rank's records of all are one. ``tell`` gets a
+    sentence if there is more than is read.
     """
     found: dict[int, list[Path]] = {}
     for directory in directories:
@@ -82,7 +85,13 @@ def read_counters(*directories: Path) -> list[RankCounters]:
             if rank.isdecimal() and path.is_file() and not path.is_symlink():
                 found.setdefault(int(rank), []).append(path)
     room = Room()
-    return [counters for rank in sorted(found) for counters in _programs_of(rank, found[rank], room)]
+    read = [counters for rank in sorted(found) for counters in _programs_of(rank, found[rank], room)]
+    if room.left <= 0:
+        tell(
+            f"the job's steps are counted in more than {MOST_BYTES >> 20} MiB, of which the rest is not read: the "
+            "report is of the steps before it."
+        )
+    return read
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from windtunnel.priceperf.workload.counters import Counters, Spot
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
+from windtunnel_local.service.data.merged_folders import Tell
 from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.errors import ObjectError, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
@@ -42,7 +43,7 @@ def upload(run: Run, job: Job) -> None:
             model = outputs.store_artifacts(job, folders, objects, check, left_out.append)
             store_checkpoints(job, folders, objects, tell=left_out.append)
             store_cache(job, folders, objects)
-        _store_counters(run, job)
+        _store_counters(run, job, left_out.append)
     except (ObjectError, OSError) as error:
         if isinstance(error, OSError) and error.errno in _SOON:
             raise StoreUnavailable(f"{error}. Raise the limit of open files: `ulimit -n`.") from error
@@ -63,7 +64,7 @@ def upload(run: Run, job: Job) -> None:
     run.advance(event, "Uploading", model_artifact=model, final_metrics=found)
 
 
-def _store_counters(run: Run, job: Job) -> None:
+def _store_counters(run: Run, job: Job, tell: Tell) -> None:
     """Counters come out of the container: what is wrong with them must not fail the job."""
     folders = run.folders(job)
     try:
@@ -73,6 +74,7 @@ def _store_counters(run: Run, job: Job) -> None:
                 metering.read_counters(
                     *(folders.earlier_counters(n, host) for n in range(job.lifecycle.count("Downloading"))),
                     folders.counters(host),
+                    tell=tell,
                 ),
             )
             for host in job.hosts
