@@ -25,12 +25,13 @@ Tensors: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
 
 _current: settings.Settings | None = None
 _communicator: Communicator | None = None
+_bring: Callable[[Sequence[torch.Tensor]], None] | None = None
 
 
-def start(current: settings.Settings) -> None:
-    """Nothing is opened before the first collective."""
-    global _current
-    _current = current
+def start(current: settings.Settings, bring: Callable[[Sequence[torch.Tensor]], None]) -> None:
+    """Nothing is opened before the first collective. ``bring`` sees what this core brings to each."""
+    global _current, _bring
+    _current, _bring = current, bring
 
 
 def communicator() -> Communicator:
@@ -110,6 +111,8 @@ class Operation:
         """``tensors``: what this rank brings, on the host. ``groups``: none for all ranks."""
         self._kind = kind
         self._bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        if _bring is not None:
+            _bring(tensors)
         self.communicator = communicator()
         self.group = self.communicator.group_of(groups)
         self._what = f"{kind}{detail} of {shapes_of(tensors)} ({self._bytes} bytes){self._among()}"

@@ -36,12 +36,11 @@ def same_data(
     """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several.
     ``streams``: its data set takes none. ``own``: the loader is not torch's.
     """
-    ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
     return Finding(
         "same_data",
         "warning",
         line,
-        f"{ranks} got the same first {batches} batches as rank {rank}: more cores train no faster, "
+        f"{_ranks(others)} got the same first {batches} batches as rank {rank}: more cores train no faster, "
         "unless they share one model's layers (tensor parallelism).",
         "Its sampler is one that shares the samples out: what the data set draws at random is the same on cores with "
         "the same seed, so let it follow from the sample's index; or the sampler's num_replicas and rank are not "
@@ -58,6 +57,20 @@ def same_data(
     )
 
 
+def same_gradients(line: str, rank: int, others: Sequence[int], updates: int) -> Finding:
+    """Cores of the host of ``rank`` do the same work, in a script without a loader."""
+    return Finding(
+        "same_data",
+        "warning",
+        line,
+        f"{_ranks(others)} exchanged the same gradients as rank {rank} before the first {updates} updates: they train "
+        "on the same data, and more cores train no faster.",
+        "Give each core a part of the data, by xr.global_ordinal() and xr.world_size(); what is drawn at random is the "
+        "same on cores with the same seed, so add the ordinal to it once the model is made. What is trained whole in "
+        "each step, as one graph is, needs one core.",
+    )
+
+
 def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> Finding:
     """Two cores that sum their gradients have other weights. ``names``: of those."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -71,3 +84,7 @@ def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> F
         "xm.broadcast_master_param(model) once it is on the device. Right as it is where each core holds a part of "
         "one model.",
     )
+
+
+def _ranks(others: Sequence[int]) -> str:
+    return f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"

@@ -1,4 +1,7 @@
-"""Whether the cores of a host train on the same batches: each leaves digests of its first ones for the first core."""
+"""Whether the cores of a host train on the same data: each leaves digests of its first batches for the first core.
+
+A script without a loader has none: then of what it brings to the exchange of gradients before its first updates.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from neuron_sim.counters.batches import parts_of
 from neuron_sim.diagnostics.meeting import Meeting
 
 FIRST = 3
-"""So many batches of a loader are compared."""
+"""So many batches of a loader are compared, or updates."""
 _VALUES, _DEPTH, _PARTS = 1024, 4, 64
 """How many values of a tensor are looked at, and how deep and wide a batch is searched for tensors."""
 
@@ -38,8 +41,26 @@ class SameData:
     def __init__(self, meeting: Meeting) -> None:
         """Nothing has come."""
         self._meeting = meeting
+        self._brought: list[int] = []
+        self._value = 0
 
-    def leave(self, first: Sequence[int]) -> None:
+    def backward(self) -> None:
+        """Gradients are computed anew: what was exchanged before were none of these."""
+        self._value = 0
+
+    def bring(self, tensors: Sequence[torch.Tensor]) -> None:
+        """What this core brings to a collective, on the host."""
+        if len(self._brought) < FIRST and not self._meeting.has_left:
+            self._value = digest(list(tensors), self._value)
+
+    def updated(self, first: Sequence[int] | None) -> None:
+        """Weights have changed. ``first``: digests of the batches of a loader; None: there is none."""
+        if self._value and len(self._brought) < FIRST:
+            self._brought.append(self._value)
+        self._value = 0
+        self._leave(self._brought if first is None else first)
+
+    def _leave(self, first: Sequence[int]) -> None:
         """Let the other cores know, once there is enough to compare: not where all are alike, as placeholders."""
         if len(first) == FIRST and len(set(first)) > 1:
             self._meeting.leave(str(first))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 import torch_xla
 
 from neuron_sim import settings
@@ -119,6 +120,7 @@ class Watch(Listener):
         @functools.wraps(backward)
         def looked(*arguments: Any, **keywords: Any) -> None:
             self.reads.trains = True
+            self._same_data.backward()
             if arguments:
                 self.early.backward(arguments[0])
             if self._by_hand is not None and arguments and self._by_hand.has_changed(arguments[0]):
@@ -127,6 +129,10 @@ class Watch(Listener):
             backward(*arguments, **keywords)
 
         return looked
+
+    def bring(self, tensors: Sequence[torch.Tensor]) -> None:
+        """This core brings them to a collective."""
+        self._same_data.bring(tensors)
 
     def before_optimizer(self, optimizer: Any, *_: Any) -> None:
         """An optimizer begins a step, on whichever core."""
@@ -139,8 +145,7 @@ class Watch(Listener):
         self._updated(optimizer)
 
     def _updated(self, optimizer: Any) -> None:
-        if self.loaders.latest is not None:
-            self._same_data.leave(self.loaders.latest.first)
+        self._same_data.updated(None if self.loaders.latest is None else self.loaders.latest.first)
         if not recorder.counting.sees_steps or host_training.finding() is not None:
             return
         for finding in self.untied.findings():
@@ -332,6 +337,8 @@ class Watch(Listener):
                     line, me.rank, same, same_data.FIRST, split=split, streams=streams, own=own
                 )
             )
+        elif same:
+            self.findings.note(for_cores.same_gradients(self._optimizer_line, me.rank, same, same_data.FIRST))
         elif (found := self._weights.other(other)) and self._exchanged_at_first >= self._weights.count:
             self.findings.note(for_cores.unequal_weights(*found, me.rank))
 

@@ -92,7 +92,7 @@ def become_core(current: Settings) -> None:
     progress = () if current.rehearsed_steps is None else (Progress(current.rehearsed_steps, log.say),)
     counting.listeners = (event_file, watch, guard, publisher, *progress)
     world.start(current)
-    operation.start(current)
+    operation.start(current, watch.bring)
     lifetime.start(current, publisher)
     operators.start(watch.note)
     dynamo.start(watch.note)
