@@ -1,5 +1,7 @@
 """A text that grows by a token at a time, with nothing that ends a step or fetches a value."""
 
+import time
+
 import torch
 from neuron_sim.counters import pulse
 
@@ -19,4 +21,5 @@ for _ in range(12):
     scores = embedding(text)[:, -1, :]
     scores[scores < 0] = 0.0  # line: cut
     text = torch.cat((text, scores.argmax(-1, keepdim=True)), dim=1)
+    time.sleep(0.15)  # on a machine of any speed it lasts longer than LONG_S
 print("generated")
