@@ -112,6 +112,16 @@ def test_the_sdk_and_the_backend_know_the_same_ends_of_a_job() -> None:
     assert training_service.TERMINAL == job.TERMINAL
 
 
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "S3_ENDPOINT_URL", "AWS_ALLOW_HTTP"])
+def test_a_shell_and_a_job_find_the_local_s3_by_the_same_variables(name: str) -> None:
+    """Each is of other clients: one that only a shell had would leave them outside of jobs."""
+    for path in (
+        "sdk/windtunnel/session/client_environment.py",
+        "local_backend/windtunnel_local/service/request/plan.py",
+    ):
+        assert f'"{name}"' in text(path), path
+
+
 def test_a_slurm_job_is_told_in_one_form() -> None:
     """What the backend writes of it, the SDK's report reads, and both take the same states for running."""
     assert job_data.SCHEMA == slurm_job.SCHEMA

@@ -80,6 +80,8 @@ class Api:
         self.services = services
         self._verifier = verifier
         self._hosts = hosts
+        # AWS's CRT leaves the port out where it asks for a copy's source. A browser does not, here.
+        self._signed_hosts = hosts | {host.rpartition(":")[0] for host in hosts}
         self._health = dict(health)
         self._page = page
         self._streams: anyio.CapacityLimiter | None = None
@@ -233,9 +235,7 @@ class Api:
         hosts = [value.decode("latin-1").lower() for name, value in signable.headers if name == b"host"]
         # S3's virtual-host style: a bucket's name before one of ours.
         bucket = s3_routes.virtual_bucket(hosts[0]) if len(hosts) == 1 else ""
-        # AWS's CRT leaves the port out where it asks for a copy's source. A browser does not, here.
-        ours = self._hosts | {host.rpartition(":")[0] for host in self._hosts}
-        if len(hosts) != 1 or hosts[0].removeprefix(f"{bucket}." if bucket else "") not in ours:
+        if len(hosts) != 1 or hosts[0].removeprefix(f"{bucket}." if bucket else "") not in self._signed_hosts:
             raise ApiError(
                 "AccessDenied",
                 f"Host {', '.join(hosts)[:100]!r} is not us. Valid: {', '.join(sorted(self._hosts))}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ from windtunnel_local.api.sigv4 import Signable, query_pairs
 from windtunnel_local.objects.buckets import is_name
 
 _CONTROL = b"/v20180820/"  # S3 Control: signed as s3, its account's number in a header and before the host
+_NO_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _HEEDED_IN_URL = (b"x-amz-meta-", b"x-amz-acl")
 _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
 
@@ -97,7 +99,7 @@ def _headers(request: Signable) -> dict[str, str]:
         found.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
     headers = {name: ",".join(values) for name, values in found.items()}
     for called, text in headers.items():
-        if any(ord(letter) < ord(" ") and letter != "\t" for letter in text):
+        if _NO_HEADER.search(text):
             raise ApiError("InvalidArgument", f"{called[:50]} cannot be a header: it has control characters.")
     return headers
 

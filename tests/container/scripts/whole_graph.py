@@ -17,6 +17,14 @@ data = data.to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(8):
     optimizer.zero_grad()
-    model(data).square().mean().backward()
-    xm.optimizer_step(optimizer)  # line: step
+    model(data).square().mean().backward()  # line: backward
+    if sys.argv[1] == "by_hand":
+        xm.all_reduce(
+            xm.REDUCE_SUM, [weight.grad for weight in model.parameters()], scale=1 / xr.world_size()
+        )
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight -= 0.1 * weight.grad
+    else:
+        xm.optimizer_step(optimizer)  # line: step
     torch_xla.sync()

@@ -42,22 +42,24 @@ class SameData:
         """Nothing has come."""
         self._meeting = meeting
         self._brought: list[int] = []
-        self._value = 0
+        self._value: int | None = None
+        """Of what was brought since gradients were computed; None: of no interest."""
 
     def backward(self) -> None:
         """Gradients are computed anew: what was exchanged before were none of these."""
-        self._value = 0
+        compares = len(self._brought) < FIRST and not self._meeting.has_left
+        self._value = 0 if compares else None
 
     def bring(self, tensors: Sequence[torch.Tensor]) -> None:
         """What this core brings to a collective, on the host."""
-        if len(self._brought) < FIRST and not self._meeting.has_left:
+        if self._value is not None:
             self._value = digest(list(tensors), self._value)
 
     def updated(self, first: Sequence[int] | None) -> None:
         """Weights have changed. ``first``: digests of the batches of a loader; None: there is none."""
-        if self._value and len(self._brought) < FIRST:
+        if self._value:
             self._brought.append(self._value)
-        self._value = 0
+        self._value = None
         self._leave(self._brought if first is None else first)
 
     def _leave(self, first: Sequence[int]) -> None:

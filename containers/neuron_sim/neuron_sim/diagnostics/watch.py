@@ -120,12 +120,12 @@ class Watch(Listener):
         @functools.wraps(backward)
         def looked(*arguments: Any, **keywords: Any) -> None:
             self.reads.trains = True
-            self._same_data.backward()
             if arguments:
                 self.early.backward(arguments[0])
             if self._by_hand is not None and arguments and self._by_hand.has_changed(arguments[0]):
                 self._changes_by_hand = True
                 self._updated(self._by_hand)
+            self._same_data.backward()
             backward(*arguments, **keywords)
 
         return looked
