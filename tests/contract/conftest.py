@@ -135,3 +135,11 @@ def wait_for(condition: Any, patience_s: float = _PATIENCE_S) -> Any:
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.05)
     return value
+
+
+@pytest.fixture
+def s3(backend: Backend) -> Any:
+    """A client, and a bucket `bucket`."""
+    client = backend.client("s3")
+    client.create_bucket(Bucket="bucket")
+    return client

@@ -30,13 +30,6 @@ from windtunnel_local.api.dispatch import STREAMS
 MIB = 1 << 20
 
 
-@pytest.fixture
-def s3(backend: Backend) -> Any:
-    client = backend.client("s3")
-    client.create_bucket(Bucket="bucket")
-    return client
-
-
 def read(answer: Any) -> bytes:
     with answer["Body"] as body:
         data: bytes = body.read()

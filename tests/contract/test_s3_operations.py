@@ -27,13 +27,6 @@ FULL = b"a" * 5 * MIB
 NONE: Mapping[str, str] = {}
 
 
-@pytest.fixture
-def s3(backend: Backend) -> Any:
-    client = backend.client("s3")
-    client.create_bucket(Bucket="bucket")
-    return client
-
-
 def checksum(algorithm: str, data: bytes) -> str:
     digest = CHECKSUMS[algorithm.lower()]()
     digest.update(data)

@@ -16,13 +16,6 @@ from tests.contract.conftest import Backend
 from tests.contract.test_s3_client import code_of, fetch, read
 
 
-@pytest.fixture
-def s3(backend: Backend) -> Any:
-    client = backend.client("s3")
-    client.create_bucket(Bucket="bucket")
-    return client
-
-
 def test_a_copys_source_may_be_encoded_as_a_whole(s3: Any) -> None:
     """As JavaScript's encodeURIComponent does it, its slashes too."""
     s3.put_object(Bucket="bucket", Key="a/b+é", Body=b"data")
