@@ -23,10 +23,6 @@ from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.uploads import MultipartUploads
 
 Handler = Callable[[Call, VerifiedReader], Answer]
-_WITH_BODY = (
-    "CreateBucket", "PutObject", "UploadPart", "DeleteObjects", "CompleteMultipartUpload", "PutObjectTagging",
-    "PutBucketEncryption", "PutBucketOwnershipControls", "PutPublicAccessBlock",
-)  # fmt: skip
 
 
 class S3:
@@ -68,6 +64,6 @@ class S3:
                 "Windtunnel's S3 keeps no versions: leave versionId out, or say 'null'.",
                 501,
             )
-        if call.operation not in _WITH_BODY:
+        if "payload" not in call.model.input_shape.serialization:
             read_document(body)  # verified, and of no further use
         return handler(call, body)

@@ -198,7 +198,8 @@ class BucketOperations:
             )
         return Answer()
 
-    def _no_acl(self, call: Call, _body: VerifiedReader) -> Answer:
+    def _no_acl(self, call: Call, body: VerifiedReader) -> Answer:
+        read_document(body)  # verified first
         self._objects.folder(call.params["Bucket"])
         raise no_acls()
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel_local.runner.docker.log_cursor import (
-    MAX_LINE_BYTES,
     SLACK_NS,
     Cursor,
     LineAssembler,
     decode_line,
     split_timestamp,
 )
+from windtunnel_local.service.ground.containers import MAX_LINE_BYTES
 
 START_NS = 1_767_323_045_000_000_000
 

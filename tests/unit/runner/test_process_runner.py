@@ -16,8 +16,8 @@ import pytest
 from tests.processes import runs
 from windtunnel_local.runner.process.runner import ProcessRunner
 from windtunnel_local.runner.process.settings import ProcessSettings
-from windtunnel_local.runner.without_container.log_file import MAX_LINE_BYTES, follow_file
-from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
+from windtunnel_local.runner.without_container.log_file import follow_file
+from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 
 HOST = "algo-1"

@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Mapping
 
+from neuron_sim import settings
 from neuron_sim.diagnostics import log
 from neuron_sim.serving import frames
 
@@ -88,13 +89,12 @@ class Worker:
 class Pool:
     """So many workers, whichever processes they are at the moment."""
 
-    def __init__(self, workers: int, timeout_s: int, environment: Mapping[str, str]) -> None:
-        self._count = workers
-        self._timeout_s = timeout_s
-        self._environment = environment
+    def __init__(self, serving: settings.Serving) -> None:
+        self._serving = serving
+        self._environment = serving.worker_environment()
         self._idle: asyncio.Queue[Worker] = asyncio.Queue()
         self._waiting = 0
-        self._to_load = workers
+        self._to_load = serving.workers
 
     @property
     def ready(self) -> bool:
@@ -103,7 +103,7 @@ class Pool:
 
     async def start(self) -> asyncio.Future[list[None]]:
         """Start the workers. The future keeps them running, and ends only in `ModelNotLoadedError`."""
-        first = [await Worker.started(self._environment) for _ in range(self._count)]
+        first = [await Worker.started(self._environment) for _ in range(self._serving.workers)]
         return asyncio.gather(*(self._keep(worker) for worker in first))
 
     async def ask(self, head: frames.Head, body: frames.Body) -> Answer:
@@ -119,10 +119,10 @@ class Pool:
         finally:
             self._waiting -= 1
         try:
-            answer = await asyncio.wait_for(worker.ask(head, body), self._timeout_s)
+            answer = await asyncio.wait_for(worker.ask(head, body), self._serving.timeout_s)
         except asyncio.TimeoutError:
             worker.kill()
-            why = f"no answer within SAGEMAKER_MODEL_SERVER_TIMEOUT, {self._timeout_s} s"
+            why = f"no answer within SAGEMAKER_MODEL_SERVER_TIMEOUT, {self._serving.timeout_s} s"
         except (asyncio.IncompleteReadError, ConnectionError):
             why = f"its process ended ({await worker.ended()})"
         except BaseException:
@@ -138,7 +138,8 @@ class Pool:
         await worker.loaded()
         self._to_load -= 1
         if self.ready:
-            log.say(f"The model is loaded in {self._count} worker{'s' if self._count > 1 else ''}.")
+            count = self._serving.workers
+            log.say(f"The model is loaded in {count} worker{'s' if count > 1 else ''}.")
         while True:
             self._idle.put_nowait(worker)
             how = await worker.ended()

@@ -78,7 +78,7 @@ def _requirements(code: Path) -> bool:
 
 
 async def _serve(serving: settings.Serving) -> int:
-    pool = Pool(serving.workers, serving.timeout_s, serving.worker_environment())
+    pool = Pool(serving)
     with socket.create_server(("", serving.port)) as listener:
         # Connections inherit it. asyncio sets it only on sockets that name TCP; without it each answer takes 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -16,13 +16,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from time import strptime
 
-from windtunnel_local.service.ground.containers import LogLine
+from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, LogLine
 
 SLACK_NS = 2_000_000_000
 """How far apart in time two messages may be that the engine wrote in the wrong order."""
-
-MAX_LINE_BYTES = 1 << 20
-"""A longer line is delivered in pieces: a job that never ends its line must not fill our memory."""
 
 _NS_PER_S = 1_000_000_000
 

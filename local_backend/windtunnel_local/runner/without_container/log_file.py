@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, LogBatch, LogLine
 
-MAX_LINE_BYTES = 1 << 20
-"""A longer line is delivered in pieces."""
-_CHUNK_BYTES = 1 << 20
 _MOST_LINES = 20_000
 """Of one batch: a megabyte may be a million lines, and each becomes several objects."""
 _POLL_S = 0.05
@@ -43,7 +40,7 @@ def _read_lines(path: Path, offset: int, *, at_end: bool) -> tuple[list[LogLine]
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            data = file.read(_CHUNK_BYTES)
+            data = file.read(MAX_LINE_BYTES)
     except FileNotFoundError:
         return [], offset
     now_ms = time.time_ns() // 1_000_000

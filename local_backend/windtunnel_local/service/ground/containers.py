@@ -90,6 +90,10 @@ class ContainerState:
     """How it was lost or killed, and what to do, where the engine knows more than the exit code says."""
 
 
+MAX_LINE_BYTES = 1 << 20
+"""A longer line is delivered in pieces: a job that never ends its line must not fill our memory."""
+
+
 @dataclass(frozen=True)
 class LogLine:
     """One line a container printed. ``timestamp_ms``: Unix milliseconds, UTC."""
