@@ -39,7 +39,9 @@ BATCHES = {
     "ResNet-50": 8, "EfficientNet-B0": 8, "ConvNeXt-Tiny": 8, "Swin-T": 8, "U-Net": 1, "wav2vec2-Base": 1,
     "Whisper-Base": 1, "T5-Base": 1, "CLIP-B32": 8, "DeBERTa-v3-Base": 2, "LSTM": 20, "Recommender": 2048,
     "Perceptron": 512, "DenseNet-121": 8, "RegNetY-3.2GF": 8, "MobileNetV3-Large": 16, "R3D-18": 1,
-    "SegFormer-B0": 1, "BART-Base": 1, "GRU": 1, "ResNeXt-101": 4,
+    "SegFormer-B0": 1, "BART-Base": 1, "GRU": 1, "ResNeXt-101": 4, "MNIST MLP": 128, "MNIST CNN": 128,
+    "MNIST ViT": 128, "CIFAR-10 MLP": 128, "CIFAR-10 CNN": 128, "CIFAR-10 ViT": 128,
+    "Residual CNN": 64, "ViT of 64 pixels": 64,
 }  # fmt: skip
 """What a rehearsal takes of each model."""
 SIZE = FullScale(train_samples=1_000_000)
@@ -53,7 +55,9 @@ def rehearsed(model: str, session: LocalSession) -> dict[str, Any]:
     estimator = PyTorch(
         "plain_model.py",
         source_dir=str(HERE / "scripts"),
-        dependencies=[str(HERE / "gpu_training.py"), str(HERE / "other_models.py")],
+        dependencies=[
+            str(HERE / name) for name in ("gpu_training.py", "other_models.py", "published_models.py")
+        ],
         framework_version="2.9",
         instance_type="ml.trn1.2xlarge",
         instance_count=1,
@@ -98,7 +102,7 @@ def held_against(model: str, job: CountedWorkload) -> list[dict[str, Any]]:
     """Each run of the model that has the attention of the rehearsed script: scaled dot product attention."""
     found = []
     for each in (*runs(model), *published(model)):
-        item = job.modelled(each.run, SIZE)
+        item = each.of(job).modelled(each.run, SIZE)
         modelled_s, check = item.step.total_s, item.range_check
         apart = math.log(each.step_s / modelled_s)
         found.append(

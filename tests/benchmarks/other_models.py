@@ -154,15 +154,12 @@ def _transformers(model: str, config: str, **settings: Any) -> Callable[[], nn.M
     return build
 
 
-def _resnext() -> nn.Module:
-    """101 layers, 32 groups of 4 features."""
-    from torchvision.models import resnet
-
-    return Classified(resnet.ResNet(resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4))
-
-
-def _pictures(batch: int, pixels: int = 224) -> dict[str, torch.Tensor]:
-    return {"inputs": torch.randn(batch, 3, pixels, pixels), "labels": torch.randint(0, 1000, (batch,))}
+def pictures(batch: int, pixels: int = 224, colours: int = 3, classes: int = 1000) -> dict[str, torch.Tensor]:
+    """Of noise, each with a class."""
+    return {
+        "inputs": torch.randn(batch, colours, pixels, pixels),
+        "labels": torch.randint(0, classes, (batch,)),
+    }
 
 
 def _masks(batch: int) -> dict[str, torch.Tensor]:
@@ -262,10 +259,10 @@ def _clip() -> nn.Module:
 
 
 OTHERS = {
-    "ResNet-50": Other(_vision("resnet50"), _pictures, (32, 128)),
-    "EfficientNet-B0": Other(_vision("efficientnet_b0"), _pictures, (32, 128)),
-    "ConvNeXt-Tiny": Other(_vision("convnext_tiny"), _pictures, (32, 128)),
-    "Swin-T": Other(_vision("swin_t"), _pictures, (32, 128)),
+    "ResNet-50": Other(_vision("resnet50"), pictures, (32, 128)),
+    "EfficientNet-B0": Other(_vision("efficientnet_b0"), pictures, (32, 128)),
+    "ConvNeXt-Tiny": Other(_vision("convnext_tiny"), pictures, (32, 128)),
+    "Swin-T": Other(_vision("swin_t"), pictures, (32, 128)),
     "U-Net": Other(lambda: Classified(UNet()), _masks, (4, 16)),
     "wav2vec2-Base": Other(
         _transformers(
@@ -306,9 +303,9 @@ OTHERS = {
 """By name."""
 
 LATER = {
-    "DenseNet-121": Other(_vision("densenet121"), _pictures, (32, 128)),
-    "RegNetY-3.2GF": Other(_vision("regnet_y_3_2gf"), _pictures, (32, 128)),
-    "MobileNetV3-Large": Other(_vision("mobilenet_v3_large"), _pictures, (64, 256)),
+    "DenseNet-121": Other(_vision("densenet121"), pictures, (32, 128)),
+    "RegNetY-3.2GF": Other(_vision("regnet_y_3_2gf"), pictures, (32, 128)),
+    "MobileNetV3-Large": Other(_vision("mobilenet_v3_large"), pictures, (64, 256)),
     "R3D-18": Other(_films_of("r3d_18"), _films, (4, 16)),
     "SegFormer-B0": Other(
         _transformers("SegformerForSemanticSegmentation", "SegformerConfig", num_labels=21), _seen, (4, 16)
@@ -324,6 +321,3 @@ LATER = {
     "GRU": Other(lambda: Classified(Speech()), _frames, (16, 64)),
 }  # fmt: skip
 """Measured after the price model of these stood."""
-
-PUBLISHED = {"ResNeXt-101": Other(_resnext, _pictures, ())}
-"""Rehearsed, and held against what NVIDIA published of them (`published_other_models.csv`)."""

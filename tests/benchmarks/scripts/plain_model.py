@@ -7,7 +7,8 @@ import torch.distributed as dist
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.parallel_loader as pl
 import torch_xla.distributed.xla_backend
-from other_models import LATER, OTHERS, PUBLISHED
+from other_models import LATER, OTHERS
+from published_models import PUBLISHED
 from torch.utils.data import DataLoader
 
 STEPS = 3

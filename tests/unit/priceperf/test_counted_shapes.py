@@ -22,9 +22,9 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
-from windtunnel.priceperf.model.engines import Product, Scores
+from windtunnel.priceperf.model.engines import CONVOLVED, Product, Scores
 from windtunnel.priceperf.model.fused_attention import IN_32_BITS
-from windtunnel.priceperf.model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
+from windtunnel.priceperf.model.precision import BF16_AUTOCAST, GPU_PRECISIONS, NO_CAST, Precision
 from windtunnel.priceperf.model.training_settings import OPTIMIZER_BYTES
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.priceperf.workload.counted import FROZEN_MOVES, WEIGHT_MOVES
@@ -111,6 +111,37 @@ def test_the_groups_of_a_convolution_are_no_attention(counters: Any) -> None:
         step_time(convolved.step, P4D, precision, gpu).compute_s for precision in (BF16_AUTOCAST, FP32)
     )
     assert in_bf16 == pytest.approx(in_fp32, rel=0.01)
+
+
+def test_a_neuron_core_takes_long_for_convolutions_unless_they_are_a_few(counters: Any) -> None:
+    """A network made of them reaches a hundredth of the peak, in whichever precision. Patches of a transformer are
+    products, and so may all of them be at the fast end of the interval.
+    """
+    told = counters(steps=1)
+    convolution, product = [1, 4096, 1152, 128, "fp32", 100], [1, 4096, 4096, 4096, "fp32", 1]
+
+    def compute_s(products: list[Any], convolutions: list[Any], *, as_products: bool = False) -> float:
+        told["train"]["work"] = {
+            "products": products,
+            "convolutions": convolutions,
+            "elementwise": {"activations": {"fused_bytes": 1e9}},
+            "gather_bytes": 0,
+            "scatter_bytes": 0,
+        }
+        step = CountedWorkload.from_counters(told).step
+        constants = calibration_of(TRN1).constants
+        work = step.as_products() if as_products else step
+        in_bf16, in_fp32 = (step_time(work, TRN1, each, constants).compute_s for each in (AUTO_CAST, NO_CAST))
+        assert in_bf16 <= in_fp32
+        return in_bf16
+
+    flops = 2 * 4096 * 1152 * 128 * 100
+    alone = compute_s([convolution], [convolution])
+    assert alone == pytest.approx(flops / (CONVOLVED * TRN1.core_peak_flops("bf16")))
+    assert compute_s([convolution], [convolution], as_products=True) < alone / 10
+    assert compute_s([convolution], [convolution], as_products=True) == compute_s([convolution], [])
+    a_few = [product, [*convolution[:-1], 1]]
+    assert compute_s(a_few, [[*convolution[:-1], 1]]) == compute_s(a_few, [])
 
 
 @pytest.mark.parametrize("row", [row for row in rows_of("trn1") if row.training.attention == "eager"][:9])

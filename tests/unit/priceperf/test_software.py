@@ -33,9 +33,12 @@ def checked(row: PublishedRow, **changed: str) -> RowCheck:
 
 
 def test_other_models_of_a_software_tell_of_the_next() -> None:
-    """Predicted without their own model, rows of other software are nearer than as strangers, on every accelerator."""
+    """Predicted without their own model, rows of other software are nearer than as strangers, on every GPU. On trn1 one
+    kind of software has two models, which say nothing of the others.
+    """
     for summary in validate_built_in().summaries:
-        if summary.by_software is None:
+        if summary.by_software is None or summary.by_software.stacks == 1:
+            assert summary.kind == "trn1"
             continue
         rows = [
             row

@@ -36,7 +36,10 @@ from .row_reader import PublishedRow, read_rows
 
 
 class OtherRun(NamedTuple):
-    """A line of `measured_other_models.csv` or `published_other_models.csv`, as it stands there."""
+    """A line of `measured_other_models.csv` or `published_other_models.csv`, as it stands there.
+
+    ``reads``: of a NeuronCore, the part of its steps in which the script reads a value of the device.
+    """
 
     config: str
     model: str
@@ -45,10 +48,11 @@ class OtherRun(NamedTuple):
     matmul_dtype: str
     samples_per_second: str
     source: str
+    reads: str = ""
 
     @property
     def instance(self) -> InstanceType:
-        """On one of whose GPUs it ran."""
+        """On one of whose GPUs or NeuronCores it ran."""
         return instance_type(self.instance_type)
 
 
@@ -99,7 +103,9 @@ def measured_others() -> tuple[OtherRun, ...]:
 
 @cache
 def published_others() -> tuple[OtherRun, ...]:
-    """Scripts of such models, as NVIDIA published them, in TF32 and PyTorch's own memory format."""
+    """Scripts of such models that others published: NVIDIA on an A100, in TF32 and PyTorch's own memory format,
+    and users on one NeuronCore.
+    """
     return _other_runs("published_other_models")
 
 

@@ -95,6 +95,16 @@ class StepWork:
             repeated_bytes=0.0,
         )
 
+    def as_products(self) -> StepWork:
+        """The same, its convolutions as any other product."""
+        return replace(
+            self,
+            products={
+                dtype: tuple(item._replace(convolution=False) for item in products)
+                for dtype, products in self.products.items()
+            },
+        )
+
     def _with_products(self, times: float) -> StepWork:
         return replace(
             self,

@@ -26,6 +26,11 @@ FP32_REACHED = 0.78
 H100. As fitted on the A100; with it plain scripts in fp32 on an H100 are off by 4 % (`measured_scripts`).
 """
 
+CONVOLVED = 0.0125
+"""Part of a NeuronCore's bf16 peak that the convolutions of a training step reach, in whichever precision: 1.2 TFLOP/s
+on trn1. Of the one residual network whose step was published while the device was waited for; small networks of another
+source agree (calibration/published_other_models.csv). Others may be as fast as products are: their intervals say so."""
+
 _SMALLEST_HEAD = 16
 
 HIDDEN_PASSES = 32
@@ -107,8 +112,8 @@ class Constants:
 class Product(NamedTuple):
     """``times`` products of (rows x inner) by (inner x columns).
 
-    ``batched``: both operands change from one to the next, as in attention; otherwise one is a weight.
-    ``grouped``: of a convolution whose features are in groups.
+    ``batched``: both operands change from one to the next, as in attention; otherwise one is a weight. Of a
+    convolution: its features are in groups.
     """
 
     rows: float
@@ -116,7 +121,7 @@ class Product(NamedTuple):
     columns: float
     times: float
     batched: bool = False
-    grouped: bool = False
+    convolution: bool = False
 
     @property
     def flops(self) -> float:
@@ -128,7 +133,8 @@ class Product(NamedTuple):
         """Whether it makes attention scores or multiplies by them. Counters of before the groups of convolutions were
         told apart have these among the batched, most of them with small sides.
         """
-        return self.batched and min(self.rows, self.inner, self.columns) >= _SMALLEST_HEAD
+        sides = (self.rows, self.inner, self.columns)
+        return self.batched and not self.convolution and min(sides) >= _SMALLEST_HEAD
 
     def slowdown(self, half_size: float = HALF_SIZE) -> float:
         """How much longer each FLOP takes than in a large product: the curve of size.
@@ -151,10 +157,16 @@ def products_s(
     if not instance.is_neuron and dtype != "fp32":
         # GPUs compute grouped convolutions beside their matrix engine.
         products = tuple(products)
-        if grouped := [item for item in products if item.grouped]:
+        if grouped := [item for item in products if item.convolution and item.batched]:
             seconds = products_s(grouped, instance, "fp32", constants)
-            products = [item for item in products if not item.grouped]
+            products = [item for item in products if not (item.convolution and item.batched)]
     peak = instance.core_peak_flops(dtype) * reached
+    if instance.is_neuron:
+        convolved = instance.core_peak_flops("bf16") * CONVOLVED
+        return math.fsum(
+            item.flops * max(item.slowdown(half_size) / peak, 1 / convolved if item.convolution else 0.0)
+            for item in products
+        )
     return seconds + math.fsum(item.flops * item.slowdown(half_size) for item in products) / peak
 
 

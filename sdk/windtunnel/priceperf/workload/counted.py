@@ -24,7 +24,7 @@ from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
 from .counted_graphs import Graphs
-from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
+from .counted_work import FEW_CONVOLUTIONS, Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Parameters
 from .found_scale import found_in_short
 from .full_scale import FullScale
@@ -34,9 +34,6 @@ from .rehearsed import RehearsedJob
 
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
-
-_FEW_CONVOLUTIONS = 0.1
-"""Part of a step's FLOPs: those of patches are 0.01 at most (ViT, Swin, CLIP), of Whisper's spectra 0.03."""
 
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
@@ -143,7 +140,7 @@ class Counted:
         Counters of versions that told no products are taken for one's.
         """
         attends = self.step.scores.elements > 0 or not self.step.products
-        return attends and self.step.convolved < _FEW_CONVOLUTIONS
+        return attends and self.step.convolved < FEW_CONVOLUTIONS
 
     @property
     def known_as(self) -> Known:
@@ -273,7 +270,8 @@ class Counted:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
 
         Where the host traces or launches longer than the device works, the interval has the host's speed in it too; and
-        where the model is no transformer, what that adds, which is not known to grow beyond the range.
+        where the model is no transformer, what that adds, which is not known to grow beyond the range. On NeuronCores
+        its convolutions may be as fast as other products are (`engines.CONVOLVED`).
         """
         traced = self.step.host is not None
         constants = calibration_of(run.instance).constants
@@ -284,12 +282,14 @@ class Counted:
             from_specification=run.instance.from_specification or run.fp32_on_neuron,
         )
         other = 0.0 if self.is_transformer else widenings()["other_model"]
-        slow = fast = 0.0
-        if traced:
-            slow = math.log(self.step_with(constants, run, HOST_SPEED.high).total_s / step.total_s)
-            fast = math.log(step.total_s / self.step_with(constants, run, HOST_SPEED.low).total_s)
+        slowest = self.step_with(constants, run, HOST_SPEED.high if traced else HOST_SPEED.value).total_s
+        quick = self
+        if run.instance.is_neuron:
+            quick = replace(self, step=self.step.as_products())
+        quickest = quick.step_with(constants, run, HOST_SPEED.low if traced else HOST_SPEED.value).total_s
         return check._replace(
-            log_fast=math.hypot(check.log_fast, fast, other), log_slow=math.hypot(check.log_slow, slow, other)
+            log_fast=math.hypot(check.log_fast, math.log(step.total_s / quickest), other),
+            log_slow=math.hypot(check.log_slow, math.log(slowest / step.total_s), other),
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002

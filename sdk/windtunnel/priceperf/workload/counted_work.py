@@ -18,6 +18,8 @@ from .counters import Collectives, CountedProduct, Counters, ScaledDotProductAtt
 
 _GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 _NONE = Collectives(count=0, bytes=0)
+FEW_CONVOLUTIONS = 0.1
+"""Part of a step's FLOPs: those of patches are 0.01 at most (ViT, Swin, CLIP), of Whisper's spectra 0.03."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +126,17 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
     """
     products: dict[str, list[Product]] = {}
     convolutions = {item[:-1] for item in counted.convolutions}
+    of_convolutions = math.fsum(map(_flops, counted.convolutions))
+    convolved = of_convolutions / (math.fsum(map(_flops, counted.products)) or 1.0)
     of_scores = 0.0
     for item in counted.products:
         batch, rows, inner, columns, dtype, times = item
-        several, convolved = batch > 1, item[:-1] in convolutions
-        product = Product(
-            rows, inner, columns, batch * times / steps, several and not convolved, several and convolved
-        )
+        several = batch > 1
+        # A few without groups are of patches, say: products as any other.
+        is_one = item[:-1] in convolutions and (several or convolved >= FEW_CONVOLUTIONS)
+        product = Product(rows, inner, columns, batch * times / steps, several, is_one)
         products.setdefault(dtype, []).append(product)
         of_scores += times if product.is_of_scores else 0.0
-    of_convolutions = math.fsum(_flops(item) for item in counted.convolutions)
     moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
@@ -149,7 +152,7 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
         # Attention is counted where the script calls it, and its products as often as they run.
         fused=_fused(counted.sdpa, scores.elements * steps * (1 - work.repeated)),
         repeated_bytes=_part(part.repeated.fused_bytes, moved) if part.repeated else 0.0,
-        convolved=of_convolutions / (math.fsum(map(_flops, counted.products)) or 1.0),
+        convolved=convolved,
     )
 
 

@@ -10,6 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -19,25 +20,35 @@ from ..calibration.published_rows import OtherRun, measured, measured_others, pu
 from ..instances import InstanceType
 from ..model.engines import Constants
 from ..model.host_tracing import HOST_SPEED
-from ..model.precision import GPU_PRECISIONS
+from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST
 from .cluster import Cluster, Run
 from .workload import CountedWorkload
 
 
 class Measured(NamedTuple):
-    """One run on one GPU of that instance. ``batch``: its samples; ``dtype``: in which fp32 products ran."""
+    """One run on one GPU or NeuronCore of that instance. ``batch``: its samples; ``dtype``: in which fp32 products ran;
+    ``reads``: see `OtherRun`.
+    """
 
     name: str
     instance: InstanceType
     batch: float
     dtype: str
     step_s: float
+    reads: float | None = None
 
     @property
     def run(self) -> Run:
-        """The same on each GPU of the instance."""
-        precision = next(one for one in GPU_PRECISIONS if one.ran_as("fp32") == self.dtype)
+        """The same on each GPU or NeuronCore of the instance."""
+        known = (NO_CAST, AUTO_CAST) if self.instance.is_neuron else GPU_PRECISIONS
+        precision = next(one for one in known if one.ran_as("fp32") == self.dtype)
         return Run(Cluster(self.instance, 1), self.instance.core_count * self.batch, precision)
+
+    def of(self, job: CountedWorkload) -> CountedWorkload:
+        """The rehearsed job as this script has it."""
+        if self.reads is None or job.step.host is None:
+            return job
+        return replace(job, step=replace(job.step, host=replace(job.step.host, reads=self.reads)))
 
 
 @cache
@@ -65,7 +76,8 @@ def published(model: str) -> Iterator[Measured]:
 def _measured(run: OtherRun) -> Measured:
     batch = float(run.batch)
     step_s = batch / float(run.samples_per_second)
-    return Measured(run.config, run.instance, batch, run.matmul_dtype, step_s)
+    reads = float(run.reads) if run.reads else None
+    return Measured(run.config, run.instance, batch, run.matmul_dtype, step_s, reads)
 
 
 def compared(constants: Mapping[str, Constants], *, transformers: bool = True) -> dict[str, list[Script]]:

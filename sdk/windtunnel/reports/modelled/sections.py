@@ -238,6 +238,11 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload, unseen: floa
             ". Constants and published rows are of transformers, which this model is not: the interval is wider"
             f"{longer}, by what such models that were rehearsed and measured on an H100 differ"
         )
+        if calibration.is_neuron:
+            text += (
+                ". Convolutions are as slow as in the one network whose step on a NeuronCore was published, and may be "
+                "as fast as other products: the fast end of the interval"
+            )
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.is_neuron:
         text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
