@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from windtunnel.errors import ConfigurationError
@@ -17,19 +16,18 @@ REHEARSE_VARIABLE = "WINDTUNNEL_REHEARSE_STEPS"
 MAX_COST_VARIABLE = "WINDTUNNEL_MAX_COST"
 
 
-def home(environment: Mapping[str, str] | None = None) -> Path:
+def home() -> Path:
     """``WINDTUNNEL_HOME``, or ``~/.windtunnel``: where the local backend keeps its state."""
-    given = (os.environ if environment is None else environment).get(HOME_VARIABLE)
-    return absolute(given or "~/.windtunnel")
+    return absolute(os.environ.get(HOME_VARIABLE) or "~/.windtunnel")
 
 
-def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
+def local_cores() -> int | None:
     """``WINDTUNNEL_LOCAL_CORES``: the default of ``local_cores=``, or None.
 
     Raises:
         ConfigurationError: it is not a whole number.
     """
-    text = (os.environ if environment is None else environment).get(LOCAL_CORES_VARIABLE)
+    text = os.environ.get(LOCAL_CORES_VARIABLE)
     if not text:
         return None
     if not text.isdecimal():
@@ -37,13 +35,13 @@ def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
     return int(text)
 
 
-def max_cost(environment: Mapping[str, str] | None = None) -> float | None:
+def max_cost() -> float | None:
     """``WINDTUNNEL_MAX_COST``: the default of ``max_cost=`` in US dollars, or None.
 
     Raises:
         ConfigurationError: it is not a number.
     """
-    text = (os.environ if environment is None else environment).get(MAX_COST_VARIABLE)
+    text = os.environ.get(MAX_COST_VARIABLE)
     if not text:
         return None
     try:

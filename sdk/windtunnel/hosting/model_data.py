@@ -63,8 +63,8 @@ def serving_code(
 
 def store(
     session: Session, model_data: str, code: ServingCode | None, bucket: str, key: str, kms_key: str | None
-) -> str:
-    """The ``s3://`` URI of what a container unpacks: ``model_data`` itself, or packed anew with the code. Blocks.
+) -> None:
+    """Store what a container unpacks, unless it is ``model_data`` as it is in S3: packed anew with the code. Blocks.
 
     Raises:
         SourceError: an archive cannot be read, or would leave its folder when unpacked.
@@ -72,7 +72,7 @@ def store(
         ServiceCallFailed: S3 refused.
     """
     if code is None and model_data.startswith("s3://"):
-        return model_data
+        return
     session.ensure_buckets(frozenset({bucket}))
     with _opened(session, model_data) as model:
         if code is None:
@@ -82,7 +82,6 @@ def store(
                 repack(model, source, whole, replace_code=code.replaces)
                 whole.seek(0)
                 session.service.put_file(bucket, key, whole, kms_key, encrypt=True)
-    return f"s3://{bucket}/{key}"
 
 
 @contextmanager

@@ -22,8 +22,8 @@ FLOPS = st.floats(0, 1e16)
 def test_the_published_figures_come_out() -> None:
     """BERT-Large's step, 6 FLOPs a parameter and token, in about 13 minutes; a small graph in 7 s."""
     step = 6 * 336e6 * 16 * 128
-    assert compile_time.seconds(step) == pytest.approx(13 * 60, rel=0.05)
-    assert compile_time.seconds(0) == 7
+    assert compile_time.of_graph(step).seconds == pytest.approx(13 * 60, rel=0.05)
+    assert compile_time.of_graph(0).seconds == 7
 
 
 @given(FLOPS, FLOPS)
@@ -38,7 +38,7 @@ def test_larger_graphs_take_longer_and_the_interval_holds_the_middle(one: float,
 def test_only_what_is_not_cached_takes_time(graphs: list[tuple[float, bool]]) -> None:
     """The second job with a warm cache is modelled without compile time."""
     ledger = [CompiledGraph(flops, cached) for flops, cached in graphs]
-    expected = sum(compile_time.seconds(flops) for flops, cached in graphs if not cached)
+    expected = sum(compile_time.of_graph(flops).seconds for flops, cached in graphs if not cached)
     assert compile_time.of_graphs(ledger).seconds == pytest.approx(expected)
     warm = [CompiledGraph(flops, cached=True) for flops, _ in graphs]
     assert compile_time.of_graphs(warm) == compile_time.NOTHING
@@ -54,7 +54,7 @@ def test_the_fixed_cost_says_how_many_graphs_were_cached() -> None:
     """And a GPU compiles nothing."""
     ledger = (CompiledGraph(4e12), CompiledGraph(0.0, cached=True))
     cost = fixed_costs.compilation(TRN1, 2, evaluates=True, cached=False, ledger=ledger)
-    assert cost.seconds == compile_time.seconds(4e12)
+    assert cost.seconds == compile_time.of_graph(4e12).seconds
     assert cost.basis.startswith("1 of 2 graphs cached; each other at 7 s and 190 s a TFLOP")
     warm = tuple(CompiledGraph(graph.flops, cached=True) for graph in ledger)
     cost = fixed_costs.compilation(TRN1, 2, evaluates=True, cached=False, ledger=warm)
@@ -78,7 +78,9 @@ def test_the_ledger_of_the_counters_decides(counters: Counters) -> None:
     ]
     graphs = {"count": 5, "cached": 2, "ledger": ledger, "ledger_left_out": 2, "compile_seconds": 1.0}
     cold = modelled(counters(graphs=graphs))
-    assert cold.seconds == pytest.approx(compile_time.seconds(4e12) + 2 * compile_time.seconds(0))
+    assert cold.seconds == pytest.approx(
+        compile_time.of_graph(4e12).seconds + 2 * compile_time.of_graph(0).seconds
+    )
     assert cold.basis.startswith("2 of 5 graphs cached")
     warm = [{**entry, "cached": True} for entry in ledger]
     assert modelled(counters(graphs={**graphs, "cached": 5, "ledger": warm})).seconds == 0
@@ -96,6 +98,6 @@ def test_what_collectives_cut_here_compiles_as_one(counters: Counters) -> None:
         "compile_seconds": 1.0,
         "uncut": [{"flops": 4.5e12, "cached": False}],
     }
-    assert modelled(counters(graphs=graphs)).seconds == compile_time.seconds(4.5e12)
+    assert modelled(counters(graphs=graphs)).seconds == compile_time.of_graph(4.5e12).seconds
     more = modelled(counters(graphs={**graphs, "uncut_left_out": 2})).seconds
-    assert more == compile_time.seconds(4.5e12) + 2 * compile_time.seconds(0)
+    assert more == compile_time.of_graph(4.5e12).seconds + 2 * compile_time.of_graph(0).seconds

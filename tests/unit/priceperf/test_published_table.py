@@ -58,7 +58,8 @@ def test_published_p4d_is_full_fp32_and_published_trn1_waits_for_its_host() -> N
     """In TF32 p4d would do nearly three times the printed iterations/s; without its host trn1 twice as many."""
     assert PREDICTED.p4d_tf32.iterations_error > 1.7
     assert without_tracing().trn1.iterations_error > 0.9
-    assert PREDICTED.trn1.estimate.step.largest == "host"
+    parts = PREDICTED.trn1.estimate.step.parts
+    assert max(parts, key=lambda name: parts[name]) == "host"
 
 
 def test_the_time_to_tokenise_is_fitted_to_both_jobs() -> None:

@@ -101,7 +101,7 @@ def test_all_forms_say_the_same(diagnosed: dict[str, Any]) -> None:
     assert "&lt;c.py:1&gt;" in found._repr_html_()
     data = json.loads(found.to_json())
     assert data["diagnostics"][0]["line"] == "c.py:1"
-    assert data["graphs"][0]["neuronx_cc"]["seconds"] == compile_time.seconds(4e12)
+    assert data["graphs"][0]["neuronx_cc"]["seconds"] == compile_time.of_graph(4e12).seconds
     assert data["device_memory"]["limit"] == 16 * GIB
 
 

@@ -83,11 +83,6 @@ def of_graph(flops: float) -> CompileTime:
     )
 
 
-def seconds(flops: float) -> float:
-    """The middle of `of_graph`."""
-    return of_graph(flops).seconds
-
-
 def of_graphs(graphs: Iterable[CompiledGraph]) -> CompileTime:
     """Modelled time for those graphs that are not cached, one after the other."""
     return sum((of_graph(graph.flops) for graph in graphs if not graph.cached), NOTHING)

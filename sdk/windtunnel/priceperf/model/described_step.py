@@ -173,13 +173,6 @@ def layers_launched(training: Training) -> float:
     return layers * (1 + LAUNCHES * training.lora.adapters(training.architecture))
 
 
-def throughput(
-    training: Training, instance: InstanceType, constants: Constants, instance_count: int | None = None
-) -> float:
-    """Sequences per second over all workers."""
-    return training.global_batch / training_step(training, instance, constants, instance_count).total_s
-
-
 def training_flops(training: Training) -> float:
     """FLOPs of the products of one optimizer step over all workers, nothing recomputed, nothing skipped."""
     model, length = training.architecture, training.sequence_length

@@ -73,15 +73,3 @@ class StepTime(NamedTuple):
             "stragglers": self.straggling_s,
             "waiting for input": self.input_s,
         }
-
-    @property
-    def largest(self) -> str:
-        """What takes most of the step: compute, memory, collectives, host or input."""
-        parts = {
-            "compute": self.compute_s,
-            "memory": self.memory_s,
-            "collectives": self.exposed_collective_s,
-            "host": self.host_s,
-            "input": self.input_s,
-        }
-        return max(parts, key=lambda name: parts[name])

@@ -27,8 +27,7 @@ class Flight:
 
     ``phases``: seconds in each secondary status, in order. ``training_s``: from start to end on the instances;
     ``billable_s`` differs from it for spot jobs alone. ``interrupted``: spot capacity was taken away.
-    ``retained_s``: a warm pool's billed seconds after the job; ``may_start_warm``: the job could begin in
-    instances of an earlier one (AWS does not say whether it did).
+    ``may_start_warm``: the job could begin in instances of an earlier one (AWS does not say whether it did).
     """
 
     job: str
@@ -41,7 +40,6 @@ class Flight:
     phases: Mapping[str, float]
     spot: bool = False
     interrupted: bool = False
-    retained_s: float = 0.0
     may_start_warm: bool = False
 
 

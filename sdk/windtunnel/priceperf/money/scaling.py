@@ -49,23 +49,13 @@ class ScalingRow:
         return self.estimate is None or self.estimate.fits
 
     @property
-    def step_s(self) -> float | None:
-        """Seconds of one optimizer step."""
-        return None if self.estimate is None else self.estimate.step.total_s
-
-    @property
     def samples_per_s(self) -> float | None:
         """Throughput of the training steps."""
         return None if self.estimate is None else self.estimate.samples_per_s
 
     @property
-    def hours(self) -> float | None:
-        """Billable hours of one instance, fixed costs included."""
-        return None if self.estimate is None else self.estimate.billable_s / 3600
-
-    @property
     def hours_interval(self) -> tuple[float, float] | None:
-        """Low and high end of `hours`."""
+        """Low and high end of the billable hours of one instance, fixed costs included."""
         if self.estimate is None:
             return None
         low, high = self.estimate.billable_interval_s

@@ -156,7 +156,6 @@ def flight_of(description: Mapping[str, Any]) -> Flight:
             f"{name} ended as {status} and its description has no BillableTimeInSeconds or no "
             "TrainingStartTime: it never ran on an instance. Give a job that did."
         )
-    pool = found.get("WarmPoolStatus") or {}
     return Flight(
         job=name,
         status=status,
@@ -168,8 +167,7 @@ def flight_of(description: Mapping[str, Any]) -> Flight:
         phases=_phases(found),
         spot=bool(found.get("EnableManagedSpotTraining")),
         interrupted=any(step.get("Status") in _AGAIN for step in found["SecondaryStatusTransitions"]),
-        retained_s=float(pool.get("ResourceRetainedBillableTimeInSeconds") or 0),
-        may_start_warm=bool(pool) or bool(resources.get("KeepAlivePeriodInSeconds")),
+        may_start_warm=bool(found.get("WarmPoolStatus")) or bool(resources.get("KeepAlivePeriodInSeconds")),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import Any
 
-from windtunnel.priceperf import Price, PriceBook
+from windtunnel.priceperf import Price
 from windtunnel.priceperf.published.inference import (
     HALF_COST,
     HALF_THROUGHPUT,
@@ -19,7 +19,7 @@ from windtunnel.priceperf.published.inference import (
     PublishedInference,
     published_inference,
 )
-from windtunnel.prices.cache import book_and_notes
+from windtunnel.prices.cache import load
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
@@ -136,23 +136,18 @@ class InferenceReport(Report):
         }
 
 
-def published(on: date | None = None, *, prices: PriceBook | None = None) -> PublishedInferenceReport:
+def published(on: date | None = None) -> PublishedInferenceReport:
     """AWS's 12 published rows, recomputed at AWS's price and at the book's of a day (None: the newest).
 
     Raises:
         PriceUnknown: the book has no price of trn1.2xlarge on that day.
     """
-    book, notes = book_and_notes(prices, None)
-    return PublishedInferenceReport(published_inference(book, on), notes)
+    loaded = load()
+    return PublishedInferenceReport(published_inference(loaded.book, on), loaded.notes)
 
 
 def inference(
-    throughput_per_s: float,
-    instance_type: str,
-    on: date | None = None,
-    *,
-    usd_per_hour: float | None = None,
-    prices: PriceBook | None = None,
+    throughput_per_s: float, instance_type: str, on: date | None, *, usd_per_hour: float | None
 ) -> InferenceReport:
     """What a million inferences cost at a steady throughput.
 
@@ -161,7 +156,6 @@ def inference(
         instance_type: without ``ml.`` its EC2 price, with it SageMaker's price of training.
         on: the day at whose price; None: the newest.
         usd_per_hour: a price of your own in place of the book's.
-        prices: another price book.
 
     Raises:
         PriceUnknown: the book has no price of that instance on that day.
@@ -171,8 +165,10 @@ def inference(
         day = on or datetime.now(timezone.utc).date()
         own = Price.stated(instance_type, usd_per_hour, day)
         return InferenceReport(InferenceCost(throughput_per_s, own))
-    book, notes = book_and_notes(prices, None)
-    return InferenceReport(InferenceCost(throughput_per_s, book.price(instance_type, on)), notes)
+    loaded = load()
+    return InferenceReport(
+        InferenceCost(throughput_per_s, loaded.book.price(instance_type, on)), loaded.notes
+    )
 
 
 def _row(row: PublishedInference, price: Price) -> Row:

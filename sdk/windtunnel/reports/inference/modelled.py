@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from windtunnel.priceperf import Architecture, PriceBook
+from windtunnel.priceperf import Architecture
 from windtunnel.priceperf.calibration.inference_rows import architecture_of
 from windtunnel.priceperf.model.inference_call import Inference
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.inference_estimate import InferenceEstimate, estimate_inference
-from windtunnel.prices.cache import book_and_notes
+from windtunnel.prices.cache import load
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
@@ -175,7 +175,6 @@ def modelled(
     sequence_length: int | None = None,
     hidden_output: bool = False,
     rate_per_s: float | None = None,
-    prices: PriceBook | None = None,
     on: date | None = None,
 ) -> InferenceEstimateReport:
     """Latency, throughput and cost of a traced model, by instance and batch size. Idempotent.
@@ -187,7 +186,6 @@ def modelled(
         sequence_length: tokens (patches). None: 128, of vision models 197.
         hidden_output: the answer is the hidden states, as AutoModel's; it takes time to reach the host.
         rate_per_s: requests a second, for which the instances are counted.
-        prices: another price book.
         on: prices in force on that day. None: the newest.
 
     Raises:
@@ -199,12 +197,12 @@ def modelled(
         model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
     )
     length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
-    book, notes = book_and_notes(prices, None)
+    loaded = load()
     calls = [Inference(known, batch, length, hidden_output) for batch in dict.fromkeys(batch_sizes)]
     found = tuple(
-        estimate_inference(call, name, book, on) for name in dict.fromkeys(instances) for call in calls
+        estimate_inference(call, name, loaded.book, on) for name in dict.fromkeys(instances) for call in calls
     )
-    return InferenceEstimateReport(title, found, rate_per_s, notes)
+    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes)
 
 
 def _milliseconds(value: float) -> str:

@@ -143,13 +143,14 @@ def test_code_that_cannot_be_read(
         estimator.fit(wait=False)
 
 
-def test_a_home_that_cannot_be(project: Path) -> None:
+def test_a_home_that_cannot_be(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a file in its place nor a `~` of nobody is a traceback."""
     (project / "file").touch()
     with pytest.raises(BackendError, match="Set WINDTUNNEL_HOME to a directory of your own"):
         Backend(project / "file" / "home").ensure()
+    monkeypatch.setenv("WINDTUNNEL_HOME", "~no-such-user/wt")
     with pytest.raises(ConfigurationError, match="home of nobody here"):
-        home({"WINDTUNNEL_HOME": "~no-such-user/wt"})
+        home()
 
 
 def test_a_model_that_has_no_place(local: LocalSession, project: Path) -> None:

@@ -180,10 +180,12 @@ def test_secret_is_not_shown() -> None:
     assert "hidden" not in repr(Credentials("AK", "hidden", "1", "r"))
 
 
-def test_home_comes_from_the_environment() -> None:
+def test_home_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """WINDTUNNEL_HOME, else ~/.windtunnel."""
-    assert settings.home({"WINDTUNNEL_HOME": "/x/y"}) == Path("/x/y")
-    assert settings.home({}) == Path.home() / ".windtunnel"
+    monkeypatch.setenv("WINDTUNNEL_HOME", "/x/y")
+    assert settings.home() == Path("/x/y")
+    monkeypatch.delenv("WINDTUNNEL_HOME")
+    assert settings.home() == Path.home() / ".windtunnel"
 
 
 def test_session_warm_up_fails_once(home: Path) -> None:
