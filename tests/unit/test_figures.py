@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.reports import report_for_counters
 from windtunnel.cli import main as cli
 from windtunnel.priceperf import FullScale, instance_type
 from windtunnel.priceperf.calibration import measured_scripts
@@ -21,7 +22,6 @@ from windtunnel.priceperf.calibration.published_rows import measured_others
 from windtunnel.priceperf.published.bert_jobs_predicted import JOB, predictions
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.priceperf.workload import rehearsed_scripts
-from windtunnel.reports.job.report import report_for_counters
 
 KINDS = ("trn1", "a100", "a100_cluster", "h100")
 

@@ -14,6 +14,7 @@ import botocore.session
 import pytest
 
 from tests.fakes.counters import Counters, counters
+from tests.fakes.reports import report_for_counters
 from tests.fakes.wire import create_request
 from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
@@ -21,7 +22,6 @@ from tests.unit.service.samples import config, job, request
 from windtunnel import AwsSession, ConfigurationError, FullScale, LocalSession, PyTorch, compare
 from windtunnel.priceperf import CALIBRATIONS, CATALOG, NEURON_TYPES, Workload, instances
 from windtunnel.priceperf.instances import GIB, InstanceType
-from windtunnel.reports.job.report import report_for_counters
 from windtunnel_local.api import codec
 from windtunnel_local.runner.sources import containers_folder, image_files
 from windtunnel_local.service.request import plan

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.descriptions import START, described
+from tests.fakes.reports import report_for_counters
 from tests.fakes.split_job import split_counters
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.cli.main import main
@@ -20,7 +21,7 @@ from windtunnel.reports.aws_job.report import FlightReport, evidence_for
 from windtunnel.reports.comparison.report import compare
 from windtunnel.reports.comparison.scaling import scaling
 from windtunnel.reports.for_job import report_for_job as report_of
-from windtunnel.reports.job.report import Precisions, report_for_counters
+from windtunnel.reports.job.report import Precisions
 from windtunnel.user_calibration import STORED, CalibrationStore
 
 

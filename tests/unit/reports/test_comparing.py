@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 import windtunnel
+from tests.fakes.reports import CountedJob, report_for_counters
 from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, SMALL, TRN1, rehearsed
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import (
@@ -24,23 +24,9 @@ from windtunnel.priceperf import (
 )
 from windtunnel.rendering.format import HOURS_FROM_S
 from windtunnel.rendering.report import Report
-from windtunnel.reports.job.report import report_for_counters
 from windtunnel.reports.modelled.answer import LINES
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
-
-
-class FakeJob:
-    """A finished job, with counters or without."""
-
-    def __init__(self, counters: Mapping[str, Any] | None) -> None:
-        self._counters = counters
-
-    def describe(self) -> Mapping[str, Any]:
-        return {"TrainingJobName": "bert-1"}
-
-    def counters(self) -> Mapping[str, Any] | None:
-        return self._counters
 
 
 def compiled_to(counters: dict[str, Any], dtype: str) -> dict[str, Any]:
@@ -58,11 +44,11 @@ def giant() -> windtunnel.Workload:
 
 def test_a_job_its_counters_and_a_description_compare_alike(counters: Any) -> None:
     """The same figures from a job and from its counters; what the compiler makes of fp32 reaches the model."""
-    by_job = windtunnel.compare(FakeJob(counters()), full_scale=FULL)
+    by_job = windtunnel.compare(CountedJob(counters(), TrainingJobName="bert-1"), full_scale=FULL)
     by_counters = windtunnel.compare(counters(), full_scale=FULL)
     assert by_job.title == "bert-1"
     assert by_job.comparison == by_counters.comparison
-    uncast = windtunnel.compare(FakeJob(compiled_to(counters(), "fp32")), full_scale=FULL)
+    uncast = windtunnel.compare(CountedJob(compiled_to(counters(), "fp32")), full_scale=FULL)
     assert uncast.comparison.estimates[0].train_s > by_job.comparison.estimates[0].train_s
     cast = windtunnel.compare(compiled_to(counters(), "bf16"), full_scale=FULL)
     assert cast.comparison == by_job.comparison
@@ -271,7 +257,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"Workload\.transformer"):
         windtunnel.compare(3)  # type: ignore[arg-type]
     with pytest.raises(JobNotFinished, match="no counters"):
-        windtunnel.compare(FakeJob(None))
+        windtunnel.compare(CountedJob(None))
 
 
 def text_of(report: Report) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.fakes.reports import report_for_counters
 from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.priceperf.model import compile_time
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import report_for_counters
 
 GIB = 2**30
 

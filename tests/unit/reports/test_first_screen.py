@@ -14,6 +14,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import windtunnel
+from tests.fakes.reports import report_for_counters
 from tests.fakes.split_job import split_counters
 from tests.unit.priceperf.test_answer import (
     LONG,
@@ -36,7 +37,6 @@ from windtunnel.rendering.format import dollars, shortened
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import report_for_counters
 from windtunnel.reports.modelled.answer import LINES, _verdict, answer_section, screen
 from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.descriptions import described
+from tests.fakes.reports import report_for_counters
 from windtunnel.cli.main import main
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidCounters, InvalidInput, Workload
@@ -20,7 +21,6 @@ from windtunnel.prices.aws_price_list import ListedPrice
 from windtunnel.reports.aws_job.description import DescribedJob
 from windtunnel.reports.comparison.report import compare
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import report_for_counters
 from windtunnel.user_calibration import CalibrationStore
 
 HUGE = 10**400

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import windtunnel
 from tests.fakes.counters import Counters
+from tests.fakes.reports import report_for_counters
 from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale
 from windtunnel.rendering import format as fmt
@@ -23,7 +24,7 @@ from windtunnel.rendering.page import as_page
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import plain
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import PricePerformance, report_for_counters
+from windtunnel.reports.job.report import PricePerformance
 from windtunnel.reports.published import published
 from windtunnel.reports.validation.report import validated
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.reports import report_for_counters
 from tests.unit.reports.test_comparing import compiled_to
 from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.priceperf import FP32, FullScale, Price, PriceBook
 from windtunnel.reports.comparison.scaling import scaling
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import Precisions, report_for_counters
+from windtunnel.reports.job.report import Precisions
 from windtunnel.reports.published import published
 
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import windtunnel
+from tests.fakes.reports import report_for_counters
 from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale, InvalidInput, PriceBook, Workload
 from windtunnel.priceperf.money.scaling import ScalingMode, scaling
@@ -19,7 +20,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.style import HATCHES, MARKERS, THEMES, Theme
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import PricePerformance, report_for_counters
+from windtunnel.reports.job.report import PricePerformance
 from windtunnel.reports.modelled.breakdown_chart import billable_parts, step_parts
 from windtunnel.reports.modelled.cost_chart import cost_chart
 from windtunnel.reports.published import published

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import date
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -27,7 +26,6 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.errors import NothingTrained
 from windtunnel.priceperf.workload.counters import Counters
-from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Section
 from windtunnel.rendering.plots.chart import Chart
@@ -43,7 +41,7 @@ from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
 from windtunnel.reports.modelled.cost_chart import cost_chart
 from windtunnel.reports.modelled.data import modelled
 from windtunnel.reports.modelled.instances import shown_beside
-from windtunnel.user_calibration import STORED, CalibrationStore, loaded
+from windtunnel.user_calibration import CalibrationStore, loaded
 
 SCHEMA = "windtunnel.report/1"
 _FAILED_EARLY = "the job failed before a step of its training had ended. Mend that, and rehearse it again."
@@ -214,27 +212,6 @@ class PricePerformance(Report):
         return str(self.unavailable)
 
 
-def report_for_counters(
-    counters: Mapping[str, Any],
-    full_scale: FullScale | None = None,
-    *,
-    instances: Sequence[str] | None = None,
-    batch: BatchRule = "rehearsed",
-    prices: PriceBook | None = None,
-    prices_on: date | None = None,
-    user_calibration: CalibrationStore | None = STORED,
-) -> PricePerformance:
-    """The same from a ``counters.json`` alone.
-
-    Raises:
-        InvalidCounters: they cannot be modelled; the message names the field.
-        UnknownInstance: one of ``instances`` has no figures.
-        PriceUnknown: the book has no price of any of them on ``prices_on``.
-    """
-    book, notes = book_and_notes(prices, prices_on)
-    return report_of({}, counters, full_scale, instances, batch, book, notes, user_calibration)
-
-
 def report_of(
     describe: Mapping[str, Any],
     counters: Mapping[str, Any] | None,
@@ -251,9 +228,6 @@ def report_of(
     """The report of a described job with its counters; either may be empty.
 
     The arguments are those of `for_job.report_for_job`; ``price_notes``: what to know of the ``book``.
-
-    Raises:
-        InvalidCounters: there are only counters, and they cannot be modelled.
     """
     told, workload, reason = None, None, "the job left no counters."
     try:
@@ -261,8 +235,6 @@ def report_of(
             told = Counters.read(counters)
             workload = Workload.from_counters(told)
     except PricePerfError as error:
-        if not describe:
-            raise
         early = isinstance(error, NothingTrained) and describe.get("TrainingJobStatus") == "Failed"
         reason = _FAILED_EARLY if early else str(error)
     facts = measured_part.collect(describe, told)

@@ -1,0 +1,31 @@
+"""The report of a job of which only its counters are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel.priceperf import FullScale
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import PricePerformance
+
+
+class CountedJob:
+    """A job with its counters, or without, and as much of a description as is given."""
+
+    def __init__(self, counters: Mapping[str, Any] | None, **describe: Any) -> None:
+        self._counters = counters
+        self._describe = describe
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._describe
+
+    def counters(self) -> Mapping[str, Any] | None:
+        return self._counters
+
+
+def report_for_counters(
+    counters: Mapping[str, Any], full_scale: FullScale | None = None, **given: Any
+) -> PricePerformance:
+    """The report of a job that is not described; the other arguments are those of `report_for_job`."""
+    return report_for_job(CountedJob(counters), full_scale, **given)
