@@ -40,6 +40,10 @@ _LONGEST_LINE = 500
 class WindtunnelError(Exception):
     """Root of all errors of this SDK."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as it is, so that the error crosses process pools; by its message alone many could not be made."""
+        return _rebuild, (type(self), self.args, self.__dict__)
+
 
 class ConfigurationError(WindtunnelError, ValueError):
     """An argument is wrong. Raised before anything is uploaded or started."""
@@ -81,10 +85,6 @@ class ServiceCallFailed(WindtunnelError):
         self.code = code
         self.service_message = message
         super().__init__(f"{operation} was refused ({code}): {message}")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as it is, so that the error crosses process pools; by its message alone it could not be made."""
-        return _rebuild, (type(self), self.args, self.__dict__)
 
 
 class JobNotFound(ServiceCallFailed):
@@ -159,11 +159,6 @@ class RunFailed(WindtunnelError):
             f"  Next: {next_step}"
         )
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle through the keyword arguments, so that the error crosses process pools."""
-        parts = (self.name, self.reason, self.cause, self.log_tail, self.logs_location, self.next_step)
-        return _rebuild_failed, (type(self), *parts)
-
 
 class TrainingJobFailed(RunFailed):
     """A training job ended as Failed."""
@@ -199,12 +194,6 @@ def _rebuild(
     return error
 
 
-def _rebuild_failed(
-    kind: type[RunFailed], name: str, reason: str, cause: str, tail: Sequence[str], where: str, step: str
-) -> RunFailed:
-    return kind(name, reason, cause=cause, log_tail=tail, logs_location=where, next_step=step)
-
-
 class Detached(KeyboardInterrupt):
     """Ctrl-C while following a job. The job goes on; the message says how to come back or stop it.
 
@@ -222,5 +211,5 @@ class Detached(KeyboardInterrupt):
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        """As `ServiceCallFailed`."""
+        """As `WindtunnelError`."""
         return _rebuild, (type(self), self.args, self.__dict__)
