@@ -14,6 +14,7 @@ from windtunnel.request import checks
 from windtunnel.request.arguments import JobArguments, tag_list
 from windtunnel.request.inputs import Channel, TrainingInput, local_path, split_s3
 from windtunnel.request.instance_groups import to_request
+from windtunnel.request.members import only_given
 from windtunnel.request.source_archive import TARBALL_NAME, SourceTree
 from windtunnel.request.training_request import PathUpload, SourceUpload, Target, TrainingRequest, Upload
 from windtunnel.settings import LOCAL_CORES_VARIABLE
@@ -116,16 +117,16 @@ def build_request(
         "TrainingJobName": job_name,
         "AlgorithmSpecification": _algorithm(arguments, image_uri, input_mode or arguments.input_mode),
         "RoleArn": target.role_arn,
-        "OutputDataConfig": _given(
+        "OutputDataConfig": only_given(
             S3OutputPath=output_path,
             KmsKeyId=arguments.output_kms_key,
             CompressionType="NONE" if arguments.disable_output_compression else None,
         ),
         "ResourceConfig": _resources(arguments),
-        "StoppingCondition": _given(
+        "StoppingCondition": only_given(
             MaxRuntimeInSeconds=arguments.max_run, MaxWaitTimeInSeconds=arguments.max_wait
         ),
-        **_given(
+        **only_given(
             InputDataConfig=data or None,
             HyperParameters=all_hyperparameters or None,
             Environment=_environment(arguments),
@@ -139,12 +140,9 @@ def build_request(
 
 
 def _source_upload(arguments: JobArguments, target: Target, job_name: str, tree: SourceTree) -> SourceUpload:
-    if arguments.code_location:
-        bucket, prefix = split_s3(arguments.code_location)
-    else:
-        bucket, prefix = (split_s3(arguments.output_path)[0] if arguments.output_path else target.bucket), ""
-    key = "/".join(part for part in (prefix.strip("/"), job_name, "source", TARBALL_NAME) if part)
     output_bucket = split_s3(arguments.output_path)[0] if arguments.output_path else target.bucket
+    bucket, prefix = split_s3(arguments.code_location) if arguments.code_location else (output_bucket, "")
+    key = "/".join(part for part in (prefix.strip("/"), job_name, "source", TARBALL_NAME) if part)
     return SourceUpload(tree, bucket, key, arguments.output_kms_key if bucket == output_bucket else None)
 
 
@@ -195,11 +193,12 @@ def _algorithm(arguments: JobArguments, image_uri: str, mode: str) -> dict[str, 
     provider = arguments.training_repository_credentials_provider_arn
     image_config = None
     if access is not None:
-        image_config = _given(
+        image_config = only_given(
             TrainingRepositoryAccessMode=access,
-            TrainingRepositoryAuthConfig=_given(TrainingRepositoryCredentialsProviderArn=provider) or None,
+            TrainingRepositoryAuthConfig=only_given(TrainingRepositoryCredentialsProviderArn=provider)
+            or None,
         )
-    return _given(
+    return only_given(
         TrainingImage=image_uri,
         TrainingInputMode=mode,
         TrainingImageConfig=image_config,
@@ -211,7 +210,7 @@ def _algorithm(arguments: JobArguments, image_uri: str, mode: str) -> dict[str, 
 
 
 def _resources(arguments: JobArguments) -> dict[str, Any]:
-    return _given(
+    return only_given(
         InstanceCount=arguments.instance_count,
         InstanceType=arguments.instance_type,
         InstanceGroups=to_request(arguments.instance_groups),
@@ -233,12 +232,12 @@ def _switches(arguments: JobArguments) -> dict[str, Any]:
     """Members that depend on one argument each."""
     checkpoint = None
     if arguments.checkpoint_s3_uri:
-        checkpoint = _given(S3Uri=arguments.checkpoint_s3_uri, LocalPath=arguments.checkpoint_local_path)
+        checkpoint = only_given(S3Uri=arguments.checkpoint_s3_uri, LocalPath=arguments.checkpoint_local_path)
     vpc = None
     if arguments.subnets is not None:
         vpc = {"Subnets": arguments.subnets, "SecurityGroupIds": arguments.security_group_ids}
     retries = arguments.max_retry_attempts
-    return _given(
+    return only_given(
         CheckpointConfig=checkpoint,
         VpcConfig=vpc,
         EnableNetworkIsolation=arguments.enable_network_isolation or None,
@@ -265,13 +264,9 @@ def _observation(
     profiler: Any = arguments.profiler_config
     if profiler is None:
         off = bool(arguments.disable_profiler) or checks.is_trainium(arguments.instance_type)
-        profiler = _given(S3OutputPath=None if off else output_path, DisableProfiler=off)
-    return _given(DebugHookConfig=hook, ProfilerConfig=profiler)
+        profiler = only_given(S3OutputPath=None if off else output_path, DisableProfiler=off)
+    return only_given(DebugHookConfig=hook, ProfilerConfig=profiler)
 
 
 def _flag(name: str, value: bool | None) -> dict[str, bool] | None:
     return None if value is None else {name: value}
-
-
-def _given(**members: Any) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if value is not None}

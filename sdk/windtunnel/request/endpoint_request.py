@@ -11,6 +11,7 @@ from typing import Any
 
 from windtunnel.request import checks
 from windtunnel.request.arguments import Tags, tag_list
+from windtunnel.request.members import only_given
 
 CODE_IN_CONTAINER = "/opt/ml/model/code"
 VARIANT = "AllTraffic"
@@ -67,12 +68,12 @@ def model_request(
     """
     checks.check_job_name(name, "name")
     checks.check_environment(environment, MAX_ENVIRONMENT_TEXT)
-    container = _given(Image=image_uri, Environment=dict(environment), ModelDataUrl=model_data)
+    container = only_given(Image=image_uri, Environment=dict(environment), ModelDataUrl=model_data)
     return {
         "ModelName": name,
         "PrimaryContainer": container,
         "ExecutionRoleArn": role_arn,
-        **_given(
+        **only_given(
             VpcConfig=dict(vpc_config) if vpc_config else None,
             EnableNetworkIsolation=enable_network_isolation or None,
             Tags=_tags(tags),
@@ -93,13 +94,15 @@ def config_request(name: str, model: str, hosting: Hosting, tags: Tags | None = 
         "InitialInstanceCount": hosting.initial_instance_count,
         "InstanceType": hosting.instance_type,
         "InitialVariantWeight": 1,
-        **_given(
+        **only_given(
             VolumeSizeInGB=hosting.volume_size,
             ModelDataDownloadTimeoutInSeconds=hosting.model_data_download_timeout,
             ContainerStartupHealthCheckTimeoutInSeconds=hosting.container_startup_health_check_timeout,
         ),
     }
-    more = _given(KmsKeyId=hosting.kms_key, Tags=_tags(tags), AsyncInferenceConfig=hosting.async_inference)
+    more = only_given(
+        KmsKeyId=hosting.kms_key, Tags=_tags(tags), AsyncInferenceConfig=hosting.async_inference
+    )
     return {"EndpointConfigName": name, "ProductionVariants": [variant], **more}
 
 
@@ -113,13 +116,9 @@ def endpoint_request(
     """
     checks.check_job_name(name, "endpoint_name")
     all_tags = list(tag_list(tags) or ()) + ([{"Key": LIMIT_TAG, "Value": str(limit_s)}] if limit_s else [])
-    return {"EndpointName": name, "EndpointConfigName": config, **_given(Tags=_tags(all_tags))}
+    return {"EndpointName": name, "EndpointConfigName": config, **only_given(Tags=_tags(all_tags))}
 
 
 def _tags(tags: Tags | None) -> list[dict[str, str]] | None:
     checks.check_tags(tags or [])
     return tag_list(tags) or None
-
-
-def _given(**members: Any) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if value is not None}

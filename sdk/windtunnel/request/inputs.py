@@ -15,6 +15,7 @@ from typing import Any
 
 from windtunnel.errors import InputError
 from windtunnel.local_paths import absolute, reading
+from windtunnel.request.members import only_given
 
 DEFAULT_CHANNEL = "training"
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9.\-_]{1,64}")
@@ -90,7 +91,7 @@ class TrainingInput:
         if not (self.target_attribute_name or distribution):
             distribution = "FullyReplicated"
         source.update(
-            _given(
+            only_given(
                 S3DataDistributionType=distribution,
                 AttributeNames=self.attribute_names,
                 InstanceGroupNames=None if self.instance_groups is None else list(self.instance_groups),
@@ -99,7 +100,7 @@ class TrainingInput:
         return {
             "ChannelName": name,
             "DataSource": {"S3DataSource": source},
-            **_given(
+            **only_given(
                 CompressionType=self.compression,
                 ContentType=self.content_type,
                 RecordWrapperType=self.record_wrapping,
@@ -140,7 +141,7 @@ class FileSystemInput:
         return {
             "ChannelName": name,
             "DataSource": {"FileSystemDataSource": source},
-            **_given(ContentType=self.content_type),
+            **only_given(ContentType=self.content_type),
         }
 
 
@@ -257,7 +258,3 @@ def split_s3(uri: str) -> tuple[str, str]:
     if not uri.startswith("s3://") or not bucket:
         raise InputError(f"{uri!r} is no S3 URI. Give s3://<bucket>/<prefix>.")
     return bucket, key
-
-
-def _given(**members: Any) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if value is not None}

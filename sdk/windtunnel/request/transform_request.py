@@ -13,6 +13,7 @@ from windtunnel.errors import ConfigurationError
 from windtunnel.request import checks
 from windtunnel.request.arguments import Tags, tag_list
 from windtunnel.request.inputs import split_s3
+from windtunnel.request.members import only_given
 
 MAX_ENVIRONMENT = 16
 MAX_ENVIRONMENT_TEXT = 10240
@@ -105,7 +106,7 @@ def transform_request(
     transforming.check()
     given.check()
     source = {"S3DataType": given.data_type, "S3Uri": given.data}
-    processing = _given(
+    processing = only_given(
         InputFilter=given.input_filter, OutputFilter=given.output_filter, JoinSource=given.join_source
     )
     return {
@@ -113,7 +114,7 @@ def transform_request(
         "ModelName": model,
         "TransformInput": {
             "DataSource": {"S3DataSource": source},
-            **_given(
+            **only_given(
                 CompressionType=given.compression_type,
                 ContentType=given.content_type,
                 SplitType=given.split_type,
@@ -121,7 +122,7 @@ def transform_request(
         },
         "TransformOutput": {
             "S3OutputPath": output_path,
-            **_given(
+            **only_given(
                 AssembleWith=transforming.assemble_with,
                 Accept=transforming.accept,
                 KmsKeyId=transforming.output_kms_key,
@@ -130,9 +131,9 @@ def transform_request(
         "TransformResources": {
             "InstanceCount": transforming.instance_count,
             "InstanceType": transforming.instance_type,
-            **_given(VolumeKmsKeyId=transforming.volume_kms_key),
+            **only_given(VolumeKmsKeyId=transforming.volume_kms_key),
         },
-        **_given(
+        **only_given(
             BatchStrategy=transforming.strategy,
             MaxConcurrentTransforms=transforming.max_concurrent_transforms,
             MaxPayloadInMB=transforming.max_payload,
@@ -148,7 +149,3 @@ def transform_request(
 def _check_choice(name: str, value: str | None, *valid: str) -> None:
     if value is not None and value not in valid:
         raise ConfigurationError(f"{name}={value!r} is not valid: {' or '.join(map(repr, valid))}.")
-
-
-def _given(**members: Any) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if value is not None}
