@@ -17,7 +17,7 @@ from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK, EC2_ON_DEMAND, 
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.cluster.slurm_job import SlurmJob
-from windtunnel.reports.modelled.data import rounded
+from windtunnel.reports.modelled.data import maybe, rounded
 from windtunnel.reports.prices import price_data
 
 _SPOT = "SPOT"
@@ -204,21 +204,17 @@ def data(bill: Bill) -> dict[str, Any]:
             "cluster_idle_dynamic": rounded(bill.cluster.idle_dynamic),
         },
         "ec2_usd": {
-            "job": _maybe(bill.ec2_job_usd),
-            "idle": _maybe(bill.ec2_idle_usd),
-            "cluster": _maybe(bill.ec2_cluster_usd),
+            "job": maybe(bill.ec2_job_usd),
+            "idle": maybe(bill.ec2_idle_usd),
+            "cluster": maybe(bill.ec2_cluster_usd),
         },
-        "sagemaker_usd": {"job": _maybe(bill.sagemaker_usd)},
+        "sagemaker_usd": {"job": maybe(bill.sagemaker_usd)},
         "prices": {
             "ec2": None if prices.ec2 is None else price_data(prices.ec2),
             "sagemaker": None if prices.sagemaker is None else price_data(prices.sagemaker),
         },
         "notes": list(prices.notes),
     }
-
-
-def _maybe(value: float | None) -> float | None:
-    return None if value is None else rounded(value)
 
 
 def _money(value: float | None) -> str:

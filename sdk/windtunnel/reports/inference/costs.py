@@ -23,6 +23,7 @@ from windtunnel.prices.cache import load
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
+from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.prices import price_data
 
 SCHEMA = "windtunnel.inference/1"
@@ -129,7 +130,7 @@ class InferenceReport(Report):
         return {
             "schema": SCHEMA,
             "throughput_per_second": self.cost.throughput_per_s,
-            "usd_per_million": float(f"{self.cost.usd_per_million:.6g}"),
+            "usd_per_million": rounded(self.cost.usd_per_million),
             "formula": _FORMULA,
             "price": price_data(self.cost.price),
             "price_notes": [*_training_note(self.cost.price), *self.price_notes],

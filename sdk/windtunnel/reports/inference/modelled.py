@@ -19,6 +19,7 @@ from windtunnel.prices.cache import load
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
+from windtunnel.reports.modelled.data import maybe, rounded
 from windtunnel.reports.prices import price_data
 
 SCHEMA = "windtunnel.inference_estimate/1"
@@ -147,13 +148,13 @@ class InferenceEstimateReport(Report):
             "cores": item.instance.core_count,
             "batch_size": item.inference.batch_size,
             "sequence_length": item.inference.sequence_length,
-            "latency_p50_seconds": _rounded(item.served.latency_p50_s),
-            "latency_p50_interval": [*map(_rounded, item.latency_p50_s)],
-            "throughput_per_second": _rounded(item.served.throughput_per_s),
-            "throughput_interval": [*map(_rounded, item.throughput_per_s)],
-            "usd_per_million": None if usd is None else _rounded(usd[1]),
-            "usd_per_million_interval": None if usd is None else [_rounded(usd[0]), _rounded(usd[2])],
-            "call_seconds": {name: _rounded(seconds) for name, seconds in item.call.parts.items()},
+            "latency_p50_seconds": rounded(item.served.latency_p50_s),
+            "latency_p50_interval": [*map(rounded, item.latency_p50_s)],
+            "throughput_per_second": rounded(item.served.throughput_per_s),
+            "throughput_interval": [*map(rounded, item.throughput_per_s)],
+            "usd_per_million": None if usd is None else rounded(usd[1]),
+            "usd_per_million_interval": None if usd is None else [rounded(usd[0]), rounded(usd[2])],
+            "call_seconds": {name: rounded(seconds) for name, seconds in item.call.parts.items()},
             "outside": list(item.outside),
             "price": None if item.price is None else price_data(item.price),
         }
@@ -162,7 +163,7 @@ class InferenceEstimateReport(Report):
             data |= {
                 "instances": fleet.instances,
                 "instances_interval": [fleet.low, fleet.high],
-                "usd_per_day": None if fleet.usd_per_day is None else _rounded(fleet.usd_per_day),
+                "usd_per_day": maybe(fleet.usd_per_day),
             }
         return data
 
@@ -212,7 +213,3 @@ def _milliseconds(value: float) -> str:
 def _range(ends: tuple[float, float], text: Callable[[float], str]) -> str:
     low, high = map(text, ends)
     return f"{low.removesuffix(' ms')}-{high.removeprefix('$').removesuffix(' ms')}"
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")

@@ -20,8 +20,6 @@ from windtunnel.priceperf import (
 )
 from windtunnel.reports.prices import price_data
 
-_DIGITS = 6
-
 
 def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, Any]:
     """Estimates, alternatives of precision, who is cheapest, verdicts."""
@@ -164,7 +162,7 @@ def which(what: str, estimates: Sequence[Estimate], place: int | None) -> dict[s
 
 def rounded(value: float) -> float:
     """Six significant digits."""
-    return float(f"{value:.{_DIGITS}g}")
+    return float(f"{value:.6g}")
 
 
 def maybe(value: float | None) -> float | None:

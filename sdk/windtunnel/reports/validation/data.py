@@ -17,8 +17,8 @@ from windtunnel.priceperf.calibration.accuracy import (
 from windtunnel.priceperf.calibration.fitting import PRIORS
 from windtunnel.priceperf.model.engines import Constants
 from windtunnel.priceperf.model.step_time import StepTime
+from windtunnel.reports.modelled.data import maybe
 
-_DIGITS = 6
 _STEP_PARTS = ("memory", "overlapped", "tensor_parallel", "pipeline_transfer", "bubble", "host", "weights_gathered",
                "gradients", "optimizer", "straggling")  # fmt: skip
 
@@ -33,13 +33,13 @@ def row_data(row: RowCheck) -> dict[str, Any]:
         "model_family": row.model_family,
         "published": row.published,
         "published_range": None if row.published_range is None else list(row.published_range),
-        "predicted": _round(row.predicted),
+        "predicted": maybe(row.predicted),
         "error_percent": _in_percent(row.error),
         "leave_one_out_error_percent": _in_percent(row.left_out),
         "leave_one_family_out_error_percent": _in_percent(row.family_left_out),
         "leave_one_source_out_error_percent": _in_percent(row.source_left_out),
         "by_software_error_percent": _in_percent(row.by_software),
-        "interval": None if row.low is None else [_round(row.low), _round(row.high)],
+        "interval": None if row.low is None else [maybe(row.low), maybe(row.high)],
         "inside_interval": row.inside,
         "in_calibration": row.calibrated,
         "step_seconds": None if row.step is None else _step_data(row.step),
@@ -53,7 +53,7 @@ def _step_data(step: StepTime) -> dict[str, Any]:
     parts = {"total": step.total_s, "products": step.compute_s}
     for name in _STEP_PARTS:
         parts[name] = getattr(step, f"{name}_s")
-    return {name: _round(seconds) for name, seconds in parts.items()}
+    return {name: maybe(seconds) for name, seconds in parts.items()}
 
 
 def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
@@ -144,7 +144,3 @@ def constants_data(key: str) -> dict[str, dict[str, Any]]:
 
 def _in_percent(share: float | None) -> float | None:
     return None if share is None else round(share * 100, 3)
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{_DIGITS}g}")
