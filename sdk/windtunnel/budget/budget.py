@@ -142,5 +142,4 @@ def priced(prices: tuple[tuple[Price, int], ...]) -> str:
 
 
 def span(cost: Cost) -> str:
-    ends = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
-    return f"{fmt.dollars(cost.usd)} ({ends})"
+    return fmt.dollars_within(cost.usd, cost.low_usd, cost.high_usd)

@@ -106,6 +106,16 @@ def modelled_span(ends: tuple[float, float], middle: float) -> str:
     return interval(modelled_seconds(ends[0], middle), modelled_seconds(ends[1], middle))
 
 
+def dollar_span(low: float, high: float) -> str:
+    """Both ends of a modelled amount: '$23 to $86'."""
+    return interval(dollars(low), dollars(high))
+
+
+def dollars_within(value: float, low: float, high: float) -> str:
+    """A modelled amount with its interval: '$41 ($23 to $86)'."""
+    return f"{dollars(value)} ({dollar_span(low, high)})"
+
+
 def percent(share: float) -> str:
     """A share as whole percent: 0.347 -> '35 %'."""
     return "under 1 %" if 0 < share < 0.005 else f"{round(share * 100):,} %"

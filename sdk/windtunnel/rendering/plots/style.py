@@ -164,6 +164,15 @@ def written_out(axis: Any) -> None:
     axis.set_major_formatter(lambda value, _: fmt.given(value))
 
 
+def log_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis, more of them where it is short, their numbers without an exponent."""
+    from matplotlib.ticker import LogLocator
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else (1, 1.5, 2, 3, 4, 5, 7)))
+    written_out(axis)
+
+
 def whisker(axes: Any, theme: Theme, position: float, ends: tuple[float, float, float], limit: float) -> None:
     """A horizontal interval (low, middle, high); where it leaves the axis at ``limit``, an arrow says so."""
     low, middle, high = ends

@@ -10,7 +10,7 @@ from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.scaling import Scaling, ScalingMode, ScalingRow
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
-from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, written_out
+from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, log_ticks
 from windtunnel.reports.modelled.labels import numbers
 
 _MEANING = {
@@ -100,8 +100,7 @@ def _draw(
         axes.set(xscale="log", yscale="log", xlim=(counts[0] / 1.3, counts[-1] * 1.3))
         axes.set_xticks(counts, [f"{count:,}" for count in counts])
         axes.minorticks_off()
-        axes.yaxis.set_major_locator(_locator(axes.get_ylim()))
-        written_out(axes.yaxis)
+        log_ticks(axes.yaxis)
         axes.set_xlabel("instances")
         axes.set_ylabel(f"modelled, {unit}")
         axes.set_title(title, loc="left", fontsize=FONT_SIZE)
@@ -147,12 +146,6 @@ def _ideal(
     row, value, *_ = first
     end = value * last / row.instances if grows else value
     axes.plot([row.instances, last], [value, end], linestyle=":", linewidth=1, color=theme.muted, zorder=1)
-
-
-def _locator(ends: tuple[float, float]) -> Any:
-    from matplotlib.ticker import LogLocator
-
-    return LogLocator(subs=(1, 2, 5) if ends[1] > 10 * ends[0] else (1, 1.5, 2, 3, 4, 5, 7))
 
 
 def _speeds(item: Estimate) -> tuple[float, float]:

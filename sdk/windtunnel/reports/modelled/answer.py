@@ -203,11 +203,9 @@ def _rows(item: Estimate, shown: Screen, index: int, longest: float) -> Iterator
 def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, str]:
     low, high = (fmt.modelled_seconds(end, longest) for end in item.billable_interval_s)
     billable = f"{fmt.modelled_seconds(item.billable_s, longest)} ({fmt.interval(low, high)})"
-    if cost is None:
-        return billable, "no price"
     return (
         billable,
-        f"{fmt.dollars(cost.usd)} ({fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))})",
+        "no price" if cost is None else fmt.dollars_within(cost.usd, cost.low_usd, cost.high_usd),
     )
 
 

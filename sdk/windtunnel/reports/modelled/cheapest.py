@@ -59,11 +59,6 @@ def turning(even: BreakEven, price: Price) -> str:
     return fmt.price(value)
 
 
-def span(cost: Cost) -> str:
-    """Both ends of a cost."""
-    return fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
-
-
 def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) -> Section:
     decision, rows = found.decided, []
     for index, item in enumerate(estimates):
@@ -76,7 +71,7 @@ def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) 
             f"({fmt.significant(even.low_usd_per_hour)}-{fmt.significant(even.high_usd_per_hour)})"
         )  # fmt: skip
         cells = (
-            fmt.dollars(cost.usd), span(cost),
+            fmt.dollars(cost.usd), fmt.dollar_span(cost.low_usd, cost.high_usd),
             probability(None if found.obstacle else decision.probabilities[index]) if item.fits else "does not fit",
             fmt.price(cost.price.usd_per_hour), turn,
         )  # fmt: skip

@@ -126,4 +126,4 @@ def _draw_bar(axes: Any, position: float, bar: _Bar, theme: Theme, limit: float)
 
 
 def _amount(cost: Cost) -> str:
-    return f"{fmt.dollars(cost.usd)} ({fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))})"
+    return fmt.dollars_within(cost.usd, cost.low_usd, cost.high_usd)

@@ -113,9 +113,9 @@ def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:
 
 def cost_line(cost: Cost) -> str:
     """A modelled cost with interval, instance and date of the price, in a line."""
-    ends = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
+    amount = fmt.dollars_within(cost.usd, cost.low_usd, cost.high_usd)
     where = f"{cost.price.instance_type} at its price of {cost.price.effective_from}"
-    return f"{fmt.dollars(cost.usd)} ({ends}), modelled for {where}"
+    return f"{amount}, modelled for {where}"
 
 
 def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
@@ -124,11 +124,7 @@ def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
 
     return [
         row(title, lambda cost: fmt.dollars(cost.usd), "total"),
-        row(
-            "interval",
-            lambda cost: fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd)),
-            "detail",
-        ),
+        row("interval", lambda cost: fmt.dollar_span(cost.low_usd, cost.high_usd), "detail"),
         row("price of an hour", lambda cost: fmt.price(cost.price.usd_per_hour), "detail"),
         row("valid from", lambda cost: str(cost.price.effective_from), "detail"),
         row("status", lambda cost: cost.price.status, "detail"),

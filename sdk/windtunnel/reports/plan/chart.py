@@ -9,7 +9,7 @@ from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.plan import Plan, Plans
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
-from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, plain, written_out
+from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame, log_ticks, plain
 from windtunnel.reports.modelled.labels import place
 from windtunnel.reports.plan import labels
 
@@ -55,9 +55,8 @@ def _draw(target: Any, theme: Theme, found: Plans) -> None:
     axes.set_xlabel("modelled, hours from the request to the model")
     axes.set_ylabel("modelled, US dollars")
     axes.minorticks_off()
-    for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        axis.set_major_locator(_locator(ends))
-        written_out(axis)
+    log_ticks(axes.xaxis)
+    log_ticks(axes.yaxis)
     frame(axes, theme, "both")
     target.suptitle("Modelled time and cost of each plan", x=0.01, ha="left", **TITLE)
     target.legend(loc="outside lower left", fontsize=FONT_SIZE - 0.5, **by_rows(axes, 3))
@@ -74,12 +73,6 @@ def _limits(axes: Any, theme: Theme, found: Plans) -> None:
         axes.axhline(found.budget_usd, **line)
         axes.text(1.01, found.budget_usd, plain(labels.limits(None, found.budget_usd)), ha="left", va="center",
                   transform=axes.get_yaxis_transform(), **small)  # fmt: skip
-
-
-def _locator(ends: tuple[float, float]) -> Any:
-    from matplotlib.ticker import LogLocator
-
-    return LogLocator(subs=(1, 2, 5) if ends[1] > 10 * ends[0] else (1, 1.5, 2, 3, 4, 5, 7))
 
 
 def _front(axes: Any, theme: Theme, front: Sequence[Plan]) -> None:
