@@ -25,7 +25,7 @@ from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part
 from windtunnel.reports.modelled.cheapest import cheapest_sections, probability
 from windtunnel.reports.modelled.labels import label, place, rule_words
-from windtunnel.reports.modelled.step_rows import part_rows, split_rows
+from windtunnel.reports.modelled.step_rows import part_rows, step_rows
 
 
 def sections(
@@ -54,18 +54,10 @@ def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, to
 
     rows = [
         row("Products run as", lambda e: e.precision.name),
-        row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
-        row("Global batch", lambda e: fmt.plain(e.global_batch)),
+        *step_rows(estimates),
+        *part_rows(estimates),
+        row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
     ]
-    rows += split_rows(estimates) if all(e.training for e in estimates) else [
-        row("Samples a worker", lambda e: fmt.plain(e.samples_per_core))
-    ]  # fmt: skip
-    rows += [
-        row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
-        row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
-    ]
-    rows += part_rows(estimates)
-    rows.append(row("Samples/s", lambda e: fmt.significant(e.samples_per_s)))
     if tokens:
         rows.append(row("Tokens/s", lambda e: fmt.significant(e.samples_per_s * tokens)))
     rows += [

@@ -25,7 +25,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled.cheapest import cheapest_sections
 from windtunnel.reports.modelled.labels import rule_words
-from windtunnel.reports.modelled.step_rows import part_rows, split_rows
+from windtunnel.reports.modelled.step_rows import part_rows, step_rows
 
 
 def sections(
@@ -49,15 +49,7 @@ def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullS
     described = all(item.training is not None for item in estimates)
     rows = [
         row("Matmuls run as", lambda e: e.precision.name),
-        row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
-        row("Global batch", lambda e: fmt.plain(e.global_batch)),
-        *(
-            split_rows(estimates)
-            if described
-            else [row("Samples a worker", lambda e: fmt.plain(e.samples_per_core))]
-        ),
-        row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
-        row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
+        *step_rows(estimates),
         *(part_rows(estimates) if described else _counted_parts(estimates)),
         row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
         row("Training steps", lambda e: f"{e.steps:,}"),

@@ -1,4 +1,4 @@
-"""Rows of a table of what is modelled: how a described model is split over the workers, and the parts of a step."""
+"""Rows of a table of what is modelled: who works on a step, how a described model is split, the parts of a step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,27 @@ from collections.abc import Callable, Sequence
 
 from windtunnel.priceperf import Estimate, Training
 from windtunnel.rendering import format as fmt
-from windtunnel.rendering.document import Row
+from windtunnel.rendering.document import Row, Style
 
 _PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the table
+
+
+def step_rows(estimates: Sequence[Estimate]) -> list[Row]:
+    """Who works on a step, at which batch, and how long it takes."""
+
+    def row(name: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
+        return Row(name, tuple(cell(item) for item in estimates), style)
+
+    described = all(item.training is not None for item in estimates)
+    return [
+        row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
+        row("Global batch", lambda e: fmt.plain(e.global_batch)),
+        *(_split_rows(estimates) if described else [
+            row("Samples a worker", lambda e: fmt.plain(e.samples_per_core))
+        ]),
+        row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
+        row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
+    ]  # fmt: skip
 
 
 def part_rows(estimates: Sequence[Estimate]) -> list[Row]:
@@ -24,7 +42,7 @@ def part_rows(estimates: Sequence[Estimate]) -> list[Row]:
     ]
 
 
-def split_rows(estimates: Sequence[Estimate]) -> list[Row]:
+def _split_rows(estimates: Sequence[Estimate]) -> list[Row]:
     """How the described model is split over the workers, and whether it fits."""
 
     def row(name: str, text: Callable[[Training], str]) -> Row:
