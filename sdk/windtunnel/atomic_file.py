@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def replace_whole(path: Path, text: str) -> None:
-    """Replace the file: write a new one beside it, sync it to disk, rename it. On an error the old one stays.
+    """Replace the file by one for its owner only: write it, sync it to disk, rename it. On an error the old one stays.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.

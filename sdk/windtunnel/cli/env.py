@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel import settings
+from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import BackendError, ConfigurationError
 from windtunnel.session import client_environment
 
@@ -87,11 +88,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in files.items():
-            pending = folder / f".{name}.{os.getpid()}"
-            pending.unlink(missing_ok=True)
-            with os.fdopen(os.open(pending, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(text)
-            pending.replace(folder / name)
+            replace_whole(folder / name, text)
     except OSError as error:
         raise BackendError(f"{folder} cannot be written: {error}.") from error
 

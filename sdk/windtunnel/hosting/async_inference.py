@@ -81,15 +81,12 @@ class AsyncInferenceResponse:
             WaitTimeout: it is still not there; the endpoint goes on.
             ServiceCallFailed: code ``ModelError``: there will be none, and why.
         """
-        if self._result is None and waiter_config is None:
-            self._result = self._look()
-            if self._result is None:
-                raise JobNotFinished(
-                    f"There is no answer at {self.output_path} yet: get_result(WaiterConfig()) waits for it."
-                )
-        elif self._result is None and waiter_config is not None:
-            self._result = self._waited(waiter_config)
-        assert self._result is not None  # noqa: S101 - one of the two, or an error
+        if self._result is None:
+            self._result = self._look() if waiter_config is None else self._waited(waiter_config)
+        if self._result is None:
+            raise JobNotFinished(
+                f"There is no answer at {self.output_path} yet: get_result(WaiterConfig()) waits for it."
+            )
         return self._result[0]
 
     def _waited(self, waiter: WaiterConfig) -> tuple[Any]:

@@ -12,8 +12,8 @@ from windtunnel.errors import TransformJobFailed, WaitTimeout
 from windtunnel.hosting.log_streams import LogStreams
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
+from windtunnel.session.training_service import TERMINAL
 
-ENDED = frozenset({"Completed", "Failed", "Stopped"})
 _TAIL_LINES = 20
 
 
@@ -88,7 +88,7 @@ class TransformJob:
         begun, log = time.monotonic(), self._log()
         while True:
             description = self.describe()  # asked before reading: all lines are there once it has ended
-            has_ended = description["TransformJobStatus"] in ENDED
+            has_ended = description["TransformJobStatus"] in TERMINAL
             if has_ended:
                 time.sleep(self.session.settle_s)
             for line in log.news() if logs else ():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import IO, Any
 
 from windtunnel.errors import JobNotFound, ServiceCallFailed
@@ -42,17 +43,9 @@ class BotoService(BotoCalls):
 
     def list_jobs(self, limit: int) -> list[dict[str, Any]]:
         """ListTrainingJobs, newest first, over as many pages as needed."""
-        found: list[dict[str, Any]] = []
-        more: dict[str, str] = {}
-        while len(found) < limit:
-            newest = {"SortBy": "CreationTime", "SortOrder": "Descending"}
-            members = {**newest, **more, "MaxResults": min(limit - len(found), 100)}
-            page = self.call("sagemaker", "list_training_jobs", members)
-            found.extend(page["TrainingJobSummaries"])
-            if not page.get("NextToken"):
-                break
-            more = {"NextToken": page["NextToken"]}
-        return found
+        newest = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": min(limit, 100)}
+        pages = self.pages("sagemaker", "list_training_jobs", newest, "NextToken")
+        return list(islice((job for page in pages for job in page["TrainingJobSummaries"]), limit))
 
     def list_tags(self, arn: str) -> list[dict[str, str]]:
         """ListTags."""
