@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "sdk"))
 
 from windtunnel.priceperf.calibration import (  # noqa: E402
+    data_files,
     fitting,
     inference_calibration,
     inference_fitting,
@@ -53,10 +54,10 @@ def inputs() -> str:
         "measured_other_models",
         "published_lora",
     )
-    text = f"{''.join(map(published_rows.csv_text, files))}{published_rows.text_of('rehearsed.json')}"
+    text = f"{''.join(data_files.text_of(f'{name}.csv') for name in files)}{data_files.text_of('rehearsed.json')}"
     text += f"{versions.figures()}"
     text += f"{dict(fitting.PRIORS)}{dict(fitting.ASSUMED)}"
-    text += f"{inference_rows.csv_text()}{dict(inference_fitting.PRIORS)}"
+    text += f"{data_files.text_of('published_inference.csv')}{dict(inference_fitting.PRIORS)}"
     return sha256(text.encode()).hexdigest()
 
 

@@ -14,13 +14,14 @@ from windtunnel.priceperf import CALIBRATIONS
 from windtunnel.priceperf.calibration import fitting, left_out
 from windtunnel.priceperf.calibration.accuracy import validate_built_in
 from windtunnel.priceperf.calibration.calibrations import check_range
+from windtunnel.priceperf.calibration.data_files import table
 from windtunnel.priceperf.calibration.fitting import (
     ASSUMED,
     PRIORS,
     fit,
 )
 from windtunnel.priceperf.calibration.left_out import LEVELS, fitted, group_of
-from windtunnel.priceperf.calibration.published_rows import csv_text, elsewhere, measured, rows_of
+from windtunnel.priceperf.calibration.published_rows import elsewhere, measured, rows_of
 from windtunnel.priceperf.calibration.ranges import counted_ranges, described_ranges
 from windtunnel.priceperf.model.intervals import COVERAGE, Range, check_ranges, group_quantile
 from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_tracing
@@ -82,8 +83,7 @@ def test_software_that_set_no_constant_is_a_stranger_to_them() -> None:
         assert {row.config for row in others}.isdisjoint(row.config for row in calibration.rows)
         assert all(row.published and row.stack and row.source for row in others)
         assert sum(map(len, calibration.elsewhere_errors.values())) == len(others)
-    lines = csv_text("published_other_software").splitlines()
-    assert sum(len(elsewhere(key)) for key in CALIBRATIONS) == len(lines) - 1
+    assert sum(len(elsewhere(key)) for key in CALIBRATIONS) == len(table("published_other_software"))
 
 
 @pytest.mark.parametrize(

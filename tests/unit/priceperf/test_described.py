@@ -33,9 +33,10 @@ from windtunnel.priceperf import (
     training_step,
 )
 from windtunnel.priceperf.calibration.accuracy import validate_rows
+from windtunnel.priceperf.calibration.data_files import table
 from windtunnel.priceperf.calibration.described_range import most_tokens
-from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
 from windtunnel.priceperf.calibration.published_rows import measured as measured_rows
+from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
@@ -244,7 +245,7 @@ def test_instances_are_names_or_pairs() -> None:
 def test_what_was_published_fits() -> None:
     """Every published row ran, so none may be called too large."""
     rows = [row for calibration in CALIBRATIONS.values() for row in calibration.rows]
-    assert len(rows) == len(csv_text().splitlines()) - 1
+    assert len(rows) == len(table("published_fitted"))
     assert [
         row.config for row in rows if not memory_need(row.training, CATALOG[row.instance_type]).fits
     ] == []

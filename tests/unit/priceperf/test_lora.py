@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from windtunnel.priceperf import ARCHITECTURES, AUTO_CAST, FullScale, InvalidInput, Run, Workload, estimate
 from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_rows
 from windtunnel.priceperf.calibration.calibrations import calibration_of
-from windtunnel.priceperf.calibration.published_rows import csv_text
+from windtunnel.priceperf.calibration.data_files import table
 from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.instances import instance_type
 from windtunnel.priceperf.model.described_step import forward_step, training_flops, training_step
@@ -103,9 +102,9 @@ def test_a_model_that_cannot_be_trained_may_have_adapters() -> None:
 
 def test_published_rows_lie_inside_their_interval() -> None:
     """None set a constant. Some set how much wider the interval is; the software of the others lies inside as often."""
-    table = list(csv.DictReader(csv_text("published_lora").splitlines()))
+    lines = table("published_lora")
     by_software: defaultdict[str, list[RowCheck]] = defaultdict(list)
-    for line, check in zip(table, validate_rows(read_rows(table)).rows, strict=True):
+    for line, check in zip(lines, validate_rows(read_rows(lines)).rows, strict=True):
         by_software[line["stack"]].append(check)
     inside = {name: mean(bool(check.inside) for check in found) for name, found in by_software.items()}
     assert min(inside["Qwen finetune.py"], inside["NeMo AutoModel"], mean(inside.values())) >= 0.75
@@ -140,7 +139,7 @@ def test_memory_is_no_more_than_published_runs_took() -> None:
         "Qwen-72B": tuple(total / 4 for total in (215.4, 217.7, 222.6, 228.8, 249.0, 289.2)),
     }
     parts: defaultdict[str, list[float]] = defaultdict(list)
-    for read in read_rows(list(csv.DictReader(csv_text("published_lora").splitlines()))):
+    for read in read_rows(table("published_lora")):
         if read.row is not None and read.row.stack == "Qwen finetune.py":
             parts[read.config.split()[0]].append(
                 memory_need(read.row.training, read.row.instance).needed_bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,10 +16,10 @@ from windtunnel import FullScale, compare, plan
 from windtunnel.priceperf import CALIBRATIONS, CountedWorkload, InvalidInput, Run, Workload, instance_type
 from windtunnel.priceperf.calibration import measured_scripts
 from windtunnel.priceperf.calibration.accuracy import validate_rows
+from windtunnel.priceperf.calibration.data_files import table
 from windtunnel.priceperf.calibration.left_out import fitted, kind_of
 from windtunnel.priceperf.calibration.measured_scripts import speed_of_script
 from windtunnel.priceperf.calibration.published_rows import (
-    csv_text,
     measured,
     measured_others,
     published_others,
@@ -37,7 +36,7 @@ from windtunnel.priceperf.workload.cluster import Cluster
 CONSTANTS = {key: calibration.constants for key, calibration in CALIBRATIONS.items()}
 P5 = instance_type("ml.p5.48xlarge")
 SIZE = FullScale(train_samples=1_000_000)
-TABLE = list(csv.DictReader(csv_text("measured").splitlines()))
+TABLE = table("measured")
 
 
 def test_every_measured_row_is_read_as_a_plain_script() -> None:

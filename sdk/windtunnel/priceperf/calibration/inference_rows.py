@@ -15,16 +15,15 @@ A new row is a line in that file; then run scripts/fit_calibrations.py.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Literal, get_args
 
 from ..errors import InvalidInput, did_you_mean
 from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture
 from ..model.inference_call import MODELLED_FAMILIES, Inference
+from .data_files import table
 
 Use = Literal["fit", "test"]
 _IN_FLIGHT = (1, 2, 4)
@@ -58,15 +57,10 @@ class InferenceRow:
         return min(_IN_FLIGHT, key=lambda count: abs(count - calls))
 
 
-def csv_text() -> str:
-    """The file."""
-    return files(__package__).joinpath("published_inference.csv").read_text(encoding="utf-8")
-
-
 @cache
 def inference_rows(use: Use = "fit") -> tuple[InferenceRow, ...]:
     """The rows that calibrate, or those that were set aside."""
-    return tuple(_row(line) for line in csv.DictReader(csv_text().splitlines()) if line["use"] == use)
+    return tuple(_row(line) for line in table("published_inference") if line["use"] == use)
 
 
 def _row(line: dict[str, str]) -> InferenceRow:

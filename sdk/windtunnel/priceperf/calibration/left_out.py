@@ -21,12 +21,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
 from statistics import mean
 from typing import Any, Literal, NamedTuple
 
 from ..instances import instance_type
 from ..model.intervals import group_quantile
+from .data_files import text_of
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
@@ -86,7 +86,7 @@ def kind_of_run(calibration: str, nodes: int) -> str:
 @cache
 def fitted() -> Mapping[str, Any]:
     """What `scripts/fit_calibrations.py` has written into `fitted.json`."""
-    found: dict[str, Any] = json.loads(files(__package__).joinpath("fitted.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(text_of("fitted.json"))
     return found
 
 

@@ -26,12 +26,11 @@ A new row is a line in one of the files; then run scripts/fit_calibrations.py.
 
 from __future__ import annotations
 
-import csv
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from ..instances import InstanceType, instance_type
+from .data_files import table
 from .row_reader import PublishedRow, read_rows
 
 
@@ -54,16 +53,6 @@ class OtherRun(NamedTuple):
     def instance(self) -> InstanceType:
         """On one of whose GPUs or NeuronCores it ran."""
         return instance_type(self.instance_type)
-
-
-def text_of(name: str) -> str:
-    """A data file beside this one."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def csv_text(name: str = "published_fitted") -> str:
-    """The table."""
-    return text_of(f"{name}.csv")
 
 
 @cache
@@ -110,7 +99,7 @@ def published_others() -> tuple[OtherRun, ...]:
 
 
 def _other_runs(name: str) -> tuple[OtherRun, ...]:
-    return tuple(OtherRun(**row) for row in csv.DictReader(csv_text(name).splitlines()))
+    return tuple(OtherRun(**row) for row in table(name))
 
 
 @cache
@@ -119,14 +108,13 @@ def _elsewhere() -> tuple[PublishedRow, ...]:
 
 
 def _read(name: str) -> tuple[PublishedRow, ...]:
-    table = read_rows(list(csv.DictReader(csv_text(name).splitlines())))
-    return tuple(each.row for each in table if each.row is not None)
+    return tuple(each.row for each in read_rows(table(name)) if each.row is not None)
 
 
 @cache
 def _rows() -> tuple[PublishedRow, ...]:
     found = []
-    for read in read_rows(list(csv.DictReader(csv_text().splitlines()))):
+    for read in read_rows(table("published_fitted")):
         # Nothing of the model's own data may be left to assumptions, but what a source does not say.
         if read.row is None or set(read.row.lacks) - {"recompute"} or len(read.notes) > len(read.row.lacks):
             raise ValueError(f"published_fitted.csv: {read.config}: {read.reason or read.notes}")

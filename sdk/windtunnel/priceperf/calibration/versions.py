@@ -9,15 +9,13 @@ published in one era alone, as Llama 3.1 was in the last, counts as that era's.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import defaultdict
-from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from statistics import fmean
 from typing import NamedTuple
 
+from .data_files import table
 from .neuron_software import parsed_version
 from .published_rows import rows_of
 
@@ -92,9 +90,8 @@ def published_figure(config: str, version: str) -> float:
 
 
 @cache
-def _lines() -> tuple[Mapping[str, str], ...]:
-    text = files(__package__).joinpath("published_versions.csv").read_text(encoding="utf-8")
-    return tuple(csv.DictReader(text.splitlines()))
+def _lines() -> list[dict[str, str]]:
+    return table("published_versions")
 
 
 @cache

@@ -6,7 +6,6 @@ in logs, and added in quadrature to the width of the left-out rows (`described_r
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
@@ -14,8 +13,9 @@ from statistics import fmean
 
 from ..model.engines import Constants
 from ..model.intervals import group_quantile
+from .data_files import table
 from .fitting import relative_error, step_s
-from .published_rows import adapted, csv_text, elsewhere, rows_of
+from .published_rows import adapted, elsewhere, rows_of
 from .row_reader import read_rows
 from .versions import figures, log_speed, log_speed_of_row
 
@@ -36,9 +36,9 @@ def measured(constants: Mapping[str, Constants]) -> dict[str, float]:
 
 def _unstated(column: str, constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
     """What leaving a column empty does to the prediction of rows that state it."""
-    table = [line for line in csv.DictReader(csv_text().splitlines()) if line[column]]
+    stated = [line for line in table("published_fitted") if line[column]]
     for whole, lacking in zip(
-        read_rows(table), read_rows([{**line, column: ""} for line in table]), strict=True
+        read_rows(stated), read_rows([{**line, column: ""} for line in stated]), strict=True
     ):
         if whole.row is not None and lacking.row is not None:
             fitted = constants[whole.row.calibration]

@@ -14,9 +14,10 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from ..calibration.data_files import text_of
 from ..calibration.left_out import kind_of_run
 from ..calibration.measured_scripts import Script, speed_and_width
-from ..calibration.published_rows import OtherRun, measured, measured_others, published_others, text_of
+from ..calibration.published_rows import OtherRun, measured, measured_others, published_others
 from ..instances import InstanceType
 from ..model.engines import Constants
 from ..model.host_tracing import HOST_SPEED

@@ -11,7 +11,7 @@ import pytest
 
 from windtunnel.cli import main as cli
 from windtunnel.priceperf import CATALOG
-from windtunnel.priceperf.calibration.published_rows import csv_text
+from windtunnel.priceperf.calibration.data_files import table
 
 HEADER = (
     "config,architecture,instance_type,nodes,tensor_parallel,microbatch,global_batch,sequence_length,"
@@ -29,7 +29,7 @@ def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
 def test_json_of_the_built_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
     """Rows and summary as promised: what is published, predicted, and how far off, left out and not."""
     data = printed(capsys)
-    assert len(data["rows"]) == data["summary"]["rows"] == len(csv_text().splitlines()) - 1
+    assert len(data["rows"]) == data["summary"]["rows"] == len(table("published_fitted"))
     assert data["summary"]["not_predicted"] == 0
     for row in data["rows"]:
         assert row["error_percent"] == pytest.approx(
