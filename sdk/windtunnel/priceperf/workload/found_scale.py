@@ -40,7 +40,7 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
     """
     if not (seen.loaders or seen.ended_early):
         return "the rehearsal was stopped before its end"
-    loaders = _by_line(seen.loaders)
+    loaders = [_as_left(loader, ended_early=seen.ended_early) for loader in _by_line(seen.loaders)]
     trained = [loader for loader in loaders if loader.trains]
     evaluated = [loader for loader in loaders if not loader.trains]
     if not trained:
@@ -54,7 +54,7 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
         if not (loader.samples and loader.passes) or _of_pass(loader, world_size, workers) == 0:
             return f"the loader of {loader.line} trains, and says that it holds nothing"
     passes = {loader.line: loader.passes for loader in trained}
-    trained = [_as_planned(loader, ended_early=seen.ended_early) for loader in trained]
+    trained = [_as_planned(loader) for loader in trained]
     sizes = [_samples(loader, world_size, workers, ended_early=seen.ended_early) for loader in trained]
     most = max(range(len(sizes)), key=sizes.__getitem__)  # others may warm up, or try learning rates
     first = trained[most]
@@ -77,20 +77,20 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
     )
 
 
-def _as_planned(loader: Loader, *, ended_early: bool) -> Loader:
+def _as_left(loader: Loader, *, ended_early: bool) -> Loader:
+    """As left only where the script left a pass, and was not ended in it while its loop is known to go on."""
+    knows_more = loader.planned is not None and loader.passes > 1 and loader.left_after is None
+    return replace(loader, left=loader.left and not (ended_early and knows_more))
+
+
+def _as_planned(loader: Loader) -> Loader:
     """With the passes of the loop around them: a script that stops when a metric improves no more does so early in a
     rehearsal, in which it cannot improve.
     """
     is_counted = loader.bound is not None or loader.bound_between is not None
-    if is_counted or _is_left(loader, ended_early=ended_early):
+    if is_counted or loader.left:
         return loader
     return replace(loader, passes=max(loader.passes, loader.planned or 0))
-
-
-def _is_left(loader: Loader, *, ended_early: bool) -> bool:
-    """Whether the script left a pass, and was not ended in it while its loop is known to go on."""
-    knows_more = loader.planned is not None and loader.passes > 1 and loader.left_after is None
-    return loader.left and not (ended_early and knows_more)
 
 
 def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
@@ -132,7 +132,7 @@ def _why(loader: Loader, *, ended_early: bool) -> str | None:
     if loader.trains and total is not None:
         return None
     is_open = ended_early and (loader.planned is None or (loader.passes == 1 and loader.left))
-    if loader.trains and (is_open or (_is_left(loader, ended_early=ended_early) and loader.passes > 1)):
+    if loader.trains and (is_open or (loader.left and loader.passes > 1)):
         # Passes that were cut short are more, or fewer, than the script would have made.
         return f"the loop of {loader.line} does not tell how often it runs"
     if loader.batches is None and not (loader.left and loader.passes == 1) and _limit(loader) is None:
