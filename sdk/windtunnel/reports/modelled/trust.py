@@ -18,53 +18,60 @@ STATE_LOADER = "--loader-samples-per-second"
 
 def trust(comparison: Comparison, workload: Workload) -> str:
     """Errors of published rows that the model never saw."""
+    estimates = comparison.estimates
+    is_outside = any(item.range_check.outside for item in estimates)
+    found = []
+    if errors := _errors(comparison, workload):
+        inside = " in range; beyond it no error is known" if is_outside else ""
+        found.append(f"{errors} on average{inside}.")
+    if specified := [item for item in estimates if item.instance.from_specification]:
+        names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
+        by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
+        found.append(f"{names}: by specification and what {by} reaches of its own, so the interval is wide.")
+    if any(is_fp32_on_neuron(item.instance, item.precision) for item in estimates):
+        # Outside of the range intervals are said to be wider already, and two lines hold no more.
+        wider = "" if is_outside else ": by the peak, so the interval is wider"
+        found.append(f"None in fp32 on NeuronCores{wider}.")
+    return " ".join(found)
+
+
+def _errors(comparison: Comparison, workload: Workload) -> str:
+    """What was published of the accelerators, and how far off it is; empty where they have no rows of their own."""
+    estimates = comparison.estimates
+    own_rows = {item.calibration.key for item in estimates if not item.instance.from_specification}
+    scripts = {item.calibration.key for item in estimates if _is_script(item)}
     known = {
         item.calibration.key: item.calibration.unseen_family_error
         if item.software_speed is None
         else item.calibration.by_software_error
-        for item in comparison.estimates
+        for item in estimates
         if item.range_check.by_known_software
     }
     strange: list[str] = []
     familiar: list[str] = []
-    specified = [item for item in comparison.estimates if item.instance.from_specification]
-    own_rows = {item.calibration.key for item in comparison.estimates if not item.instance.from_specification}
     plain: list[str] = []
-    scripts = {item.calibration.key for item in comparison.estimates if _is_script(item)}
     for item in used_calibrations(comparison):
         if item.key not in own_rows:
             continue
         if item.key in scripts and (errors := errors_of_scripts(item.key, workload.known_as)) is not None:
-            plain.append(f"{fmt.percent(errors['mean_error'])} on {item.label}")
-            continue
-        error = known.get(item.key)
-        if error is None:
-            strange.append(f"{fmt.percent(unseen_error(comparison, item))} on {item.label}")
+            kind, error = plain, errors["mean_error"]
+        elif (by_family := known.get(item.key)) is not None:
+            kind, error = familiar, by_family
         else:
-            familiar.append(f"{fmt.percent(error)} on {item.label}")
+            kind, error = strange, unseen_error(comparison, item)
+        kind.append(f"{fmt.percent(error)} on {item.label}")
     parts = [f"of software that the model never saw are off by {', '.join(strange)}"] if strange else []
     if familiar:
         verb = "by" if strange else "are off by"
         parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
-    adapters = any(item.training is not None and item.training.lora for item in comparison.estimates)
-    rows = f"published throughputs{' (all weights trained; adapters are less sure)' if adapters else ''}"
-    inside = ""
-    if any(item.range_check.outside for item in comparison.estimates):
-        inside = " in range; beyond it no error is known"
-    sentences = [f"{rows} {'; '.join(parts)}"] if parts else []
+    sentences = []
+    if parts:
+        adapters = any(item.training is not None and item.training.lora for item in estimates)
+        less_sure = " (all weights trained; adapters are less sure)" if adapters else ""
+        sentences.append(f"published throughputs{less_sure} {'; '.join(parts)}")
     if plain:
         sentences.append(f"plain scripts that the project measured are off by {', '.join(plain)}")
-    text = f"{'; '.join(sentences)} on average{inside}." if sentences else ""
-    if specified:
-        names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
-        by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
-        text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
-        text = text.strip()
-    if any(is_fp32_on_neuron(item.instance, item.precision) for item in comparison.estimates):
-        # Outside of the range intervals are said to be wider already, and two lines hold no more.
-        wider = "" if inside else ": by the peak, so the interval is wider"
-        text = f"{text} None in fp32 on NeuronCores{wider}.".strip()
-    return text
+    return "; ".join(sentences)
 
 
 def left_out(
