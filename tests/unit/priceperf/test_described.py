@@ -104,6 +104,11 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
         ({"recompute": "some"}, "recompute must be one of auto, none, selective, full"),
         ({"on_gpu": {"layers": 3}}, "on_gpu knows microbatch, tensor_parallel"),
         ({"on_gpu": {"tensor_parallel": 5}}, "tensor_parallel 5 does not divide"),
+        ({"parameters": "7B"}, "parameters must be a number from 1"),
+        ({"parameters": 0}, "parameters must be a number from 1"),
+        ({"parameters": math.inf}, "parameters must be a number from 1"),
+        ({"head_part": 1.5}, "head_part must be a number from 0 to 1"),
+        ({"head_part": None}, "head_part must be a number from 0 to 1"),
     ],
 )
 def test_wrong_settings_are_named(wrong: dict[str, Any], message: str) -> None:
@@ -530,22 +535,6 @@ def test_the_same_at_the_same_price_is_no_answer() -> None:
     newest = decisions(comparison)[-1]
     assert newest.probabilities == (0.5, 0.5)
     assert not newest.clear
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"parameters": "7B"}, "parameters must be a number from 1"),
-        ({"parameters": 0}, "parameters must be a number from 1"),
-        ({"parameters": math.inf}, "parameters must be a number from 1"),
-        ({"head_part": 1.5}, "head_part must be a number from 0 to 1"),
-        ({"head_part": None}, "head_part must be a number from 0 to 1"),
-    ],
-)
-def test_a_size_that_is_none_is_refused(wrong: dict[str, Any], message: str) -> None:
-    """When it is described, not when it is first used."""
-    with pytest.raises(InvalidInput, match=message):
-        Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, **wrong)
 
 
 @given(st.floats(1e-6, 1e6), st.booleans())

@@ -326,23 +326,28 @@ def test_what_no_command_takes_behind_two_dashes_is_refused(
     assert list(jobs.requests) == ["j"]
 
 
-@pytest.mark.parametrize("words", [["calibrate", "--show"], ["--help"], ["run", "--help"], ["--version"]])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("full", [True, False])
-def test_what_cannot_be_written_is_said_in_a_line(
-    full: bool, unbuffered: str, words: list[str], tmp_path: Path
-) -> None:
-    """Also where it is so little that it is written as Python ends: to a full disk, or to a reader that has gone."""
+def cannot_write(words: list[str], home: Path, *, full: bool, unbuffered: str = "") -> tuple[int, str]:
+    """Exit code and stderr of a command whose output goes to a full disk, or to a reader that has gone."""
     reading, writing = os.pipe()
     os.close(reading)
     with Path("/dev/full").open("w") as disk, os.fdopen(writing, "w") as pipe:
         run = subprocess.run(
             [sys.executable, "-m", "windtunnel", *words],
             stdout=disk if full else pipe, stderr=subprocess.PIPE, text=True, check=False,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "WINDTUNNEL_HOME": str(tmp_path / "home")},
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "WINDTUNNEL_HOME": str(home)},
         )  # fmt: skip
-    assert run.returncode == 1
-    assert run.stderr == ("windtunnel: [Errno 28] No space left on device\n" if full else "")
+    return run.returncode, run.stderr
+
+
+@pytest.mark.parametrize("words", [["calibrate", "--show"], ["--help"], ["run", "--help"], ["--version"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("full", [True, False])
+def test_what_cannot_be_written_is_said_in_a_line(
+    full: bool, unbuffered: str, words: list[str], tmp_path: Path
+) -> None:
+    """Also where it is so little that it is written as Python ends; nothing where the reader has gone."""
+    said = "windtunnel: [Errno 28] No space left on device\n" if full else ""
+    assert cannot_write(words, tmp_path / "home", full=full, unbuffered=unbuffered) == (1, said)
 
 
 @pytest.mark.parametrize("words", [["cluster", "--help"], ["doctor", "--help"], ["image", "--help"]])
@@ -350,26 +355,14 @@ def test_help_of_the_backends_commands_that_cannot_be_written_is_said_in_a_line(
     words: list[str], tmp_path: Path
 ) -> None:
     """As of all others."""
-    with Path("/dev/full").open("w") as disk:
-        run = subprocess.run(
-            [sys.executable, "-m", "windtunnel", *words],
-            stdout=disk, stderr=subprocess.PIPE, text=True, check=False,
-            env={**os.environ, "PYTHONUNBUFFERED": "", "WINDTUNNEL_HOME": str(tmp_path / "home")},
-        )  # fmt: skip
-    assert (run.returncode, run.stderr) == (1, "windtunnel: [Errno 28] No space left on device\n")
+    said = "windtunnel: [Errno 28] No space left on device\n"
+    assert cannot_write(words, tmp_path / "home", full=True) == (1, said)
 
 
 def test_a_reader_of_the_backends_commands_that_has_enough_is_no_error(tmp_path: Path) -> None:
     """`windtunnel image contents | head -1` says nothing on stderr, as `windtunnel prices | head -1` does not."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as pipe:
-        run = subprocess.run(
-            [sys.executable, "-m", "windtunnel", "image", "contents"],
-            stdout=pipe, stderr=subprocess.PIPE, text=True, check=False,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "WINDTUNNEL_HOME": str(tmp_path / "home")},
-        )  # fmt: skip
-    assert (run.returncode, run.stderr) == (1, "")
+    found = cannot_write(["image", "contents"], tmp_path / "home", full=False, unbuffered="1")
+    assert found == (1, "")
 
 
 @pytest.mark.parametrize("command", ["plan --architecture X", "compare", "inference", "prices", "report"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import re
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.archive import archive
 from tests.fakes.counters import counters
 from tests.unit.sdk.fake_service import NOW, FakeService, Step
 from windtunnel.cli import main as cli
@@ -41,22 +41,12 @@ def job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> FakeService:
     return jobs
 
 
-def archive(name: str, data: bytes = b"weights") -> bytes:
-    """A .tar.gz with one member."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        info = tarfile.TarInfo(name)
-        info.size = len(data)
-        tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
 def stored(job: FakeService, *names: str, member: str = "file") -> tuple[str, str]:
     """Bucket and prefix of the job's output, with these archives in it."""
     output = job.requests["j"]["OutputDataConfig"]["S3OutputPath"].rstrip("/")
     bucket, _, prefix = f"{output}/j/output/".removeprefix("s3://").partition("/")
     for name in names:
-        job.objects[bucket, prefix + name] = archive(member)
+        job.objects[bucket, prefix + name] = archive((member, b"weights"))
     return bucket, prefix
 
 
@@ -219,7 +209,7 @@ def test_what_is_no_archive_stays_as_it_is(
     header = tarfile.TarInfo("x")
     header.type, header.size = tarfile.XHDTYPE, 13
     nul = header.tobuf() + b"13 path=a\0b\n".ljust(512, b"\0") + tarfile.TarInfo("a").tobuf() + bytes(1024)
-    for data in (archive("file", b"x" * 100_000)[:60], gzip.compress(nul)):
+    for data in (archive(("file", b"x" * 100_000))[:60], gzip.compress(nul)):
         job.objects[bucket, f"{prefix}model.tar.gz"] = data
         assert cli.main(["download", "j", "d", "-x", "--overwrite"]) == 1
         assert "is not unpacked" in capsys.readouterr().err

@@ -26,9 +26,7 @@ IMAGE = (
 TRN1: dict[str, Any] = {"role": ROLE, "instance_count": 1, "instance_type": "ml.trn1.2xlarge"}
 
 
-@pytest.fixture(autouse=True)
-def _in_project(project: Path) -> None:
-    pass
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def test_pytorch_by_version(aws: AwsSession) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sdk.estimator.test_estimator import pytorch
+from tests.unit.sdk.estimator.test_estimator import TORCH, pytorch
 from tests.unit.sdk.fake_service import FakeService
 from tests.unit.sdk.job.test_job import started
 from windtunnel import (
@@ -25,10 +25,7 @@ from windtunnel.porting.script import Script
 from windtunnel.session.local_server import Backend
 from windtunnel.settings import home
 
-
-@pytest.fixture(autouse=True)
-def _in_project(project: Path) -> None:
-    pass
+pytestmark = pytest.mark.usefixtures("project")
 
 
 @pytest.mark.parametrize(
@@ -63,10 +60,38 @@ def _in_project(project: Path) -> None:
         ({"enable_network_isolation": "yes"}, "True or False is needed"),
         ({"container_arguments": "x"}, "each item text"),
         ({"base_job_name": "my_job"}, "base_job_name='my_job': letters, digits and hyphens"),
+        ({"instance_type": "ml.trn1.16xlarge"}, "does not exist. Trainium: ml.trn1.2xlarge"),
+        ({"instance_type": "trn1.2xlarge"}, r"no SageMaker instance type .* Did you mean 'ml.trn1.2xlarge'"),
+        ({"instance_type": "local"}, "Windtunnel runs locally by default"),
+        ({"instance_type": None}, "both are needed"),
+        ({"instance_count": 0}, r"instance_count=0: a whole number from 1"),
+        ({"instance_count": True}, "instance_count=True"),
+        ({"max_run": 0}, r"max_run=0: a whole number from 1 to 2419200 s \(28 days\)"),
+        ({"max_run": 2419201}, "max_run=2419201"),
+        ({"volume_size": 0}, "volume_size=0"),
+        ({"input_mode": "Stream"}, "input_mode='Stream': one of File, FastFile, Pipe"),
+        ({"subnets": ["s"]}, "go together"),
+        ({"output_path": "file:///tmp/x"}, "download_model"),
+        ({"use_spot_instances": True}, "max_wait= is needed"),
+        ({"max_wait": 100_000}, "only spot jobs wait"),
+        ({"metric_definitions": [{"Name": "x"}]}, "exactly the keys"),
+        ({"environment": {"1A": "x"}}, "'1A' is not valid"),
+        ({"environment": {"A": "x" * 513}}, "its value has 513 characters, at most 512"),
+        ({"environment": {"A": 1}}, "names and values are strings"),
+        ({"environment": {f"A{i}": "" for i in range(101)}}, "101 variables, at most 100"),
+        ({"tags": {str(i): "" for i in range(51)}}, "51 given, at most 50"),
+        ({"profiler_config": {"S3OutputPath": "s3://x"}}, "profiler"),
+        ({"distribution": {"mpi": {"enabled": True}}}, "Trainium instances take torch_distributed only. Use"),
+        ({"distribution": {**TORCH, "smdistributed": {}}}, "torch_distributed only"),
+        ({"distribution": {"torch_distributed": True}}, "use distribution="),
+        ({"framework_version": "1.12"}, "Known: 1.11.0, 1.13.1, 2.1.2"),
+        ({"py_version": "py39"}, "PyTorch 2.9.0 has py312"),
+        ({"framework_version": None}, "framework_version= is missing"),
+        ({"train_instance_count": 1}, "renamed in SageMaker SDK v2 to instance_count="),
     ],
 )
-def test_arguments_of_another_kind(local: LocalSession, wrong: dict[str, Any], message: str) -> None:
-    """The constructor names what was given and what is needed."""
+def test_wrong_arguments(local: LocalSession, wrong: dict[str, Any], message: str) -> None:
+    """The constructor says what was given, what is valid and what to do."""
     with pytest.raises(ConfigurationError, match=message):
         pytorch(local, **wrong)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.archive import archive
 from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import (
@@ -46,17 +47,6 @@ ROLE = "arn:aws:iam::123456789012:role/serving"
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 
 
-def archive(**files: str) -> bytes:
-    """A .tar.gz; double underscores are dots."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, text in files.items():
-            info = tarfile.TarInfo(name.replace("__", "."))
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return out.getvalue()
-
-
 def files_of(data: bytes) -> dict[str, str]:
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         return {m.name: tar.extractfile(m).read().decode() for m in tar if m.isreg()}  # type: ignore[union-attr]
@@ -67,7 +57,7 @@ def code(project: Path, service: FakeService) -> Path:
     """A directory of code, and a model in S3."""
     (project / "code").mkdir()
     (project / "code" / "inference.py").write_text("def model_fn(folder): ...\n")
-    service.objects["models", "job/model.tar.gz"] = archive(model__pth="weights")
+    service.objects["models", "job/model.tar.gz"] = archive(("model.pth", b"weights"))
     return project / "code"
 
 
@@ -271,7 +261,7 @@ def test_a_hostile_or_missing_archive_stores_nothing(
     code: Path, local: LocalSession, service: FakeService, endpoints: FakeEndpoints
 ) -> None:
     """Refused before anything is sent."""
-    service.objects["models", "job/model.tar.gz"] = archive(**{"/../evil": "x"})
+    service.objects["models", "job/model.tar.gz"] = archive(("/../evil", b"x"))
     before = set(service.objects)
     with pytest.raises(SourceError, match="evil"):
         model(local).deploy(1, "ml.c5.xlarge")
@@ -373,7 +363,7 @@ def trained(session: Any, **more: Any) -> TrainingJob:
     ).fit(logs=False)
     assert isinstance(job, TrainingJob)
     bucket, _, key = job.model_data.removeprefix("s3://").partition("/")
-    session.service.objects[bucket, key] = archive(model__pth="weights")
+    session.service.objects[bucket, key] = archive(("model.pth", b"weights"))
     return job
 
 
@@ -460,7 +450,7 @@ def test_an_estimator_deploys_its_latest_job(code: Path, aws: AwsSession, endpoi
         estimator.deploy(1, "ml.c5.xlarge")
     job = estimator.fit(logs=False)
     bucket, _, key = job.model_data.removeprefix("s3://").partition("/")
-    aws.service.objects[bucket, key] = archive(model__pth="w")  # type: ignore[attr-defined]
+    aws.service.objects[bucket, key] = archive(("model.pth", b"w"))  # type: ignore[attr-defined]
     predictor = estimator.deploy(
         1, "ml.c5.xlarge", entry_point="code/inference.py", model_name="m", endpoint_name="e"
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.archive import archive
 from tests.unit.sdk.fake_service import FakeService, Step
 from windtunnel import (
     ConfigurationError,
@@ -272,21 +273,11 @@ def test_stop_is_idempotent(local: LocalSession) -> None:
     assert service.stopped == ["j"]
 
 
-def model_archive(*members: tuple[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, data in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
 def test_download_model(local: LocalSession, service: FakeService, tmp_path: Path) -> None:
     """The files, or the archive itself."""
     job = started(local)
     job.wait(logs=False)
-    service.objects["b", "out/j/output/model.tar.gz"] = model_archive(("model.pt", b"weights"))
+    service.objects["b", "out/j/output/model.tar.gz"] = archive(("model.pt", b"weights"))
     assert (job.download_model(tmp_path / "m") / "model.pt").read_bytes() == b"weights"
     assert [path.name for path in (tmp_path / "m").iterdir()] == ["model.pt"]
     kept = job.download_model(tmp_path / "n", extract=False)
@@ -310,7 +301,7 @@ def test_download_stays_in_its_directory(local: LocalSession, service: FakeServi
     """A model archive cannot write beside the directory it is unpacked in."""
     job = started(local)
     job.wait(logs=False)
-    service.objects["b", "out/j/output/model.tar.gz"] = model_archive(("../evil", b"x"))
+    service.objects["b", "out/j/output/model.tar.gz"] = archive(("../evil", b"x"))
     with pytest.raises((tarfile.TarError, JobNotFinished)):
         job.download_model(tmp_path / "m")
     assert not (tmp_path / "evil").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tarfile
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import ANY, Stubber
 
+from tests.fakes.archive import archive
 from windtunnel import EndpointNotFound, JSONDeserializer, JSONSerializer, PyTorchModel, ServiceCallFailed
 from windtunnel.session import boto3_calls
 from windtunnel.session.aws import AwsSession
@@ -83,12 +83,8 @@ def described(status: str) -> dict[str, Any]:
 
 def agree_on_the_archive(s3: Stubber) -> None:
     """The bucket, what the job stored, and what is stored with the code in it."""
-    packed = io.BytesIO()
-    tarfile.open(fileobj=packed, mode="w:gz").close()
     s3.add_response("head_bucket", {}, {"Bucket": "bkt"})
-    s3.add_response(
-        "get_object", {"Body": body(packed.getvalue())}, {"Bucket": "models", "Key": "j/model.tar.gz"}
-    )
+    s3.add_response("get_object", {"Body": body(archive())}, {"Bucket": "models", "Key": "j/model.tar.gz"})
     stored = {"Bucket": "bkt", "Key": "m/model.tar.gz", "Body": ANY, "ServerSideEncryption": "aws:kms"}
     s3.add_response("put_object", {}, stored)
 
