@@ -24,7 +24,6 @@ from functools import cache
 from statistics import mean
 from typing import Any, Literal, NamedTuple
 
-from ..instances import instance_type
 from ..model.intervals import group_quantile
 from .data_files import text_of
 from .published_rows import elsewhere, is_fitted, rows_of
@@ -59,9 +58,8 @@ class Group(NamedTuple):
 
 def group_of(row: PublishedRow, level: Level) -> Group:
     """With whom a row leaves."""
-    key = instance_type(row.instance_type).calibration or ""
     names = {"alone": f"{row.stack}: {row.training.architecture}", "family": row.family}
-    return Group(key, names.get(level, row.stack))
+    return Group(row.calibration, names.get(level, row.stack))
 
 
 def levels_of(row: PublishedRow) -> tuple[Level, ...]:
@@ -75,7 +73,7 @@ def levels_of(row: PublishedRow) -> tuple[Level, ...]:
 
 def kind_of(row: PublishedRow) -> str:
     """Rows whose errors are told together: a calibration's, and of A100s one node apart from many."""
-    return kind_of_run(instance_type(row.instance_type).calibration or "", row.nodes)
+    return kind_of_run(row.calibration, row.nodes)
 
 
 def kind_of_run(calibration: str, nodes: int) -> str:

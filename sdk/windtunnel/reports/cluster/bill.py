@@ -114,7 +114,7 @@ def headline(job: SlurmJob, found: Sequence[Bill]) -> str:
     if job.began is None:
         return f"The job has not begun ({job.state}): nothing is billed yet."
     seconds, idle = sum(bill.job.job for bill in found), sum(bill.job.idle for bill in found)
-    nodes = f"{len(job.own):,} node{'' if len(job.own) == 1 else 's'}"
+    nodes = fmt.many(len(job.own), "node")
     so_far = " so far" if job.runs else ""
     text = f"Here{so_far}: {nodes} x {job.began.seconds:,.0f} s = {seconds:,.0f} node-seconds, {idle:,.0f} more idle."
     ec2, waited = _sum(found, "ec2_job_usd"), _sum(found, "ec2_idle_usd")

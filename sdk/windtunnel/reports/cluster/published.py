@@ -75,7 +75,7 @@ def beside(found: Modelled, table: Scaling) -> tuple[str, ...]:
         if item is not None and item.counted is not None:
             printed = item.published
             notes.append(
-                f"{row.instances:,} node{'' if row.instances == 1 else 's'}: AWS printed {printed.published:,.0f} "
+                f"{fmt.many(row.instances, 'node')}: AWS printed {printed.published:,.0f} "
                 f"samples/s ({printed.optimizer}, Neuron {printed.neuron_version}); without it and its like in the fit "
                 f"this rehearsal predicts {item.counted:,.0f}, {error(item.counted_error)}."
             )

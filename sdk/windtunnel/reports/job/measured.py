@@ -165,7 +165,7 @@ def _program(found: Mapping[str, Any]) -> str:
     many = f"{cores or '?'} {'core' if cores == 1 else 'cores'}"
     kind = "training step" if found["training_steps"] else "step"
     what = f"{found['script'] or 'a program'}{' under neuron_parallel_compile' if found['trial'] else ''}"
-    return f"{what} ({many}, {steps:,} {kind}{'' if steps == 1 else 's'})"
+    return f"{what} ({many}, {fmt.many(steps, kind)})"
 
 
 def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
@@ -174,7 +174,7 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
         return None
     billable, groups = float(facts["billable_seconds"]), _groups(facts)
     count = sum(number for _, number in groups)
-    rows = [Row("Billable seconds", (f"{billable:,.0f} s x {count:,} instance{'s' if count > 1 else ''}",))]
+    rows = [Row("Billable seconds", (f"{billable:,.0f} s x {fmt.many(count, 'instance')}",))]
     if "training_plan" in facts:
         note = "The job ran on a training plan, which is paid for in advance: its seconds were not charged."
         return Section("Bill", "measured", rows=tuple(rows), notes=(note,))
