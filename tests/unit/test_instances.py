@@ -14,7 +14,7 @@ import botocore.session
 import pytest
 
 from tests.fakes.counters import Counters, counters
-from tests.fakes.reports import report_for_counters
+from tests.fakes.reports import report_for_counters, screen_of, text_of
 from tests.fakes.wire import create_request
 from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
@@ -186,7 +186,7 @@ def test_a_report_names_its_memory_and_says_what_is_not_modelled(name: str, coun
     """Times and costs where a calibration models them; else the reason, and those of the others."""
     entry = CATALOG[name]
     report = report_for_counters(counters(instance_type=name, instance_cores=entry.core_count))
-    text = " ".join(report.to_text(full=True).split())
+    text = text_of(report)
     assert f"of {entry.core_memory_gib:g} GiB a core" in text
     assert f"of {entry.core_count:,} NeuronCores" in text
     assert ("NOT MODELLED" in text) == (entry.calibration is None)
@@ -205,7 +205,7 @@ def test_a_comparison_models_it_or_says_why_not(name: str, counters: Counters) -
             bool(CATALOG[name].calibration),
             name not in modelled,
         )
-        assert all(f"{item} is not calibrated" in " ".join(str(report).split()) for item in not_modelled)
+        assert all(f"{item} is not calibrated" in screen_of(report) for item in not_modelled)
         assert report.to_dict()["not_calibrated"] == sorted(not_modelled)
 
 
@@ -230,7 +230,7 @@ def test_a_type_without_a_calibration_gets_no_figures(
         "ml.trn1.32xlarge",
         "ml.p4d.24xlarge",
     ]
-    assert "NOT MODELLED: ml.new.1xlarge" in " ".join(str(beside).split())
+    assert "NOT MODELLED: ml.new.1xlarge" in screen_of(beside)
 
 
 def test_instances_of_the_same_chips_are_told_from_others() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.reports import screen_of, text_of
 from windtunnel import FullScale, compare, plan
 from windtunnel.priceperf import CALIBRATIONS, CountedWorkload, InvalidInput, Run, Workload, instance_type
 from windtunnel.priceperf.calibration import measured_scripts
@@ -140,7 +141,7 @@ def test_a_plan_for_a_script_is_one() -> None:
     names = ["ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.trn1.32xlarge"]
     report = plan("GPT-2", names, nodes=(1,), samples=1_000_000, software="PyTorch script", **given)
     usual = plan("GPT-2", names, nodes=(1,), samples=1_000_000, **given)
-    text = " ".join(report.to_text().split())
+    text = screen_of(report)
     assert "On ml.p5.48xlarge, ml.p4d.24xlarge a plain script, each kernel launched by itself." in text
     for found in report.plans.plans:
         item, training = found.estimate, found.training
@@ -175,7 +176,7 @@ def test_the_slow_end_of_unnamed_software_holds_a_script_whose_attention_has_32_
 def test_the_error_of_known_software_is_not_said_of_a_script_that_nobody_measured_there() -> None:
     """On A100s a script has the interval of strangers."""
     job = Workload.transformer("BERT-Base", sequence_length=128, global_batch=64, software="PyTorch script")
-    screen = " ".join(compare(job, ["ml.p4d.24xlarge"], full_scale=SIZE).to_text().split())
+    screen = screen_of(compare(job, ["ml.p4d.24xlarge"], full_scale=SIZE))
     assert "of software that the model never saw are off by" in screen
     assert "by its software" not in screen
 
@@ -215,7 +216,7 @@ def test_a_file_that_names_it_is_judged_as_such() -> None:
 
 def test_the_first_screen_says_that_it_is_a_script_and_how_right_that_is() -> None:
     job = Workload.transformer("BERT-Base", sequence_length=128, global_batch=64, software="PyTorch script")
-    screen = " ".join(compare(job, [P5.name], full_scale=SIZE).to_text().split())
+    screen = screen_of(compare(job, [P5.name], full_scale=SIZE))
     assert "p5.48xlarge: a plain script, each kernel launched by itself." in screen
     assert "plain scripts that the project measured are off by 17 % on p5 (H100) on average" in screen
     assert "no published row" not in screen
@@ -298,7 +299,7 @@ def test_a_model_that_is_no_transformer_has_the_speed_of_such_models() -> None:
         slower * job.step_with(CONSTANTS["h100"], run).total_s
     )
     assert slower > 1.1 > 1 / measured_scripts.speed_of_script(P5, 1, "rehearsed")
-    trust = " ".join(compare(job, [P5.name], full_scale=SIZE).to_text(full=True).split())
+    trust = text_of(compare(job, [P5.name], full_scale=SIZE))
     assert "models that are no transformers) that the project measured" in trust
 
 

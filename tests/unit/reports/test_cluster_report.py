@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.bert_large import bert_large_counters
+from tests.fakes.reports import screen_of
 from tests.fakes.slurm_job import slurm_job
 from tests.fakes.split_job import split_counters
 from windtunnel.cli import cluster as command
@@ -111,13 +112,13 @@ def test_a_model_that_cores_share_is_modelled_by_its_description() -> None:
     rows = {row["instances"]: row for row in data["strong"]["rows"]}
     assert rows[4]["global_batch"] == rows[16]["global_batch"] == 4 * 64
     assert 2 < rows[16]["samples_per_s"] / rows[4]["samples_per_s"] < 4
-    assert "each copy of the model keeps its 64 passes of 1 sample," in " ".join(found.to_text().split())
+    assert "each copy of the model keeps its 64 passes of 1 sample," in screen_of(found)
 
 
 def test_a_model_that_is_too_large_for_its_cores_has_no_figures() -> None:
     """On each of them stands the whole of a layer's half; with more nodes no more fits."""
     found = report(split_counters(2, 1), nodes=1)
-    text = " ".join(found.to_text().split())
+    text = screen_of(found)
     assert " 1 no fit 1,024 no fit " in text and "no fit: a core needs " in text
 
 
@@ -125,7 +126,7 @@ def test_a_job_on_a_part_of_the_cores_has_its_bill_all_the_same() -> None:
     """Three stages of eight cores do not make whole copies of a node's 32."""
     found = report(split_counters(8, 3), nodes=1)
     assert found.bills and found.modelled is None
-    assert "24 workers do not divide the 32 NeuronCores" in " ".join(found.to_text().split())
+    assert "24 workers do not divide the 32 NeuronCores" in screen_of(found)
 
 
 def test_a_job_without_counters_has_a_bill_only() -> None:
@@ -144,9 +145,8 @@ def test_a_job_that_compiles_says_so() -> None:
     data = found.to_dict()
     assert data["modelled"] is None and data["compilation"]["seconds"] > 0
     assert data["job"]["compiled_only"] is True
-    assert "compiled its script's graphs with neuron_parallel_compile, and trained nothing" in " ".join(
-        found.to_text().split()
-    )
+    said = "compiled its script's graphs with neuron_parallel_compile, and trained nothing"
+    assert said in screen_of(found)
 
 
 def test_what_capacity_costs() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import windtunnel
-from tests.fakes.reports import CountedJob, report_for_counters
+from tests.fakes.reports import CountedJob, report_for_counters, screen_of, text_of
 from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, SMALL, TRN1, rehearsed
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import (
@@ -23,7 +23,6 @@ from windtunnel.priceperf import (
     PriceUnknown,
 )
 from windtunnel.rendering.format import HOURS_FROM_S
-from windtunnel.rendering.report import Report
 from windtunnel.reports.modelled.answer import LINES
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
@@ -57,9 +56,7 @@ def test_a_job_its_counters_and_a_description_compare_alike(counters: Any) -> No
 
 def test_the_answer_is_in_the_text(counters: Any) -> None:
     """Each date of prices, break-even, per million, sensitivity, batch rule, range, ways to buy the hour."""
-    text = " ".join(
-        windtunnel.compare(counters(), full_scale=FULL, scaling="strong").to_text(full=True).split()
-    )
+    text = text_of(windtunnel.compare(counters(), full_scale=FULL, scaling="strong"))
     for needed in (
         "at prices of 2022-10-10", "at prices of 2025-06-01", "WHO IS CHEAPEST", "EC2 Capacity Block",
         "break-even", "a million samples", "a million tokens", "IF ONE THING WERE DIFFERENT", "spot",
@@ -115,7 +112,7 @@ def test_how_many_instances_cannot_run_it_is_said() -> None:
     """The job cannot run on 64 of what one runs: with the name alone it did not on what it does."""
     job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=2048, global_batch=32)
     report = windtunnel.compare(job, [(TRN1, 1), (TRN1, 64), ("trn1.32xlarge", 64), (TRN1, 128)], FULL)
-    text = " ".join(str(report).split())
+    text = screen_of(report)
     several = "runs on trn1.32xlarge, and cannot on trn1.32xlarge x 64 and trn1.32xlarge x 128."
     assert several in text
     assert "NOT MODELLED, trn1.32xlarge x 64: a global batch of 32 is less" in text
@@ -230,23 +227,21 @@ def test_one_of_a_thing_is_one(counters: Any) -> None:
     split: dict[str, Any] = {"tensor_parallel": 32, "zero": "optimizer", "global_batch": 64, "microbatch": 1}
     big = windtunnel.Workload.transformer("Llama-3.1-70B", **split)
     table = windtunnel.scaling(big, "ml.trn1.32xlarge", (1, 16), "strong", FULL)
-    assert "DOES NOT FIT on 1 instance: " in " ".join(table.to_text(full=True).split())
+    assert "DOES NOT FIT on 1 instance: " in text_of(table)
     each = windtunnel.compare(counters(), full_scale=FULL, batch=PerDevice(1))
-    assert "Batch: 1 sample on each worker, as stated." in " ".join(each.to_text().split())
+    assert "Batch: 1 sample on each worker, as stated." in screen_of(each)
     several = text_of(windtunnel.compare(counters(), [TRN1, "ml.p5.48xlarge", "ml.g5.12xlarge"], FULL))
     assert (
         "No price of p5.48xlarge and g5.12xlarge is in the book, so they have times and no cost." in several
     )
     alone = windtunnel.compare(replace(rehearsed(), samples=1), [TRN1])
-    assert "exactly what was rehearsed: 1 sample in all" in " ".join(alone.to_text().split())
+    assert "exactly what was rehearsed: 1 sample in all" in screen_of(alone)
 
 
 def test_scaling_prints_and_serialises(counters: Any) -> None:
     """A table of its own; rows that cannot run say why."""
     report = windtunnel.scaling(counters(), "ml.trn1.32xlarge", (1, 2, 64), "strong", FULL)
-    assert "Not possible on 64 instances: a global batch of 256 is less than one sample" in " ".join(
-        report.to_text(full=True).split()
-    )
+    assert "Not possible on 64 instances: a global batch of 256 is less than one sample" in text_of(report)
     rows = report.to_dict()["rows"]
     assert [row["possible"] for row in rows] == [True, True, False]
     assert rows[1]["speed_up"] <= 2
@@ -258,11 +253,6 @@ def test_what_cannot_be_compared_is_refused() -> None:
         windtunnel.compare(3)  # type: ignore[arg-type]
     with pytest.raises(JobNotFinished, match="no counters"):
         windtunnel.compare(CountedJob(None))
-
-
-def text_of(report: Report) -> str:
-    """One line."""
-    return " ".join(report.to_text(full=True).split())
 
 
 def test_no_cost_without_its_price_and_date(counters: Any) -> None:
@@ -314,7 +304,7 @@ def test_a_cluster_that_aws_does_not_have_wins_nothing(counters: Any) -> None:
         report_for_counters(hosts, FULL, instances=[SMALL, P4D]),
     ):
         text = text_of(report)
-        assert "NOT MODELLED, trn1.2xlarge x 2: ml.trn1.2xlarge has no EFA" in " ".join(text.split())
+        assert "NOT MODELLED, trn1.2xlarge x 2: ml.trn1.2xlarge has no EFA" in text
         assert report.comparison and SMALL not in {item.instance.name for item in report.comparison.estimates}
         assert not any(f"trn1.2xlarge{many} costs least" in text for many in ("", " x 2"))
     with pytest.raises(InvalidInput, match="no EFA"):
@@ -356,7 +346,7 @@ def test_a_batch_that_follows_from_the_microbatch_is_not_called_described(
     job = windtunnel.Workload.transformer("BERT-Base", microbatch=8, gradient_accumulation=passes)
     report = windtunnel.compare(job, [TRN1, P4D], FULL)
     assert len({item.global_batch for item in report.comparison.estimates}) == 2
-    assert f"Batch: {said} of each copy of the model, so instances differ" in " ".join(str(report).split())
+    assert f"Batch: {said} of each copy of the model, so instances differ" in screen_of(report)
 
 
 def test_what_aws_trains_on_one_alone_is_said_wherever_there_are_more(counters: Any) -> None:
@@ -385,7 +375,7 @@ def test_adapters_are_said_where_trust_is() -> None:
             report.title
             == f"Llama-3.1-8B, {'LoRA of rank 16' if said else '8.03 G parameters'}, sequences of 4,096"
         )
-        screen, data = " ".join(str(report).split()), json.loads(report.to_json())
+        screen, data = screen_of(report), json.loads(report.to_json())
         assert ("8.03 G parameters, 41.9 M of adapters trained; " in screen) is said
         assert ("(all weights trained; adapters are less sure)" in screen) is said
         assert ("LoRA of rank 16: all these rows train all weights" in text_of(report)) is said
@@ -397,7 +387,7 @@ def test_what_waits_for_its_samples_is_on_the_first_screen() -> None:
     job = windtunnel.Workload.transformer("ViT-Base", sequence_length=197, global_batch=2048)
     for rate, waits in ((60.0, True), (1e6, False)):
         size = FullScale(1_281_167, 90, loader_samples_per_s=rate)
-        screen = " ".join(str(windtunnel.compare(job, [TRN1, P4D], size)).split())
+        screen = screen_of(windtunnel.compare(job, [TRN1, P4D], size))
         assert ("Part of a step that waits for samples: " in screen) is waits
 
 

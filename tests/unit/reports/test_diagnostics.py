@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.fakes.reports import report_for_counters
+from tests.fakes.reports import report_for_counters, screen_of
 from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.priceperf.model import compile_time
 from windtunnel.reports.diagnostics import diagnostics_of
@@ -141,7 +141,7 @@ def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:
     assert "diagnostics" not in old
     found = diagnostics_of(old)
     assert (list(found), found.graphs, found.device_memory, found.available) == ([], (), None, False)
-    assert "run it again" in " ".join(found.to_text().split())
+    assert "run it again" in screen_of(found)
     assert "WHAT TO CHANGE" not in report_for_counters(old).to_text(full=True)
 
 

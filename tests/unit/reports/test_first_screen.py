@@ -14,7 +14,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import windtunnel
-from tests.fakes.reports import report_for_counters
+from tests.fakes.reports import report_for_counters, screen_of, text_of
 from tests.fakes.split_job import split_counters
 from tests.unit.priceperf.test_answer import (
     LONG,
@@ -150,7 +150,7 @@ def test_the_instance_asked_for_stands_first(counters: Any) -> None:
 def test_a_model_that_cores_share_has_an_answer_that_says_how_it_is_modelled() -> None:
     """By its description: the split as rehearsed, that of the others as one would run it there. 25 lines, too."""
     report = report_for_counters(split_counters(), instances=["ml.trn1.32xlarge", "ml.p4d.24xlarge"])
-    text = " ".join(report.to_text().split())
+    text = screen_of(report)
     assert len(report.to_text().splitlines()) <= LINES
     assert "6.74 G parameters; as the script has it: 5,000 samples x 2 epochs" in text
     assert "Batch: all get the job's own global batch." in text
@@ -158,7 +158,7 @@ def test_a_model_that_cores_share_has_an_answer_that_says_how_it_is_modelled() -
         "trn1.32xlarge: by its description, not by counts: tp8 pp1 dp4, ZeRO-1, passes of 1 x 4,096" in text
     )
     assert "FSDP, passes of 1 on p4d.24xlarge." in text and "--microbatch" not in text
-    full = " ".join(report.to_text(full=True).split())
+    full = text_of(report)
     assert "so the step is that of its description" in full
     assert "From what a rehearsal counts" not in full
     assert "Tensor x pipeline x data 8 x 1 x 4 1 x 1 x 8 Passes x sequences 64 x 1 32 x 1" in full
@@ -178,7 +178,7 @@ def test_a_rehearsed_job_that_does_not_fit_gets_no_options_of_other_commands() -
     own = {**split_counters(2, 1), "instance_type": SMALL, "instance_cores": 2}
     for counted in (own, split_counters()):
         report = report_for_counters(counted, instances=[SMALL])
-        text = " ".join(report.to_text().split())
+        text = screen_of(report)
         assert "does not fit the memory of trn1.2xlarge" in text
         assert "--nodes" not in text and "--zero" not in text and "windtunnel plan" not in text
         assert "to compile on" not in text
@@ -188,7 +188,7 @@ def test_a_rehearsed_job_that_does_not_fit_gets_no_options_of_other_commands() -
 def test_an_instance_on_which_it_cannot_run_lacks_no_price() -> None:
     """A part of a node's cores that makes no whole copies."""
     report = report_for_counters(split_counters(8, 3), instances=[TRN1, P4D])
-    text = " ".join(report.to_text().split())
+    text = screen_of(report)
     assert "No winner: the job runs on p4d.24xlarge, and cannot on trn1.32xlarge." in text
 
 
@@ -196,18 +196,20 @@ def test_one_instance_on_which_it_cannot_run_leaves_the_others_their_answer(coun
     """It says which, and why."""
     small = counters(instance_type=SMALL, instance_cores=2)
     report = report_for_counters(small, LONG, instances=[SMALL, TRN1, P4D], batch="global")
-    text = " ".join(report.to_text().split())
+    text = screen_of(report)
     assert "NOT MODELLED, trn1.32xlarge: a global batch of 16 is less than one sample for each" in text
     assert list(report.to_dict()["modelled"]["not_possible"]) == [TRN1]
 
 
 def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
     """The first user's: what it costs, why nothing is said, what would make an answer."""
-    section = report_for_counters(counters(samples=32, steps=1)).document().sections[0]
+    section, *others = report_for_counters(counters(samples=32, steps=1)).document().sections
     assert all(re.match(r"\$[\d.]+ \(\$", row.cells[2]) for row in section.rows)
     assert section.notes[0].startswith("No verdict, too small a job: on trn1.32xlarge")
-    assert "full_scale=FullScale(train_samples=...)" in section.notes[0]
+    assert "full_scale=FullScale(train_samples=...)" in section.notes[0] and "least" not in section.notes[0]
     assert {row.style for row in section.rows} == {"normal"}
+    verdicts = next(part for part in others if part.title == "Neuron instances against GPUs")
+    assert {row.cells[-1] for row in verdicts.rows if row.cells} <= {"too small", "outside"}
 
 
 def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
@@ -237,7 +239,7 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
     )  # shared out, as its training is
     assert shown["change"][0].startswith("one process runs, so one core works and all are billed")
     assert "2 on trn1.2xlarge, 32 on trn1.32xlarge, 8 on p4d.24xlarge" in shown["change"][0]
-    text = " ".join(report_for_counters(one).to_text().split())
+    text = screen_of(report_for_counters(one))
     assert "torch_distributed, or xmp.spawn's NEURONCORE_NUM_DEVICES." in text
     # Fewer cores on purpose, and as many processes as cores.
     for meant in ({**one, "local_cores": 1}, given):
@@ -476,8 +478,8 @@ def test_what_to_change_is_the_worst_found_or_what_most_of_the_bill_is(counters:
         "To change: b.py:2: two. Use a closure.",
         "To change: c.py:3: three. Use a closure.",
     ]
-    text = str(report_for_counters(COUNTERS, REVIEWS))
-    assert "host, 76 ms of a step's 150 ms on trn1.32xlarge" in " ".join(text.split())
+    text = screen_of(report_for_counters(COUNTERS, REVIEWS))
+    assert "host, 76 ms of a step's 150 ms on trn1.32xlarge" in text
 
 
 def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:
@@ -562,7 +564,7 @@ def test_a_job_without_counters_says_so_first() -> None:
 
 def test_ways_to_buy_the_hour_come_with_region_date_and_source(counters: Any) -> None:
     """Capacity Blocks beside on-demand, in the full part; where they turn the answer, on the first screen."""
-    text = " ".join(windtunnel.compare(counters(), None, REVIEWS).to_text(full=True).split())
+    text = text_of(windtunnel.compare(counters(), None, REVIEWS))
     assert "EC2 Capacity Block $15.49: $" in text and "$14.75: $" in text
     assert (
         "EC2 Capacity Block, trn1.32xlarge: ap-southeast-4, seen, since 2024-10-01: a stored copy of" in text

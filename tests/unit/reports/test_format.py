@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import windtunnel
+from tests.fakes.reports import text_of
 from windtunnel import FullScale
 from windtunnel.rendering import format as fmt
 
@@ -52,6 +53,6 @@ def test_the_first_screen_of_a_huge_job_has_no_exponent(samples: int) -> None:
 def test_a_large_pass_has_no_exponent() -> None:
     """Of the text of a comparison, and of a plan."""
     job = windtunnel.Workload.transformer("BERT-base", global_batch=2**24, sequence_length=2)
-    text = " ".join(windtunnel.compare(job, full_scale=FullScale(10**9)).to_text(full=True).split())
+    text = text_of(windtunnel.compare(job, full_scale=FullScale(10**9)))
     assert "e+" not in text
     assert "passes of 32,768 on p4d.24xlarge" in text

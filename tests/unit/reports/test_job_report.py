@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.reports import report_for_counters
+from tests.fakes.reports import CountedJob, report_for_counters, screen_of, text_of
 from tests.unit.reports.test_comparing import compiled_to
 from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.priceperf import FP32, FullScale, Price, PriceBook
@@ -23,26 +23,19 @@ from windtunnel.reports.published import published
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
 
 
-class FakeJob:
+class FakeJob(CountedJob):
     """A finished job with counters, or on AWS without."""
 
     def __init__(self, counters: Mapping[str, Any] | None, **describe: Any) -> None:
-        self._counters = counters
-        self._describe = {
+        described = {
             "TrainingJobName": "bert",
             "TrainingJobArn": "arn:aws:sagemaker:us-east-1:000000000000:training-job/bert",
             "TrainingJobStatus": "Completed",
             "ResourceConfig": {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 1},
             "TrainingTimeInSeconds": 400,
             "BillableTimeInSeconds": 400,
-            **describe,
         }
-
-    def describe(self) -> Mapping[str, Any]:
-        return self._describe
-
-    def counters(self) -> Mapping[str, Any] | None:
-        return self._counters
+        super().__init__(counters, **{**described, **describe})
 
 
 AWS = {
@@ -179,7 +172,7 @@ def test_a_report_names_the_programs_that_it_is_not_of(counters: Any) -> None:
     programs = [("train.py", 2, 30, 30), ("evaluate.py", 1, 9, 0)]
     keys = ("script", "world_size", "steps", "training_steps")
     several["programs"] = [dict(zip(keys, program, strict=True)) for program in programs]
-    said = " ".join(report_for_counters(several).to_text(full=True).split())
+    said = text_of(report_for_counters(several))
     assert "those of train.py (2 cores, 30 training steps); not of evaluate.py (1 core, 9 steps)" in said
 
 
@@ -223,7 +216,7 @@ def test_a_job_that_started_again_says_how_often_and_what_of_it_is_billed(
 ) -> None:
     """After an interruption or a retry: its seconds and steps are those of all attempts, the modelled start is one."""
     report = report_for_counters({**counters(), "attempts": attempts})
-    text = " ".join(report.to_text(full=True).split())
+    text = text_of(report)
     assert ("Attempts 3" in text and "Each attempt is billed" in text) == (attempts == 3)
     assert report.to_dict()["measured"].get("attempts") == attempts
 
@@ -249,7 +242,7 @@ def test_what_the_compiler_makes_of_fp32_is_in_the_answer(counters: Any) -> None
     assert (of_plain.precision.name, of_cast.precision.name) == ("fp32", "auto-cast bf16")
     assert of_plain.step.compute_s > 2 * of_cast.step.compute_s
     assert of_plain.range_check.log_slow > of_cast.range_check.log_slow + 0.1
-    first, other = (" ".join(report.to_text().split()) for report in (plain, cast))
+    first, other = (screen_of(report) for report in (plain, cast))
     assert "trn1.32xlarge, fp32" in first
     assert "trn1.32xlarge, auto-cast bf16" in other
     saved = 1 - of_cast.step.total_s / of_plain.step.total_s
@@ -278,7 +271,7 @@ def test_no_flag_comes_before_an_error(counters: Any) -> None:
         )
     ]
     counted = compiled_to({**counters(), "diagnostics": said}, "fp32")
-    first = " ".join(report_for_job(FakeJob(counted), FULL).to_text().split())
+    first = screen_of(report_for_job(FakeJob(counted), FULL))
     assert first.index("Nothing is exchanged.") < first.index("--auto-cast=matmult in NEURON_CC_FLAGS")
     assert "It waits." not in first
 
@@ -328,17 +321,6 @@ def test_published_table_as_text_and_json() -> None:
     assert data["saving_percent"]["with_later_p4d_price"] == pytest.approx(9.854, abs=1e-3)
 
 
-def test_a_sample_too_small_to_judge_says_so(counters: Any) -> None:
-    """No verdict, in answer or table, where assumed fixed costs outweigh the steps; what to give is named."""
-    document = report_for_counters(counters(samples=32, steps=1)).document()
-    answer = document.sections[0].notes[0]
-    assert "No verdict, too small a job" in answer
-    assert "full_scale=FullScale" in answer
-    assert "least" not in answer
-    verdicts = next(s for s in document.sections if s.title == "Neuron instances against GPUs")
-    assert {row.cells[-1] for row in verdicts.rows if row.cells} <= {"too small", "outside"}
-
-
 def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> None:
     """Until it is stated, the answer says that it is missing."""
     unstated = report_for_counters(counters(), FULL).document().sections[0].notes
@@ -367,7 +349,7 @@ def test_waiting_that_was_seen_here_is_said_not_to_be_in_the_figure(
     report = report_for_counters(found, size)
     trust = report.document().sections[0].notes[-1]
     assert ("Not in it, as not stated: waiting for input (--loader-samples-per-second)" in trust) is said
-    assert ("Waiting for input is not modelled." in " ".join(report.to_text(full=True).split())) is said
+    assert ("Waiting for input is not modelled." in text_of(report)) is said
 
 
 def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:
@@ -386,16 +368,14 @@ def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:
     p4d = json.loads(report.to_json())["modelled"]["estimates"][1]
     assert [cost["on"] for cost in p4d["costs"]] == ["2022-10-10", "2025-06-01", "2026-11-01"]
     assert p4d["costs"][-1]["price"]["fetched_on"] == "2026-11-20"
-    assert "prices of 2026-11-01" in " ".join(report.to_text(full=True).split())
+    assert "prices of 2026-11-01" in text_of(report)
 
 
 def test_a_report_says_of_which_day_its_prices_are(counters: Any) -> None:
     """Without a fetch the note names the built-in book and the command; with a day, the day."""
     report = report_for_counters(counters(), FULL)
     assert "nothing was fetched from AWS" in report.price_notes[0]
-    text = " ".join(
-        report_for_job(FakeJob(counters()), FULL, prices_on=date(2024, 5, 1)).to_text(full=True).split()
-    )
+    text = text_of(report_for_job(FakeJob(counters()), FULL, prices_on=date(2024, 5, 1)))
     assert "priced at the prices in force on 2024-05-01" in text
     assert "prices of 2024-05-01" in text and "prices of 2025-06-01" not in text
     assert report_for_counters(counters(), FULL, prices=PriceBook()).price_notes == ()

@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 
 import windtunnel
+from tests.fakes.reports import screen_of
 from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
 from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.sections import shortlist
@@ -64,15 +65,15 @@ def test_a_step_of_one_sequence_is_said_so() -> None:
     """As in a job that is planned for its smallest batch."""
     assert "in steps of 1 sequence of 4,096" in small(global_batch=1, tokens=1e6).document().subtitle
     undivided = small(global_batch=1, tokens=1e6, microbatch=1, tensor_parallel=2, pipeline_parallel=2)
-    assert "of 1 sequence a step divides 1 to 4 x ml.p4d.24xlarge" in " ".join(undivided.to_text().split())
+    assert "of 1 sequence a step divides 1 to 4 x ml.p4d.24xlarge" in screen_of(undivided)
 
 
 def test_one_other_cluster_is_one() -> None:
     """Where two are compared, and where only one of a type can train."""
-    two = " ".join(small(nodes=(1,)).to_text().split())
+    two = screen_of(small(nodes=(1,)))
     assert "TOO CLOSE TO CALL: the other cluster may cost less, with a probability of 10 % or more." in two
     alone = windtunnel.plan("Llama2-70B", ["ml.trn1.2xlarge"], nodes=(1,))
-    assert "Allow a larger instance, or a shorter sequence." in " ".join(alone.to_text().split())
+    assert "Allow a larger instance, or a shorter sequence." in screen_of(alone)
 
 
 def test_a_size_in_words_has_no_exponent() -> None:
