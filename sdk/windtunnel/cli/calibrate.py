@@ -84,10 +84,7 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
     from windtunnel.reports.aws_job.description import DescribedJob
     from windtunnel.reports.aws_job.report import evidence_for
 
-    try:
-        full_scale = full_scale_of(arguments)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+    full_scale = full_scale_of(arguments)
     if arguments.rehearsal is None or full_scale is None:
         raise ConfigurationError(
             "calibrate needs what the job is modelled from, --rehearsal COUNTERS.json (or the name of a local "

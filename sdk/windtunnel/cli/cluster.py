@@ -20,7 +20,7 @@ from windtunnel.cli.options import (
     full_scale_of,
     user_calibration_of,
 )
-from windtunnel.errors import ConfigurationError, WindtunnelError
+from windtunnel.errors import WindtunnelError
 
 REPORT = ["cluster", "report"]
 _EPILOG = (
@@ -53,10 +53,7 @@ def run_report(args: argparse.Namespace) -> int:
     """Print the report. Returns the exit code."""
     from windtunnel.reports.cluster.report import cluster_report
 
-    try:
-        full_scale = full_scale_of(args)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+    full_scale = full_scale_of(args)
     report = cluster_report(
         _job(args.name, args.job),
         full_scale,

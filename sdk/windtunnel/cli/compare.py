@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.amounts import number, whole
 from windtunnel.cli.options import (
-    Listed,
     add_batch,
+    add_instances,
     add_lora,
     add_prices,
     add_sizes,
@@ -48,14 +48,12 @@ def add_parser(commands: Any) -> None:
         "job", metavar="COUNTERS.json|JOB", nargs="?", help="counters of a rehearsed job, or its name"
     )
     output.add_arguments(parser, full=True)
-    parser.add_argument(
-        "--instances",
-        nargs="+",
-        action=Listed,
-        metavar="TYPE[=N]",
-        help="instance types, each with its number if it has its own (default: the job's, "
+    add_instances(
+        parser,
+        "instance types, each with its number if it has its own (default: the job's, "
         "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2; "
         "trn1 is the family's largest, as SageMaker training",
+        metavar="TYPE[=N]",
     )
     parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
     add_batch(parser)

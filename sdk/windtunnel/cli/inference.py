@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.amounts import count, dollars, length, number, one_of_several, seconds
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import Listed, add_place, day, session_of
+from windtunnel.cli.options import add_instances, add_place, day, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -69,12 +69,8 @@ def _add_modelled(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--sequence-length", type=length, metavar="N", help="tokens (default 128; of vision models 197)"
     )
-    model.add_argument(
-        "--instances",
-        nargs="+",
-        action=Listed,
-        metavar="TYPE",
-        help="default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at that of a SageMaker endpoint",
+    add_instances(
+        model, "default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at that of a SageMaker endpoint"
     )
     model.add_argument(
         "--rate", type=number, metavar="N", help="requests a second: how many instances, and their cost"

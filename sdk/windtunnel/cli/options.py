@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.amounts import count, dollars, length, number, seconds, whole
 from windtunnel.cli.hub import config_of
+from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import BatchRule, FullScale, PriceBook
@@ -30,6 +31,11 @@ class Listed(argparse.Action):
         if not names:
             raise argparse.ArgumentError(self, f"expected a name, not {values[0]!r}")
         setattr(namespace, self.dest, names)
+
+
+def add_instances(parser: Any, text: str, metavar: str = "TYPE") -> None:
+    """``--instances``: several types. ``text``: what they are here, for --help."""
+    parser.add_argument("--instances", nargs="+", action=Listed, metavar=metavar, help=text)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -253,7 +259,7 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
     """The sizes that were given; None: none.
 
     Raises:
-        InvalidInput: some without the number of samples.
+        ConfigurationError: some without the number of samples, or one out of its range.
     """
     from windtunnel.priceperf import FullScale, InvalidInput
 
@@ -273,9 +279,14 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
         if getattr(args, "architecture", None):
             given.pop("sequence_length", None)
         if given:
-            raise InvalidInput("sizes of the real job need --full-scale-samples N (samples of one epoch) too")
+            raise ConfigurationError(
+                "sizes of the real job need --full-scale-samples N (samples of one epoch) too"
+            )
         return None
-    return FullScale(train_samples=args.full_scale_samples, **given)
+    try:
+        return FullScale(train_samples=args.full_scale_samples, **given)
+    except InvalidInput as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def day(text: str) -> date:

@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.cli import output
 from windtunnel.cli.amounts import count, dollars, hours, length, one_of_several
 from windtunnel.cli.options import (
-    Listed,
+    add_instances,
     add_lora,
     add_prices,
     all_priced,
@@ -33,12 +33,9 @@ def add_parser(commands: Any) -> None:
         metavar="NAME",
         help="Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
     )
-    parser.add_argument(
-        "--instances",
-        nargs="+",
-        action=Listed,
-        metavar="TYPE",
-        help="types or families, also with commas (default: trn1,p4d); trn1 is ml.trn1.32xlarge, priced as "
+    add_instances(
+        parser,
+        "types or families, also with commas (default: trn1,p4d); trn1 is ml.trn1.32xlarge, priced as "
         "SageMaker training; trn1.32xlarge is priced as EC2",
     )
     size = parser.add_argument_group("the job")

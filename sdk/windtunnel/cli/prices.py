@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from windtunnel.cli.options import Listed, day
+from windtunnel.cli.options import Listed, add_instances, day
 from windtunnel.cli.output import print_wide
 from windtunnel.errors import ConfigurationError
 
@@ -34,13 +34,7 @@ def add_parser(commands: Any) -> None:
         "action", nargs="?", choices=("list", "refresh"), default="list", help="default: list"
     )
     parser.add_argument("--on", type=day, metavar="DATE", help="only what is in force that day (2023-01-31)")
-    parser.add_argument(
-        "--instances",
-        nargs="+",
-        action=Listed,
-        metavar="TYPE",
-        help="default: all that are modelled; the list takes families, too (trn1)",
-    )
+    add_instances(parser, "default: all that are modelled; the list takes families, too (trn1)")
     parser.add_argument(
         "--region", nargs="+", action=Listed, metavar="REGION", help="default: all; for refresh us-east-1"
     )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import (
-    Listed,
     add_batch,
+    add_instances,
     add_place,
     add_prices,
     add_rehearsal,
@@ -56,13 +56,7 @@ def add_parser(commands: Any) -> None:
         "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
     output.add_arguments(report, full=True)
-    report.add_argument(
-        "--instances",
-        nargs="+",
-        action=Listed,
-        metavar="TYPE",
-        help="instance types to model (default: the job's, ml.trn1.32xlarge, ml.p4d.24xlarge)",
-    )
+    add_instances(report, "instance types to model (default: the job's, ml.trn1.32xlarge, ml.p4d.24xlarge)")
     report.add_argument(
         "--prices-on",
         type=day,
