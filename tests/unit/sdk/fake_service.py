@@ -51,6 +51,11 @@ class FakeService:
         self.at[name] = -1
         self.transitions[name] = []
 
+    def store(self, job: str, name: str, content: bytes) -> None:
+        """Keep a file below the job's output, as the backend does."""
+        bucket, _, prefix = self.requests[job]["OutputDataConfig"]["S3OutputPath"][5:].partition("/")
+        self.objects[bucket, "/".join(part for part in (prefix.rstrip("/"), job, name) if part)] = content
+
     def describe_job(self, name: str) -> dict[str, Any]:
         """The next step of the script."""
         if name not in self.requests:

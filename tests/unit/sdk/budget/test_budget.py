@@ -29,7 +29,6 @@ from windtunnel.budget.plan import plan
 from windtunnel.cli import main as cli
 from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.prices import BUILT_IN, Price, PriceBook
-from windtunnel.request.inputs import split_s3
 from windtunnel.request.training_request import TrainingRequest
 from windtunnel.session import resolve
 
@@ -309,11 +308,9 @@ def test_the_next_job_is_modelled_from_the_last_one(
 ) -> None:
     """Without rehearsal= the estimator's own latest job is taken, if it left counters."""
     estimator = trained(local)
-    job = estimator.fit(job_name="first")
+    estimator.fit(job_name="first")
     assert budget(estimator.request(max_cost=50)).cost is None
-    bucket, prefix = split_s3(job.describe()["OutputDataConfig"]["S3OutputPath"])
-    key = "/".join(part for part in (prefix.strip("/"), "first/windtunnel/counters.json") if part)
-    service.objects[bucket, key] = json.dumps(counters()).encode()
+    service.store("first", "windtunnel/counters.json", json.dumps(counters()).encode())
     found = budget(estimator.request(max_cost=5000, full_scale=FULL))
     assert found.source == "rehearsal bert" and found.cost is not None
 

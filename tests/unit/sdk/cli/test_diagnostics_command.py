@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
-from windtunnel.session import resolve
 from windtunnel.session.local import LocalSession
 
 FOUND = {"kind": "host_read", "severity": "warning", "line": "train.py:9", "message": ".item().", "advice": "Less.",
@@ -19,21 +17,16 @@ FOUND = {"kind": "host_read", "severity": "warning", "line": "train.py:9", "mess
 
 
 @pytest.fixture
-def service(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
-    """The service behind the command line's session, with a job that has started."""
-    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
-    assert isinstance(local.service, FakeService)
+def service(jobs: FakeService) -> FakeService:
+    """The service behind the command line's session, with a job that has ended."""
     assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 0
-    return local.service
+    return jobs
 
 
 def put_counters(service: FakeService) -> None:
-    output = str(service.requests["j"]["OutputDataConfig"]["S3OutputPath"])
-    bucket, _, prefix = output.removeprefix("s3://").partition("/")
-    key = "/".join(part for part in (prefix.strip("/"), "j", "windtunnel/counters.json") if part)
     counters = {"schema": "windtunnel.counters/1", "job": "j", "instance_type": "ml.trn1.2xlarge",
                 "instance_count": 1, "graphs": {"count": 0}, "diagnostics": [FOUND]}  # fmt: skip
-    service.objects[bucket, key] = json.dumps(counters).encode()
+    service.store("j", "windtunnel/counters.json", json.dumps(counters).encode())
 
 
 def test_a_job_gives_its_diagnostics(service: FakeService, local: LocalSession) -> None:

@@ -13,8 +13,6 @@ from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf.workload import usage
-from windtunnel.session import resolve
-from windtunnel.session.local import LocalSession
 
 
 def core(rank: int, *, at: float = 102.0, **changes: Any) -> dict[str, Any]:
@@ -111,21 +109,15 @@ def test_who_the_others_wait_for() -> None:
 
 
 @pytest.fixture
-def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+def jobs(jobs: FakeService) -> FakeService:
     """The service behind the command line's session, with a job that runs."""
-    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
-    service = local.service
-    assert isinstance(service, FakeService)
     assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
-    return service
+    return jobs
 
 
 def publish(jobs: FakeService, found: dict[str, Any], name: str = "usage", content: bytes = b"") -> None:
     """Store what the backend would."""
-    output = jobs.requests["j"]["OutputDataConfig"]["S3OutputPath"].removeprefix("s3://")
-    bucket, _, prefix = output.partition("/")
-    key = "/".join(part for part in (prefix.rstrip("/"), "j", f"windtunnel/{name}.json") if part)
-    jobs.objects[bucket, key] = content if not found else json.dumps(found).encode()
+    jobs.store("j", f"windtunnel/{name}.json", json.dumps(found).encode() if found else content)
 
 
 def test_top_once_is_a_table(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
