@@ -66,7 +66,7 @@ def limited(
     return _keep(request, budget)
 
 
-def exposure(request: TrainingRequest, session: Session, prices: PriceBook | None = None) -> str | None:
+def exposure(request: TrainingRequest, session: Session, prices: PriceBook | None) -> str | None:
     """What a job on AWS may cost at most by its own max_run; None where no price is known.
 
     Users ask to see it before a job starts, also without a limit.

@@ -119,7 +119,7 @@ def failed(
     )
 
 
-def not_finished(name: str, what: str, description: Mapping[str, Any], place: str = "") -> JobNotFinished:
+def not_finished(name: str, what: str, description: Mapping[str, Any], place: str) -> JobNotFinished:
     """Why a job does not have something (yet), and what to do. ``place``: the session's."""
     status = description["TrainingJobStatus"]
     if status not in TERMINAL:

@@ -21,7 +21,7 @@ _NAMES: Mapping[Any, str] = {
 }
 
 
-def check_kinds(arguments: object, of: type, skip: Collection[str] = ()) -> None:
+def check_kinds(arguments: object, of: type, skip: Collection[str]) -> None:
     """Compare the attributes that class ``of`` annotates with their annotations.
 
     What a dict holds is not looked at. ``skip``: arguments whose own check has a better message.

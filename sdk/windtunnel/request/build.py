@@ -83,9 +83,9 @@ def build_request(
     hyperparameters: Mapping[str, str],
     channels: Mapping[str, Channel],
     code: Code | None,
-    input_mode: str | None = None,
-    experiment_config: Mapping[str, str] | None = None,
-    checkpoints_exclude_debugger: bool = False,
+    input_mode: str | None,
+    experiment_config: Mapping[str, str] | None,
+    checkpoints_exclude_debugger: bool,
 ) -> TrainingRequest:
     """The request for these arguments. ``hyperparameters`` are encoded; SageMaker's own are added here.
 

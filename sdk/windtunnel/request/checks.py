@@ -152,7 +152,7 @@ def check_distribution(
     distribution: Mapping[str, Any],
     instance_type: str | None,
     entry_point: AnyPath | None,
-    groups: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None,
 ) -> None:
     """Trainium takes torch_distributed and nothing else, and that takes only Python scripts.
 

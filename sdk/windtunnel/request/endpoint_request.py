@@ -57,9 +57,9 @@ def model_request(
     model_data: str | None,
     environment: Mapping[str, str],
     *,
-    tags: Tags | None = None,
-    vpc_config: Mapping[str, Any] | None = None,
-    enable_network_isolation: bool | None = None,
+    tags: Tags | None,
+    vpc_config: Mapping[str, Any] | None,
+    enable_network_isolation: bool | None,
 ) -> dict[str, Any]:
     """CreateModel's members.
 
@@ -81,7 +81,7 @@ def model_request(
     }
 
 
-def config_request(name: str, model: str, hosting: Hosting, tags: Tags | None = None) -> dict[str, Any]:
+def config_request(name: str, model: str, hosting: Hosting, tags: Tags | None) -> dict[str, Any]:
     """CreateEndpointConfig's members: one variant that gets all traffic.
 
     Raises:

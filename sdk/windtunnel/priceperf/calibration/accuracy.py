@@ -301,8 +301,8 @@ def _interval(
     calibration: Calibration,
     level: Level,
     *,
-    but: Group | None = None,
-    lacks: Sequence[str] = (),
+    but: Group,
+    lacks: Sequence[str],
 ) -> RangeCheck:
     return description_check(
         calibration, row.training, row.instance, row.nodes, level=level, but=but, lacks=lacks

@@ -31,9 +31,9 @@ def description_check(
     instance: InstanceType,
     instance_count: int,
     *,
-    level: Level = "source",
+    level: Level,
     but: Group | None = None,
-    lacks: Sequence[str] = (),
+    lacks: Sequence[str],
 ) -> RangeCheck:
     """Compare a description with the range of the rows that its interval comes from.
 

@@ -68,7 +68,7 @@ class HostWork:
         """
         return cls(trace_s if not reference_s else trace_s * REFERENCE_S / reference_s, reads)
 
-    def not_hidden_s(self, device_s: float, slowness: float = HOST_SPEED.value) -> float:
+    def not_hidden_s(self, device_s: float, slowness: float) -> float:
         """Seconds that tracing adds to a device's ``device_s``. ``slowness``: see `HOST_SPEED`."""
         tracing = self.trace_s * slowness
         return self.reads * tracing + (1 - self.reads) * max(0.0, tracing - device_s)

@@ -25,13 +25,13 @@ _SAME = 1.02
 architecture's parameters are without biases and norms, up to 1.6 % of them."""
 
 
-def group_quantile(groups: Sequence[Sequence[float]], coverage: float = COVERAGE) -> float:
+def group_quantile(groups: Sequence[Sequence[float]]) -> float:
     """The conformal quantile of scores for a row of a group that is not among these.
 
     Each group weighs one, shared by its scores; the group to come weighs one more. With too few groups for
-    ``coverage`` the largest score.
+    `COVERAGE` the largest score.
     """
-    needed = coverage * (len(groups) + 1) - 1e-9
+    needed = COVERAGE * (len(groups) + 1) - 1e-9
     weight = found = 0.0
     for score, part in sorted((score, 1 / len(group)) for group in groups for score in group):
         weight, found = weight + part, score
