@@ -38,6 +38,11 @@ def validated(capsys: pytest.CaptureFixture[str]) -> tuple[Any, Any]:
     return data["summary"], data["constants"]
 
 
+def three(errors: Any) -> str:
+    """Mean, median and largest."""
+    return f"{errors['mean_percent']:.1f} / {errors['median_percent']:.1f} / {errors['max_percent']:.1f} %"
+
+
 def test_what_the_intervals_promise_is_said_of_groups() -> None:
     """Each group weighs the same, however many rows it has."""
     validation, said = validate_built_in(), []
@@ -104,19 +109,11 @@ def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> No
             "other_software",
         ),
     ):
-        cells = [
-            f"{errors['mean_percent']:.1f} / {errors['median_percent']:.1f} / {errors['max_percent']:.1f} %"
-            for errors in (summary[kind][part] for kind in KINDS)
-        ]
+        cells = [three(summary[kind][part]) for kind in KINDS]
         assert f"| {label} | {' | '.join(cells)} |" in page
     known = [summary[kind].get("by_software") for kind in KINDS]
     counts = "{}, {}, {} and {}".format(*(item["rows"] if item else 0 for item in known))
-    cells = [
-        f"{item['mean_percent']:.1f} / {item['median_percent']:.1f} / {item['max_percent']:.1f} %"
-        if item
-        else "-"
-        for item in known
-    ]
+    cells = [three(item) if item else "-" for item in known]
     label = f"those whose software has rows of other models, with its speed on these ({counts} rows)"
     assert f"| {label} | {' | '.join(cells)} |" in page
     for label, part in (

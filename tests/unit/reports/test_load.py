@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -29,14 +30,16 @@ class Clock:
         with self._lock:
             self.time += seconds
 
+    def answers(self, load: Load, ask: Callable[[], None]) -> Answers:
+        """To that load, in this time."""
+        return send(load, ask, now=self.now, sleep=self.sleep)
+
 
 def stalled(first_s: float) -> Answers:
     """Four questions, 0.1 s apart, to one client, which gets its first answer late."""
     clock = Clock()
     waits = iter([first_s, 0.0, 0.0, 0.0])
-    return send(
-        Load(0.4, 10.0, clients=1), lambda: clock.sleep(next(waits)), now=clock.now, sleep=clock.sleep
-    )
+    return clock.answers(Load(0.4, 10.0, clients=1), lambda: clock.sleep(next(waits)))
 
 
 def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
@@ -53,9 +56,7 @@ def test_what_found_no_client_in_time_is_not_sent_but_counted() -> None:
     assert answers.latencies_s == pytest.approx([1.3])
     assert (answers.asked, answers.unsent) == (1, 3)
     clock = Clock()
-    answers = send(
-        Load(1_000.0, 1_000_000.0, clients=1), lambda: clock.sleep(400), now=clock.now, sleep=clock.sleep
-    )
+    answers = clock.answers(Load(1_000.0, 1_000_000.0, clients=1), lambda: clock.sleep(400))
     assert (answers.asked, answers.unsent) == (3, 10**9 - 3), "what is due is counted, not held"
 
 
@@ -102,7 +103,7 @@ def test_what_interrupts_it_ends_it() -> None:
 def test_without_a_rate_each_client_asks_again_at_once() -> None:
     """Until the time is over; the throughput is that of answers."""
     clock = Clock()
-    answers = send(Load(2.0, None, clients=1), lambda: clock.sleep(0.5), now=clock.now, sleep=clock.sleep)
+    answers = clock.answers(Load(2.0, None, clients=1), lambda: clock.sleep(0.5))
     assert answers.latencies_s == [0.5] * 4
     assert (answers.took_s, answers.throughput_per_s) == (2.0, 2.0)
 
@@ -120,7 +121,7 @@ def test_errors_are_counted_by_what_failed_and_are_no_answers() -> None:
         if outcome is not None:
             raise outcome
 
-    answers = send(Load(4.0, None, clients=1), ask, now=clock.now, sleep=clock.sleep)
+    answers = clock.answers(Load(4.0, None, clients=1), ask)
     assert answers.errors == {"ModelError: no": 1, "BackendError": 1}
     assert (answers.asked, len(answers.latencies_s), answers.throughput_per_s) == (4, 2, 0.5)
     with pytest.raises(ZeroDivisionError):
@@ -135,7 +136,7 @@ def test_no_answer_has_no_latency() -> None:
         raise ServiceCallFailed("InvokeEndpoint", "ModelError", "no")
 
     clock = Clock()
-    answers = send(Load(1.0, None, clients=1), ask, now=clock.now, sleep=clock.sleep)
+    answers = clock.answers(Load(1.0, None, clients=1), ask)
     assert answers.percentile_s(50) is None and answers.throughput_per_s == 0
 
 
