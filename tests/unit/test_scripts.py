@@ -137,7 +137,7 @@ def test_an_environment_elsewhere_is_not_removed(checkout: Path, programs: Path,
     assert (tmp_path / "precious" / "file").exists()
 
 
-def test_an_environment_that_is_a_link_is_not_removed(checkout: Path, programs: Path, tmp_path: Path) -> None:
+def test_an_environment_that_is_a_link_is_not_removed(checkout: Path, programs: Path) -> None:
     """It may be another checkout's."""
     given = python(programs, "3.11")
     assert setup(checkout, programs, "venv", PYTHON=given).returncode == 0

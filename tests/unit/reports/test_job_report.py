@@ -95,7 +95,7 @@ def test_a_small_instance_is_also_set_against_the_large(counters: Any) -> None:
     assert "exactly what was rehearsed" in report.to_text(full=True)
 
 
-def test_a_job_on_aws_shows_its_bill(counters: Any) -> None:
+def test_a_job_on_aws_shows_its_bill() -> None:
     """Billable seconds at the price in force when it started; no model."""
     report = report_for_job(FakeJob(None, **AWS))
     text = report.to_text(full=True)

@@ -133,7 +133,7 @@ def test_large_values_of_metrics_keep_their_digits(
     assert re.findall(r":\d\d +([\d.,e+]+) *$", text, flags=re.MULTILINE) == ["1,000,000", "1,234,568"]
 
 
-def test_a_page_of_metrics_whose_names_are_formulas(tmp_path: Path) -> None:
+def test_a_page_of_metrics_whose_names_are_formulas() -> None:
     """matplotlib reads what is between dollars as one, and ends with what is none; of 13 metrics one is not drawn."""
     points = (MetricPoint(NOW, 1.0, 1), MetricPoint(NOW + timedelta(seconds=1), 2.0, 1))
     names = ["a$_$b", *map(str, range(12))]

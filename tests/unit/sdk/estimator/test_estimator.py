@@ -278,7 +278,7 @@ def test_role_is_required_on_aws(aws: AwsSession) -> None:
         pytorch(aws).request()
 
 
-def test_images(local: LocalSession, aws: AwsSession) -> None:
+def test_images(local: LocalSession) -> None:
     """Versions find AWS's image; unknown ones list the known."""
     found = pytorch(local, framework_version="2.8.0", py_version="py311").training_image_uri()
     assert found.endswith("/pytorch-training-neuronx:2.8.0-neuronx-py311-sdk2.26.1-ubuntu22.04")

@@ -43,6 +43,7 @@ from windtunnel.session.aws import AwsSession
 from windtunnel.session.local import LocalSession
 from windtunnel.session.training_service import LogLine
 
+pytestmark = pytest.mark.usefixtures("code")
 ROLE = "arn:aws:iam::123456789012:role/serving"
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 
@@ -66,7 +67,7 @@ def model(session: Any, **more: Any) -> PyTorchModel:
     return PyTorchModel("s3://models/job/model.tar.gz", ROLE, session=session, **given)
 
 
-def test_what_is_sent(code: Path, aws: AwsSession, service: FakeService, endpoints: FakeEndpoints) -> None:
+def test_what_is_sent(aws: AwsSession, service: FakeService, endpoints: FakeEndpoints) -> None:
     """As SDK v2: the archive with ``code/``, a model, a configuration with one variant, an endpoint."""
     tags = {"team": "a"}
     predictor = model(aws, name="m", env={"A": "1"}, model_server_workers=2, model_kms_key="k").deploy(
@@ -114,7 +115,7 @@ def test_what_is_sent(code: Path, aws: AwsSession, service: FakeService, endpoin
     assert predictor.predict({"inputs": "good"}) == {"label": 1}
 
 
-def test_what_is_asked(local: LocalSession, endpoints: FakeEndpoints, code: Path) -> None:
+def test_what_is_asked(local: LocalSession, endpoints: FakeEndpoints) -> None:
     """Types of question and answer from the serializers; what is given by the call goes along, or instead."""
     model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e")
     predictor = Predictor("e", local, JSONSerializer(), JSONDeserializer())
@@ -130,25 +131,26 @@ def test_what_is_asked(local: LocalSession, endpoints: FakeEndpoints, code: Path
         Predictor("other", local).predict(b"")
 
 
+def interrupted(_: str) -> dict[str, Any]:
+    """Ctrl-C in the middle of a call."""
+    raise KeyboardInterrupt
+
+
 def test_who_waits_no_longer(
-    code: Path, local: LocalSession, endpoints: FakeEndpoints, monkeypatch: pytest.MonkeyPatch
+    local: LocalSession, endpoints: FakeEndpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a timeout, or Ctrl-C, the endpoint goes on, and it is said how to end it."""
     endpoints.script = ("Creating",)
     model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e", wait=False)
     with pytest.raises(WaitTimeout, match=r"still Creating after 0 s .* rm --endpoint e"):
         Endpoint("e", local).wait(timeout=0)
-
-    def interrupted(_: str) -> dict[str, Any]:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(endpoints, "describe", interrupted)
     with pytest.raises(KeyboardInterrupt, match=r"goes on, and is billed .* rm --endpoint e"):
         Endpoint("e", local).wait()
 
 
 def test_the_commands_that_end_an_endpoint_on_aws_ask_there(
-    code: Path, aws: AwsSession, endpoints: FakeEndpoints, monkeypatch: pytest.MonkeyPatch
+    aws: AwsSession, endpoints: FakeEndpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without --aws they would ask this machine, find none, and the endpoint would be billed on."""
     endpoints.script = ("Creating",)
@@ -159,16 +161,12 @@ def test_the_commands_that_end_an_endpoint_on_aws_ask_there(
     endpoints.script = ("Failed",)
     with pytest.raises(EndpointFailed, match="windtunnel rm --endpoint e --aws"):
         Endpoint("e", aws).wait()
-
-    def interrupted(_: str) -> dict[str, Any]:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(endpoints, "describe", interrupted)
     with pytest.raises(KeyboardInterrupt, match=r"endpoints --aws` .* rm --endpoint e --aws`"):
         Endpoint("e", aws).wait()
 
 
-def test_names_and_serializers_by_default(code: Path, local: LocalSession, endpoints: FakeEndpoints) -> None:
+def test_names_and_serializers_by_default(local: LocalSession, endpoints: FakeEndpoints) -> None:
     """Named after the image, or the model; .npy as SDK v2 has it. Two endpoints of a model need one model."""
     it = model(local)
     predictor = it.deploy(1, "ml.c5.xlarge")
@@ -180,7 +178,7 @@ def test_names_and_serializers_by_default(code: Path, local: LocalSession, endpo
 
 
 def test_it_waits_until_it_serves_and_says_so(
-    code: Path, local: LocalSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
+    local: LocalSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It returns at the first look that finds it InService; with wait=False before any."""
     model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e")
@@ -190,7 +188,7 @@ def test_it_waits_until_it_serves_and_says_so(
     assert "f" not in endpoints.looks
 
 
-def test_one_that_does_not_come_up(code: Path, local: LocalSession, endpoints: FakeEndpoints) -> None:
+def test_one_that_does_not_come_up(local: LocalSession, endpoints: FakeEndpoints) -> None:
     """The reason, the log's last lines, where it all is, and what to do."""
     endpoints.script, endpoints.failure = (
         ("Creating", "Failed"),
@@ -211,9 +209,7 @@ def test_one_that_does_not_come_up(code: Path, local: LocalSession, endpoints: F
     assert again.value.log_tail == (), "what an earlier endpoint of this name printed"
 
 
-def test_a_name_that_is_taken_leaves_nothing_behind(
-    code: Path, local: LocalSession, endpoints: FakeEndpoints
-) -> None:
+def test_a_name_that_is_taken_leaves_nothing_behind(local: LocalSession, endpoints: FakeEndpoints) -> None:
     """What this call made is deleted; a model that was there before stays."""
     model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e")
     before = set(endpoints.models)
@@ -226,9 +222,7 @@ def test_a_name_that_is_taken_leaves_nothing_behind(
     assert set(endpoints.models) == before
 
 
-def test_an_existing_model_is_used_and_named(
-    code: Path, local: LocalSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_existing_model_is_used_and_named(local: LocalSession, capsys: pytest.CaptureFixture[str]) -> None:
     """As SDK v2; but said, for it may be another."""
     model(local, name="m").create("ml.c5.xlarge")
     assert capsys.readouterr().out == ""
@@ -237,7 +231,7 @@ def test_an_existing_model_is_used_and_named(
 
 
 def test_a_model_without_a_script_goes_as_it_is(
-    code: Path, local: LocalSession, service: FakeService, endpoints: FakeEndpoints, project: Path
+    local: LocalSession, service: FakeService, endpoints: FakeEndpoints, project: Path
 ) -> None:
     """In S3 nothing is fetched or stored; a file of this machine is stored as it is."""
     before = set(service.objects)
@@ -258,7 +252,7 @@ def test_a_model_without_a_script_goes_as_it_is(
 
 
 def test_a_hostile_or_missing_archive_stores_nothing(
-    code: Path, local: LocalSession, service: FakeService, endpoints: FakeEndpoints
+    local: LocalSession, service: FakeService, endpoints: FakeEndpoints
 ) -> None:
     """Refused before anything is sent."""
     service.objects["models", "job/model.tar.gz"] = archive(("/../evil", b"x"))
@@ -297,7 +291,6 @@ def test_a_hostile_or_missing_archive_stores_nothing(
     ],
 )
 def test_wrong_arguments_send_nothing(
-    code: Path,
     local: LocalSession,
     endpoints: FakeEndpoints,
     arguments: dict[str, Any],
@@ -330,7 +323,7 @@ PRICE = Price(
 )  # fmt: skip
 
 
-def test_the_bill_is_said(local: LocalSession) -> None:
+def test_the_bill_is_said() -> None:
     """By hour and day, of all instances, with the price's date; a price of training is none of an endpoint."""
     book = PriceBook().adding([PRICE])
     cost = endpoint_cost([("ml.c5.xlarge", 2)], "us-east-1", book)
@@ -368,11 +361,7 @@ def trained(session: Any, **more: Any) -> TrainingJob:
 
 
 def test_a_limit_is_kept_here_and_a_warning_on_aws(
-    code: Path,
-    local: LocalSession,
-    aws: AwsSession,
-    endpoints: FakeEndpoints,
-    capsys: pytest.CaptureFixture[str],
+    local: LocalSession, aws: AwsSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The backend is told by a tag; AWS has no limit, and nothing is sent that looks like one."""
     model(local).deploy(1, "ml.c5.xlarge", endpoint_name="here", max_hours=1.5, tags={"a": "b"})
@@ -395,11 +384,7 @@ def test_the_stricter_limit_counts() -> None:
 
 
 def test_a_job_is_deployed(
-    code: Path,
-    aws: AwsSession,
-    service: FakeService,
-    endpoints: FakeEndpoints,
-    capsys: pytest.CaptureFixture[str],
+    aws: AwsSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Named after it, with its role; AWS's newest image that is not newer than its PyTorch, which is said."""
     job = trained(aws)
@@ -419,7 +404,7 @@ def test_a_job_is_deployed(
 
 
 def test_a_jobs_own_code_serves_where_none_is_named(
-    code: Path, aws: AwsSession, service: FakeService, endpoints: FakeEndpoints
+    aws: AwsSession, service: FakeService, endpoints: FakeEndpoints
 ) -> None:
     """As SDK v2's estimator.deploy(): the script that trained, from the archive in S3."""
     job = trained(aws)
@@ -436,7 +421,7 @@ def test_a_jobs_own_code_serves_where_none_is_named(
     assert made["PrimaryContainer"]["Environment"]["SAGEMAKER_PROGRAM"] == "train.py"
 
 
-def test_an_estimator_deploys_its_latest_job(code: Path, aws: AwsSession, endpoints: FakeEndpoints) -> None:
+def test_an_estimator_deploys_its_latest_job(aws: AwsSession, endpoints: FakeEndpoints) -> None:
     """Nothing before fit()."""
     estimator = PyTorch(
         "src/train.py",
@@ -457,7 +442,7 @@ def test_an_estimator_deploys_its_latest_job(code: Path, aws: AwsSession, endpoi
     assert (predictor.endpoint_name, list(endpoints.models)) == ("e", ["m"])
 
 
-def test_deleting(code: Path, local: LocalSession, endpoints: FakeEndpoints) -> None:
+def test_deleting(local: LocalSession, endpoints: FakeEndpoints) -> None:
     """Endpoint, configuration and model, in either order of SDK v2's two calls, from any process."""
     for name, steps in (
         ("a", ("delete_model", "delete_endpoint")),
@@ -474,7 +459,7 @@ def test_deleting(code: Path, local: LocalSession, endpoints: FakeEndpoints) -> 
 
 
 def test_an_endpoint_without_its_configuration_can_be_deleted(
-    code: Path, local: LocalSession, endpoints: FakeEndpoints
+    local: LocalSession, endpoints: FakeEndpoints
 ) -> None:
     """Its bill must have an end, whatever was deleted before."""
     model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e")

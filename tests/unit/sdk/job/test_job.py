@@ -307,7 +307,7 @@ def test_download_stays_in_its_directory(local: LocalSession, service: FakeServi
     assert not (tmp_path / "evil").exists()
 
 
-def test_uncompressed_model(local: LocalSession, service: FakeService, tmp_path: Path) -> None:
+def test_uncompressed_model(local: LocalSession, tmp_path: Path) -> None:
     """With disable_output_compression the model is a prefix: its files are fetched one by one."""
 
     class Uncompressed(FakeService):
