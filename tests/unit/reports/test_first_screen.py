@@ -44,6 +44,7 @@ from windtunnel.reports.modelled.sections import size_words
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
 REVIEWS = FullScale(3_600_000, 1, 400_000, sequence_length=128)
+LOADER = {"line": "train.py:9", "samples": 4, "passes": 1, "taken": 16, "trains": True}
 
 
 def first(comparison: Any, workload: Any, size: FullScale | None, found: Any = None, lines: int = 0) -> Any:
@@ -214,25 +215,14 @@ def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
 
 def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
     """Its samples are those that it takes, not as many on each core; what is priced is not the script as it is."""
-    loader = {
-        "line": "train.py:9",
-        "batches": 300_000,
-        "samples": 4,
-        "passes": 1,
-        "taken": 16,
-        "trains": True,
-    }
-    short = {
-        "rehearsed_steps": 16,
-        "ended_early": True,
-        "loaders": [{**loader, "bound": 300_000, "split": False}],
-    }
+    loader = {**LOADER, "batches": 300_000, "bound": 300_000, "split": False}
+    short = {"rehearsed_steps": 16, "ended_early": True, "loaders": [loader]}
     given = counters(instance_type="ml.trn1.2xlarge", instance_cores=2, local_cores=2, input=short)
     one = {**given, "world_size": 1, "cores_used": 1}
     shown = report_for_counters(one).to_dict()["answer"]
     assert "as the script has it, over all cores: 1,200,000 samples" in shown["job"]
-    evaluation = {**loader, "line": "train.py:20", "batches": 500, "trains": False, "split": False}
-    seen = {**short, "loaders": [{**loader, "bound": 300_000, "split": False}, evaluation]}
+    evaluation = {**LOADER, "line": "train.py:20", "batches": 500, "trains": False, "split": False}
+    seen = {**short, "loaders": [loader, evaluation]}
     evaluated = report_for_counters({**one, "input": seen}).to_dict()["answer"]["job"]
     assert (
         "2,000 evaluated" in evaluated and "by each worker" not in evaluated
@@ -251,8 +241,8 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
 @pytest.mark.parametrize(("split", "said"), [(False, ", with no sampler to share them out"), (True, "")])
 def test_samples_that_no_sampler_shares_out_are_said_to_be(counters: Any, split: bool, said: str) -> None:
     """Else their number, which is once the script's for each core, contradicts the script."""
-    loader = {"line": "train.py:9", "batches": 500, "samples": 4, "passes": 1, "taken": 16, "trains": True}
-    short = {"rehearsed_steps": 16, "ended_early": False, "loaders": [{**loader, "split": split}]}
+    loader = {**LOADER, "batches": 500, "split": split}
+    short = {"rehearsed_steps": 16, "ended_early": False, "loaders": [loader]}
     given = counters(instance_type="ml.trn1.2xlarge", instance_cores=2, local_cores=2, input=short)
     shown = report_for_counters(given).to_dict()["answer"]
     assert f"as the script has it{said}: 4,000 samples x 1 epoch" in shown["job"]
