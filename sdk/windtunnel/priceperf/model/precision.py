@@ -32,8 +32,8 @@ AUTO_CAST = Precision(
 NO_CAST = Precision(
     "fp32",
     "fp32",
-    "fp32 matmuls stay fp32, the Neuron compiler's default since 2.27; no throughput of that was published, so it is "
-    "modelled by the specification's peak",
+    "fp32 matmuls stay fp32, the Neuron compiler's default since 2.27; of that only steps of small models were "
+    "published, so it is modelled by the specification's peak",
 )
 FP32 = Precision("fp32", "fp32", "matmuls in full fp32: what PyTorch does on an A100 by default since 1.12")
 TF32 = Precision(
@@ -61,7 +61,7 @@ def on_neuron(own: Precision) -> tuple[Precision, ...]:
 
 
 def is_fp32_on_neuron(instance: InstanceType, precision: Precision) -> bool:
-    """Whether NeuronCores multiply in fp32, of which no throughput was published."""
+    """Whether NeuronCores multiply in fp32, of which only steps of small models were published."""
     return instance.is_neuron and precision.name == NO_CAST.name
 
 

@@ -31,7 +31,7 @@ def trust(comparison: Comparison, workload: Workload) -> str:
     if any(is_fp32_on_neuron(item.instance, item.precision) for item in estimates):
         # Outside of the range intervals are said to be wider already, and two lines hold no more.
         wider = "" if is_outside else ": by the peak, so the interval is wider"
-        found.append(f"None in fp32 on NeuronCores{wider}.")
+        found.append(f"Few in fp32 on NeuronCores{wider}.")
     return " ".join(found)
 
 
