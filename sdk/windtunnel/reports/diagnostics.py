@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 from windtunnel.priceperf.model import compile_time
-from windtunnel.priceperf.workload.counted import compiled_graphs
+from windtunnel.priceperf.workload.counted import compiled_graph, compiled_graphs
 from windtunnel.priceperf.workload.counted_graphs import LedgerEntry, Reason
 from windtunnel.priceperf.workload.counters import Counters, DeviceMemory, Diagnostic
 from windtunnel.rendering import format as fmt
@@ -142,7 +142,7 @@ def diagnostics_of(counters: Mapping[str, Any], reason: str = "") -> Diagnostics
 
 def _graph(entry: LedgerEntry) -> Graph:
     reason = entry.reason or Reason()
-    modelled = compile_time.NOTHING if entry.cached else compile_time.of_graph(sum(entry.flops.values()))
+    modelled = compile_time.of_graphs([compiled_graph(entry)])
     return Graph(
         hash=entry.graph,
         source=entry.source,
@@ -228,7 +228,7 @@ def _modelled(found: Diagnostics) -> Section:
     return Section(
         "Compiling with neuronx-cc",
         "modelled",
-        "from a base and a rate out of AWS's tutorials, wide interval",
+        "from published compilations, wide interval",
         rows=(
             Row("Graphs not in the cache", (f"{new:,} of {len(found.compiled):,}",)),
             Row("neuronx-cc, one after the other", (fmt.modelled_seconds(time.seconds),), "total"),

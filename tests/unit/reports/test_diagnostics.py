@@ -84,7 +84,7 @@ def test_a_wrong_result_stands_before_lost_seconds(diagnosed: dict[str, Any]) ->
 def test_the_ledger_models_neuronx_cc_only_for_what_is_not_cached(diagnosed: dict[str, Any]) -> None:
     """A cached graph takes no compile time on trn1."""
     new, cached = diagnostics_of(diagnosed).graphs
-    assert new.neuronx_cc == compile_time.of_graph(4e12)
+    assert new.neuronx_cc == compile_time.of_graph(compile_time.CompiledGraph(4e12))
     assert cached.neuronx_cc.seconds == 0
     assert (new.reason, new.source, new.runs) == ("shape", "train.py:5", 7)
 
@@ -101,7 +101,10 @@ def test_all_forms_say_the_same(diagnosed: dict[str, Any]) -> None:
     assert "&lt;c.py:1&gt;" in found._repr_html_()
     data = json.loads(found.to_json())
     assert data["diagnostics"][0]["line"] == "c.py:1"
-    assert data["graphs"][0]["neuronx_cc"]["seconds"] == compile_time.of_graph(4e12).seconds
+    assert (
+        data["graphs"][0]["neuronx_cc"]["seconds"]
+        == compile_time.of_graph(compile_time.CompiledGraph(4e12)).seconds
+    )
     assert data["device_memory"]["limit"] == 16 * GIB
 
 

@@ -271,14 +271,25 @@ def test_what_is_no_text_costs_no_report(tmp_path: Path) -> None:
 
 
 def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
-    """With the FLOPs of all its pieces; cached where all were. One that a restart tells again is counted once."""
+    """With the FLOPs and operations of all its pieces; cached where all were. One that a restart tells again is counted
+    once.
+    """
     pieces = [{"fwd": 2, "opt": 1}, {"opt": 1}, {"fwd": 2, "opt": 1}, {"gone": 1}, "odd"]
     told = [{"kind": "uncut", "pieces": piece} for piece in pieces]
-    graphs = [{**graph("fwd", 1000.0), "cached": False}, {**graph("opt", 5.0), "cached": True}]
-    write(tmp_path / "c", 0, start(0), *graphs, *told, step(1.0))
+    forward = {**graph("fwd", 1000.0), "cached": False, "instructions": 30}
+    forward["work"] = {"convolutions": [[1, 10, 3, 2, "fp32", 4], "odd"]}
+    update = {**graph("opt", 5.0), "cached": True, "instructions": 4}
+    write(tmp_path / "c", 0, start(0), forward, update, *told, step(1.0))
     found = document(tmp_path, tmp_path / "c")["graphs"]
-    assert found["uncut"] == [{"flops": 2005.0, "cached": False}, {"flops": 5.0, "cached": True}]
+    assert found["uncut"] == [
+        {"flops": 2005.0, "cached": False, "instructions": 64, "convolution_flops": 960.0},
+        {"flops": 5.0, "cached": True, "instructions": 4, "convolution_flops": 0.0},
+    ]
     assert found["uncut_left_out"] == 0
+    assert found["ledger"][0]["convolution_flops"] == 480.0
+    untold = [{**forward, "instructions": "many"}, update, *told, step(1.0)]
+    write(tmp_path / "d", 0, start(0), *untold)
+    assert document(tmp_path, tmp_path / "d")["graphs"]["uncut"][0]["instructions"] is None
 
 
 def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from windtunnel.priceperf.workload.counted_graphs import Graphs, LargestGraph, L
 from windtunnel.priceperf.workload.counters import SEVERITIES, DeviceMemory, Diagnostic, worst_first
 from windtunnel.priceperf.workload.strict_reader import read
 from windtunnel_local.service.observed.counter_records import Record, number, numbers, text
+from windtunnel_local.service.observed.working import convolution_flops
 
 MOST_GRAPHS = 100
 MOST_FINDINGS = 50
@@ -36,7 +37,15 @@ def graphs(compiled: Mapping[str, Record], steps: Sequence[Record], uncut: Seque
         largest=None if largest is None else _largest(largest),
         cached=sum(known) if known else None,
         ledger=tuple(
-            read(LedgerEntry, {**compiled[name], "graph": name, "runs": runs[name]})
+            read(
+                LedgerEntry,
+                {
+                    **compiled[name],
+                    "graph": name,
+                    "runs": runs[name],
+                    "convolution_flops": convolution_flops(compiled[name]),
+                },
+            )
             for name in ranked[:MOST_GRAPHS]
         ),
         ledger_left_out=max(0, len(ranked) - MOST_GRAPHS),
@@ -59,7 +68,15 @@ def _joined(compiled: Mapping[str, Record], records: Sequence[Record]) -> Iterab
             yield Uncut(
                 flops=sum(_flops(graph) * runs for graph, runs in known),
                 cached=all(graph.get("cached") is True for graph, _ in known),
+                instructions=_instructions(known),
+                convolution_flops=sum(convolution_flops(graph) * runs for graph, runs in known),
             )
+
+
+def _instructions(pieces: Sequence[tuple[Record, float]]) -> float | None:
+    """Of all pieces; None where one does not tell, as an older simulator's."""
+    counts = [number(graph, "instructions") * runs for graph, runs in pieces]
+    return sum(counts) if min(counts) > 0 else None
 
 
 def device_memory(records: Iterable[Record]) -> DeviceMemory | None:

@@ -20,7 +20,7 @@ from windtunnel.priceperf.workload.counters import (
     Split,
     Work,
 )
-from windtunnel.priceperf.workload.strict_reader import Plain
+from windtunnel.priceperf.workload.strict_reader import MOST_COUNTED, Plain
 from windtunnel_local.service.observed.counter_records import Record, count, is_figure, mapping, numbers
 
 _BYTES = ("product_bytes", "gather_bytes", "scatter_bytes")
@@ -64,6 +64,12 @@ def _merged(told: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProdu
         for product, times in _products(record["work"].get(kind)):
             found[product] += times * run
     return tuple(CountedProduct._make((*product, times)) for product, times in sorted(found.items()))
+
+
+def convolution_flops(graph: Record) -> float:
+    """Of one run of a graph."""
+    listed = _products(mapping(graph, "work").get("convolutions"))
+    return float(min(MOST_COUNTED, sum(2 * math.prod(dims) * times for (*dims, _), times in listed)))
 
 
 def _attention(steps: Iterable[Record]) -> ScaledDotProductAttention | None:

@@ -1,10 +1,20 @@
 """Modelled seconds of neuronx-cc for a graph.
 
-neuronx-cc unrolls a graph into instructions on tiles, so its time follows the size of the
-work and not only the number of operations (aws-neuron-sdk issue 663: "Compilation Time is a
-Function of Input Size"). The model is a base for any graph and a rate for each TFLOP in it.
+Where a rehearsal has counted the operations of a graph, its time follows these: 15 ms each, and 800 s for each TFLOP of
+convolutions. Both fit what first compilations were published to take, of graphs that were counted here (neuronx-cc 2.23
+to 2.26; docs/explanation/figures.md has the sources):
 
-Both come from AWS's own figures, not from measurements of ours:
+    MNIST's perceptron       388 operations       6 s
+    its CNN                  548, 0.003 TFLOP    12 s
+    its vision transformer   4,399               42 s
+    ViT of 64 pixels         3,196              120 s
+    residual CNN             1,169, 0.33 TFLOP  300 s
+    BERT base                15,304             201 s
+    DiffusionDrive, frozen   18,368, 0.06       204 s in three graphs
+    DiffusionDrive           32,234, 0.16       1,500 s in three graphs
+
+All lie within a factor of 3, which is the interval. Where operations are not known, of a described job or in older
+counters, the FLOPs tell less:
 
 - base 7 s: the smaller graph of the MNIST MLP tutorial, compiled from 16:18:05 to 16:18:12
   (aws-neuron-sdk, multi-layer perceptron tutorial). From 2 s to 20 s: one progress dot, which
@@ -18,9 +28,7 @@ Both come from AWS's own figures, not from measurements of ours:
   (awsome-distributed-training, neuronx-distributed), and the compiler takes repeated layers as modules. A third
   and four times that are the ends.
 
-One large graph is thin ground, hence the wide interval. Outside of it: convolutional networks
-have been reported far slower (aws-neuron-sdk issue 646: more than 45 minutes for a small
-MaxViT), and single operators have multiplied compile times (issue 1210).
+Outside of it: single operators have multiplied compile times (aws-neuron-sdk issue 1210).
 """
 
 from __future__ import annotations
@@ -51,9 +59,15 @@ BASE = CompileTime(7.0, 2.0, 20.0)
 """Seconds of any graph."""
 PER_TFLOP = CompileTime(190.0, 47.5, 760.0)
 """Seconds a TFLOP of matrix products and convolutions in one execution of the graph."""
+PER_OPERATION_S = 0.015
+"""Seconds for each operation of its HLO, where they are known."""
+PER_CONVOLVED_TFLOP_S = 800.0
+"""Seconds for each TFLOP of convolutions beside."""
+_COUNTED_BASE_S = 3.0
+_COUNTED_FACTOR = 3.0
 BASIS = (
-    f"{BASE.seconds:g} s and {PER_TFLOP.seconds:g} s a TFLOP: "
-    "a base and a rate from AWS's MLP and BERT-Large tutorials"
+    f"{1e3 * PER_OPERATION_S:g} ms an operation and {PER_CONVOLVED_TFLOP_S:g} s a TFLOP of convolutions, or where "
+    f"operations are not known {BASE.seconds:g} s and {PER_TFLOP.seconds:g} s a TFLOP: from published compilations"
 )
 MOST = CompileTime(1500.0, 500.0, 6000.0)
 """Seconds beyond which no graph goes, however large."""
@@ -61,21 +75,31 @@ NOTHING = CompileTime(0.0, 0.0, 0.0)
 
 
 class CompiledGraph(NamedTuple):
-    """A graph as a rehearsal counted it. ``cached``: it came from the Neuron compile cache."""
+    """A graph as a rehearsal counted it, in one execution on one core.
+
+    ``cached``: it came from the Neuron compile cache. ``operations`` of its HLO; None: they were not counted.
+    ``convolved``: the FLOPs of its convolutions.
+    """
 
     flops: float
     cached: bool = False
+    operations: float | None = None
+    convolved: float = 0.0
 
 
-def of_graph(flops: float) -> CompileTime:
-    """Modelled time for a graph with so many FLOPs in one execution on one core.
+def of_graph(graph: CompiledGraph) -> CompileTime:
+    """Modelled time for a graph that is not cached.
 
     Raises:
         InvalidInput: a negative number.
     """
-    if not flops >= 0:
-        raise InvalidInput(f"a graph has 0 FLOPs or more, not {flops}")
-    size = flops / _FLOPS_PER_TFLOP
+    if not (graph.flops >= 0 and graph.convolved >= 0 and (graph.operations or 0) >= 0):
+        raise InvalidInput(f"a graph has 0 FLOPs and operations or more, not {graph}")
+    if graph.operations is not None:
+        convolving = graph.convolved / _FLOPS_PER_TFLOP * PER_CONVOLVED_TFLOP_S
+        middle = min(MOST.seconds, _COUNTED_BASE_S + graph.operations * PER_OPERATION_S + convolving)
+        return CompileTime(middle, middle / _COUNTED_FACTOR, middle * _COUNTED_FACTOR)
+    size = graph.flops / _FLOPS_PER_TFLOP
     return CompileTime(
         min(MOST.seconds, BASE.seconds + size * PER_TFLOP.seconds),
         min(MOST.low_s, BASE.low_s + size * PER_TFLOP.low_s),
@@ -85,4 +109,4 @@ def of_graph(flops: float) -> CompileTime:
 
 def of_graphs(graphs: Iterable[CompiledGraph]) -> CompileTime:
     """Modelled time for those graphs that are not cached, one after the other."""
-    return sum((of_graph(graph.flops) for graph in graphs if not graph.cached), NOTHING)
+    return sum((of_graph(graph) for graph in graphs if not graph.cached), NOTHING)

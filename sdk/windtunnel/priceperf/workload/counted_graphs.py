@@ -35,6 +35,7 @@ class LedgerEntry:
     output_bytes: Shown[float | None] = None
     temp_bytes: Shown[float | None] = None
     instructions: Shown[int | None] = None
+    convolution_flops: Shown[float] = 0.0
     cached: Shown[bool | None] = None
 
 
@@ -50,10 +51,14 @@ class LargestGraph:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncut:
-    """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache."""
+    """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache.
+    ``instructions``: of their HLO; None: counters of earlier versions.
+    """
 
     flops: float
     cached: bool
+    instructions: float | None = None
+    convolution_flops: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
