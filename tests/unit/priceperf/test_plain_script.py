@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import mean, median
@@ -301,6 +302,18 @@ def test_a_model_that_is_no_transformer_has_the_speed_of_such_models() -> None:
     assert slower > 1.1 > 1 / measured_scripts.speed_of_script(P5, 1, "rehearsed")
     trust = text_of(compare(job, [P5.name], full_scale=SIZE))
     assert "models that are no transformers) that the project measured" in trust
+
+
+def test_the_first_screen_says_that_convolutions_take_most_of_a_neuron_cores_step() -> None:
+    """Of a GPU's they do not; a transformer's products are what the chip is there for."""
+    said = "compute, {} ms of a step's {} ms on {}: mostly convolutions, in which a NeuronCore reaches"
+    networks = [rehearsed_scripts.rehearsals()[name] for name in ("ResNet-50", "ViT-Base")]
+    of_convolutions, of_attention = (
+        screen_of(compare(job, ["ml.trn1.32xlarge"], full_scale=SIZE, batch=1024)) for job in networks
+    )
+    assert re.search(said.format("[0-9,]+", "[0-9,]+", "trn1.32xlarge"), of_convolutions)
+    assert "convolutions" not in of_attention
+    assert "convolutions" not in screen_of(compare(networks[0], [P5.name], full_scale=SIZE, batch=1024))
 
 
 def test_the_hosts_speed_does_not_widen_twice() -> None:

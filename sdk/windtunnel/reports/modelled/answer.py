@@ -103,7 +103,7 @@ def screen(
     changes = [*sharing_words(estimates, workload), *found_here[:errors]]
     changes = [*changes, *cast_words(comparison), *found_here[errors:]][:_CHANGES]
     first = estimates[order[0]]
-    largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
+    largest = dominating(first, workload)[: _CHANGES - len(changes)] if first.fits else []
     return Screen(
         job=_job(workload, full_scale),
         order=tuple(order),

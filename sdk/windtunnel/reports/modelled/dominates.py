@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from windtunnel.priceperf import Estimate
+from windtunnel.priceperf import CountedWorkload, Estimate, Workload
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label
 
 _LEAST = 0.1
 """A part below a tenth of the bill is not worth a line."""
+_MOST = 0.5
 _STEPS: Mapping[str, str] = {
     "compute": "what the chip is there for; {more} it",
     "memory not behind compute": "a larger batch a worker{bf16} moves fewer bytes a sample{flash}",
@@ -49,16 +50,26 @@ def _words(item: Estimate) -> dict[str, str]:
     }
 
 
-def dominating(item: Estimate) -> list[str]:
+def _convolves(workload: Workload) -> bool:
+    """Whether most of its arithmetic is in convolutions."""
+    if not isinstance(workload, CountedWorkload):
+        return False
+    return not workload.is_transformer and workload.step.convolved > _MOST
+
+
+def dominating(item: Estimate, workload: Workload) -> list[str]:
     """A sentence each for the parts that are a tenth of the billable time or more, the largest first."""
     if not item.billable_s:
         return []
     step = item.step.total_s
+    advice = dict(_STEPS)
+    if item.instance.is_neuron and _convolves(workload):
+        advice["compute"] = "mostly convolutions, in which a NeuronCore reaches a hundredth of its peak"
     found = [
         (
             part * item.steps,
             f"{name}, {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
-            f"{_STEPS[name].format(**_words(item))}.",
+            f"{advice[name].format(**_words(item))}.",
         )
         for name, part in item.step.parts.items()
     ]
