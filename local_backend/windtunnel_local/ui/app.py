@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -59,7 +60,7 @@ class Ui:
         self._site = site = Site(backend, version, home)
         self.routes = [
             Route("/ui", lambda _: RedirectResponse("/ui/jobs")),
-            Route("/ui/static/{name}", _static(site)),
+            Route("/ui/static/{name}", partial(_static, site)),
             *(
                 Route(route.path, site.answered(route.endpoint), methods=list(route.methods or ()))
                 for page in PAGES
@@ -68,9 +69,9 @@ class Ui:
         ]
         pages = Starlette(routes=self.routes)
         pages.router.redirect_slashes = False
-        pages.add_exception_handler(ServiceError, _refused(site))
-        pages.add_exception_handler(HTTPException, _missing(site))
-        pages.add_exception_handler(Exception, _failed(site))
+        pages.add_exception_handler(ServiceError, partial(_refused, site))
+        pages.add_exception_handler(HTTPException, partial(_missing, site))
+        pages.add_exception_handler(Exception, partial(_failed, site))
         access = Access(credentials.secret_access_key, since)
         self._guard = Guard(pages, access, port, lambda: backend.clock.now().timestamp())
 
@@ -87,58 +88,46 @@ class Ui:
         self._site.end()
 
 
-def _static(site: Site) -> Callable[[Request], Response]:
-    def static(request: Request) -> Response:
-        found = site.static.get(request.path_params["name"])
-        if found is None:
-            raise HTTPException(_NOT_FOUND)
-        body, media_type = found
-        # Its address carries what was built, so another content has another address.
-        return Response(
-            body, headers={"cache-control": "private, max-age=31536000, immutable"}, media_type=media_type
-        )
-
-    return static
+def _static(site: Site, request: Request) -> Response:
+    found = site.static.get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(_NOT_FOUND)
+    body, media_type = found
+    # Its address carries what was built, so another content has another address.
+    return Response(
+        body, headers={"cache-control": "private, max-age=31536000, immutable"}, media_type=media_type
+    )
 
 
-def _refused(site: Site) -> Callable[[Request, Exception], Response]:
-    def answer(request: Request, error: Exception) -> Response:
-        if isinstance(error, JobNotFound):
-            return site.page(
-                request,
-                "message.html",
-                _NOT_FOUND,
-                heading="There is no such job",
-                message="It may have been deleted. The list has all that there are.",
-            )
-        status = _NOT_FOUND if isinstance(error, ResourceNotFound) else getattr(error, "status", 400)
-        return site.page(request, "message.html", status, heading="That cannot be done", message=str(error))
-
-    return answer
-
-
-def _missing(site: Site) -> Callable[[Request, Exception], Response]:
-    def answer(request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
+def _refused(site: Site, request: Request, error: Exception) -> Response:
+    if isinstance(error, JobNotFound):
         return site.page(
             request,
             "message.html",
-            status,
-            heading="There is no such page",
-            message="The address is not one of Windtunnel's pages.",
+            _NOT_FOUND,
+            heading="There is no such job",
+            message="It may have been deleted. The list has all that there are.",
         )
+    status = _NOT_FOUND if isinstance(error, ResourceNotFound) else getattr(error, "status", 400)
+    return site.page(request, "message.html", status, heading="That cannot be done", message=str(error))
 
-    return answer
+
+def _missing(site: Site, request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return site.page(
+        request,
+        "message.html",
+        status,
+        heading="There is no such page",
+        message="The address is not one of Windtunnel's pages.",
+    )
 
 
-def _failed(site: Site) -> Callable[[Request, Exception], Response]:
-    def answer(request: Request, error: Exception) -> Response:
-        return site.page(
-            request,
-            "message.html",
-            500,
-            heading="This page failed",
-            message=f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole.",
-        )
-
-    return answer
+def _failed(site: Site, request: Request, error: Exception) -> Response:
+    return site.page(
+        request,
+        "message.html",
+        500,
+        heading="This page failed",
+        message=f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole.",
+    )

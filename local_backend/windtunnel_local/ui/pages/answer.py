@@ -6,8 +6,9 @@ first answer and not with the server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -31,7 +32,7 @@ _NOT_HERE = 404
 def routes(site: Site) -> list[Route]:
     """The page, and the report as a file."""
     job = "/ui/jobs/{name}/answer"
-    return [Route(job, _page(site)), Route(f"{job}/report.{{form}}", _export(site))]
+    return [Route(job, partial(_page, site)), Route(f"{job}/report.{{form}}", partial(_export, site))]
 
 
 @dataclass(frozen=True)
@@ -87,29 +88,26 @@ def _report(job: Mapping[str, Any], counters: Mapping[str, Any] | None, choice: 
     )
 
 
-def _page(site: Site) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        from windtunnel_local.ui.answer import choice
+def _page(site: Site, request: Request) -> Response:
+    from windtunnel_local.ui.answer import choice
 
-        found = _found(site, request, in_a_line=True)
-        job = found.job
-        return site.page(
-            request,
-            "answer.html",
-            job=job,
-            address=f"/ui/jobs/{quote(job['TrainingJobName'])}/answer",
-            form=found.form,
-            fields=choice,
-            problem=found.problem,
-            checked=_checked(found),
-            # What has nothing to model has nothing to choose.
-            choosing=found.form.choice is None
-            or (found.report is None and found.counters is not None)
-            or (found.report is not None and found.report.comparison is not None),
-            **_content(found),
-        )
-
-    return page
+    found = _found(site, request, in_a_line=True)
+    job = found.job
+    return site.page(
+        request,
+        "answer.html",
+        job=job,
+        address=f"/ui/jobs/{quote(job['TrainingJobName'])}/answer",
+        form=found.form,
+        fields=choice,
+        problem=found.problem,
+        checked=_checked(found),
+        # What has nothing to model has nothing to choose.
+        choosing=found.form.choice is None
+        or (found.report is None and found.counters is not None)
+        or (found.report is not None and found.report.comparison is not None),
+        **_content(found),
+    )
 
 
 def _checked(found: _Found) -> tuple[str, ...]:
@@ -175,24 +173,21 @@ def _query(form: Form, **changed: str) -> list[tuple[str, str]]:
     return [*(("instance", name) for name in form.instances), *fields]
 
 
-def _export(site: Site) -> Callable[[Request], Response]:
-    def export(request: Request) -> Response:
-        from windtunnel_local.ui.answer.exports import FORMS, NotHere
+def _export(site: Site, request: Request) -> Response:
+    from windtunnel_local.ui.answer.exports import FORMS, NotHere
 
-        kind = request.path_params["form"]
-        if kind not in FORMS:
-            raise HTTPException(404)
-        found = _found(site, request)
-        if found.report is None:
-            text = " ".join([found.problem, *(f"{name}: {said}" for name, said in found.form.errors.items())])
-            return site.page(request, "message.html", 400, heading="There is no such report", message=text)
-        try:
-            body = FORMS[kind].written(found.report)
-        except NotHere as error:
-            return site.page(request, "message.html", _NOT_HERE, heading="Not here", message=str(error))
-        # To be kept and not opened here: its style is its own, which this page's policy forbids.
-        name = f"{found.job['TrainingJobName']}.{kind}"
-        headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(body, headers=headers, media_type=FORMS[kind].media_type)
-
-    return export
+    kind = request.path_params["form"]
+    if kind not in FORMS:
+        raise HTTPException(404)
+    found = _found(site, request)
+    if found.report is None:
+        text = " ".join([found.problem, *(f"{name}: {said}" for name, said in found.form.errors.items())])
+        return site.page(request, "message.html", 400, heading="There is no such report", message=text)
+    try:
+        body = FORMS[kind].written(found.report)
+    except NotHere as error:
+        return site.page(request, "message.html", _NOT_HERE, heading="Not here", message=str(error))
+    # To be kept and not opened here: its style is its own, which this page's policy forbids.
+    name = f"{found.job['TrainingJobName']}.{kind}"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(body, headers=headers, media_type=FORMS[kind].media_type)

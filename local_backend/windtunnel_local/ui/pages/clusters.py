@@ -7,7 +7,8 @@ look at them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -33,90 +34,73 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 def routes(site: Site) -> list[Route]:
     """The list, a cluster, their live parts, and a job."""
     return [
-        *followed(_PATH, _list(site), _live_list(site)),
-        *followed(f"{_PATH}/{{name}}", _cluster(site), _live_cluster(site)),
-        Route(f"{_PATH}/{{name}}/jobs/{{number}}", _job(site)),
+        *followed(_PATH, partial(_list, site), partial(_live_list, site)),
+        *followed(f"{_PATH}/{{name}}", partial(_cluster, site), partial(_live_cluster, site)),
+        Route(f"{_PATH}/{{name}}/jobs/{{number}}", partial(_job, site)),
     ]
 
 
-def _list(site: Site) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        from windtunnel_local.cluster.seen import every
+def _list(site: Site, request: Request) -> Response:
+    from windtunnel_local.cluster.seen import every
 
-        return site.page(request, "clusters.html", clusters=every(site.home))
-
-    return page
+    return site.page(request, "clusters.html", clusters=every(site.home))
 
 
-def _live_list(site: Site) -> Callable[[Request], Response]:
-    def live(request: Request) -> Response:
-        from windtunnel_local.cluster.seen import every
+def _live_list(site: Site, request: Request) -> Response:
+    from windtunnel_local.cluster.seen import every
 
-        def state() -> Hashable:
-            return every(site.home)
+    def state() -> Hashable:
+        return every(site.home)
 
-        def parts() -> Mapping[str, str]:
-            return {"rows": site.part(request, "clusters_rows.html", clusters=every(site.home))}
+    def parts() -> Mapping[str, str]:
+        return {"rows": site.part(request, "clusters_rows.html", clusters=every(site.home))}
 
-        return site.live(state, parts, _EVERY_S)
-
-    return live
+    return site.live(state, parts, _EVERY_S)
 
 
-def _cluster(site: Site) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
+def _cluster(site: Site, request: Request) -> Response:
+    found = _one(site, request)
+    return _gone(site, request) if found is None else site.page(request, "cluster.html", **_content(found))
+
+
+def _live_cluster(site: Site, request: Request) -> Response:
+    def state() -> Hashable:
+        return _one(site, request)
+
+    def parts() -> Mapping[str, str]:
         found = _one(site, request)
-        return (
-            _gone(site, request) if found is None else site.page(request, "cluster.html", **_content(found))
-        )
+        if found is None:
+            return {"now": '<p class="empty">This cluster has been deleted.</p>'}
+        return {
+            "now": site.part(request, "cluster_now.html", **_content(found)),
+            "file": cut(found.text, _LONGEST_FILE),
+        }
 
-    return page
-
-
-def _live_cluster(site: Site) -> Callable[[Request], Response]:
-    def live(request: Request) -> Response:
-        def state() -> Hashable:
-            return _one(site, request)
-
-        def parts() -> Mapping[str, str]:
-            found = _one(site, request)
-            if found is None:
-                return {"now": '<p class="empty">This cluster has been deleted.</p>'}
-            return {
-                "now": site.part(request, "cluster_now.html", **_content(found)),
-                "file": cut(found.text, _LONGEST_FILE),
-            }
-
-        return _gone(site, request) if state() is None else site.live(state, parts, _EVERY_S)
-
-    return live
+    return _gone(site, request) if state() is None else site.live(state, parts, _EVERY_S)
 
 
-def _job(site: Site) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        cluster = _one(site, request)
-        if cluster is None:
-            return _gone(site, request)
-        number = request.path_params["number"]
-        runs = [run for run in cluster.runs if _NUMBER.fullmatch(number) and run.number == int(number)]
-        if not runs:
-            return site.page(
-                request,
-                "message.html",
-                _NOT_FOUND,
-                heading="There is no such job in this cluster",
-                message="Slurm has not begun it yet, or ended it so long ago that the page no longer reads of it.",
-            )
+def _job(site: Site, request: Request) -> Response:
+    cluster = _one(site, request)
+    if cluster is None:
+        return _gone(site, request)
+    number = request.path_params["number"]
+    runs = [run for run in cluster.runs if _NUMBER.fullmatch(number) and run.number == int(number)]
+    if not runs:
         return site.page(
             request,
-            "cluster_job.html",
-            cluster=cluster,
-            runs=runs,
-            job=runs[-1],
-            **_bill(site, cluster, runs),
+            "message.html",
+            _NOT_FOUND,
+            heading="There is no such job in this cluster",
+            message="Slurm has not begun it yet, or ended it so long ago that the page no longer reads of it.",
         )
-
-    return page
+    return site.page(
+        request,
+        "cluster_job.html",
+        cluster=cluster,
+        runs=runs,
+        job=runs[-1],
+        **_bill(site, cluster, runs),
+    )
 
 
 def _bill(site: Site, cluster: ClusterSeen, own: Sequence[JobRun]) -> dict[str, Any]:

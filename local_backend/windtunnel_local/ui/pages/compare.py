@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -38,7 +39,7 @@ _CELL_BYTES = 100
 
 def routes(site: Site) -> list[Route]:
     """The page."""
-    return [Route("/ui/compare", _page(site))]
+    return [Route("/ui/compare", partial(_page, site))]
 
 
 @dataclass(frozen=True)
@@ -71,33 +72,30 @@ class Curves:
     words: tuple[str, ...]
 
 
-def _page(site: Site) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        asked = list(dict.fromkeys(name for name in request.query_params.getlist("job") if name))
-        jobs, missing = _jobs(site, asked[:MOST_JOBS])
-        counted = [documents.counters(site.backend.objects, job) for job in jobs]
-        curves, more = _curves(site, jobs)
-        found = findings([documents.found(*one) for one in zip(counted, jobs, strict=True)]) if jobs else []
-        shown = fitting(found, _FINDINGS_BYTES, _room_of_finding)
-        return site.page(
-            request,
-            "compare.html",
-            columns=_columns(site, jobs, counted),
-            missing=missing,
-            left_out=len(asked[MOST_JOBS:]),
-            most=MOST_JOBS,
-            settings=[
-                _table("Hyperparameters", [_own(job) for job in jobs]),
-                _table("Everything else that was asked for", [request_of(job) for job in jobs]),
-            ],
-            curves=curves,
-            metrics_left_out=more,
-            findings=shown,
-            findings_left_out=len(found) - len(shown),
-            cut=_LONGEST_VALUE,
-        )
-
-    return page
+def _page(site: Site, request: Request) -> Response:
+    asked = list(dict.fromkeys(name for name in request.query_params.getlist("job") if name))
+    jobs, missing = _jobs(site, asked[:MOST_JOBS])
+    counted = [documents.counters(site.backend.objects, job) for job in jobs]
+    curves, more = _curves(site, jobs)
+    found = findings([documents.found(*one) for one in zip(counted, jobs, strict=True)]) if jobs else []
+    shown = fitting(found, _FINDINGS_BYTES, _room_of_finding)
+    return site.page(
+        request,
+        "compare.html",
+        columns=_columns(site, jobs, counted),
+        missing=missing,
+        left_out=len(asked[MOST_JOBS:]),
+        most=MOST_JOBS,
+        settings=[
+            _table("Hyperparameters", [_own(job) for job in jobs]),
+            _table("Everything else that was asked for", [request_of(job) for job in jobs]),
+        ],
+        curves=curves,
+        metrics_left_out=more,
+        findings=shown,
+        findings_left_out=len(found) - len(shown),
+        cut=_LONGEST_VALUE,
+    )
 
 
 def _jobs(site: Site, names: Sequence[str]) -> tuple[list[Mapping[str, Any]], list[str]]:

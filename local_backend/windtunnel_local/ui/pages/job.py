@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -57,9 +58,9 @@ def routes(site: Site) -> list[Route]:
     job = "/ui/jobs/{name}"
     parts = Parts(site)
     return [
-        *followed(job, _page(site, parts), _live(site, parts)),
-        Route(f"{job}/file", _file(site)),
-        *(Route(f"{job}/{name}", _program(site, name, made_of)) for name, _, made_of in _PROGRAMS),
+        *followed(job, partial(_page, site, parts), partial(_live, site, parts)),
+        Route(f"{job}/file", partial(_file, site)),
+        *(Route(f"{job}/{name}", partial(_program, site, name, made_of)) for name, _, made_of in _PROGRAMS),
     ]
 
 
@@ -188,90 +189,77 @@ class Parts:
         return {"files": found, "more": more, "place": "s3://{}/{}".format(*documents.stored_at(job))}
 
 
-def _page(site: Site, parts: Parts) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        backend, name = site.backend, request.path_params["name"]
-        job = backend.jobs.describe(name)
-        tags = backend.jobs.list_tags(job["TrainingJobArn"])
-        log = JobLog(backend.logs, name)
-        streams = log.streams()
-        found = log.before(None, FIRST_LINES, list(streams))
-        shown = within(found.lines, _FIRST_BYTES, newest=True)
-        begin = {**found.end, **{line.stream: line.sequence for line in reversed(shown)}}
-        made = request_again(job, tags, name)
-        return site.page(
-            request,
-            "job.html",
-            job=job,
-            parts={part: parts.html(request, part, job) for part in parts.made},
-            running=job["TrainingJobStatus"] not in TERMINAL,
-            lines=shown,
-            hosts=sorted({host_of(stream) for stream in streams}, key=_natural),
-            begin=written(begin),
-            end=written(found.end),
-            more=any(begin.values()),
-            settings=_settings(job),
-            longest=_VALUES_CHARACTERS
-            // max(1, len(job.get("HyperParameters", {})) + len(job.get("Environment", {}))),
-            channels=job.get("InputDataConfig", []),
-            tags=tags,
-            programs=[Program(name, title, made_of(made)) for name, title, made_of in _PROGRAMS],
-        )
-
-    return page
+def _page(site: Site, parts: Parts, request: Request) -> Response:
+    backend, name = site.backend, request.path_params["name"]
+    job = backend.jobs.describe(name)
+    tags = backend.jobs.list_tags(job["TrainingJobArn"])
+    log = JobLog(backend.logs, name)
+    streams = log.streams()
+    found = log.before(None, FIRST_LINES, list(streams))
+    shown = within(found.lines, _FIRST_BYTES, newest=True)
+    begin = {**found.end, **{line.stream: line.sequence for line in reversed(shown)}}
+    made = request_again(job, tags, name)
+    return site.page(
+        request,
+        "job.html",
+        job=job,
+        parts={part: parts.html(request, part, job) for part in parts.made},
+        running=job["TrainingJobStatus"] not in TERMINAL,
+        lines=shown,
+        hosts=sorted({host_of(stream) for stream in streams}, key=_natural),
+        begin=written(begin),
+        end=written(found.end),
+        more=any(begin.values()),
+        settings=_settings(job),
+        longest=_VALUES_CHARACTERS
+        // max(1, len(job.get("HyperParameters", {})) + len(job.get("Environment", {}))),
+        channels=job.get("InputDataConfig", []),
+        tags=tags,
+        programs=[Program(name, title, made_of(made)) for name, title, made_of in _PROGRAMS],
+    )
 
 
-def _live(site: Site, parts: Parts) -> Callable[[Request], Response]:
-    def live(request: Request) -> Response:
-        given = request.query_params
-        name = request.path_params["name"]
-        site.backend.jobs.describe(name)
-        try:
-            position = read(given.get("after", ""))
-        except ValueError as error:
-            raise HTTPException(400, str(error)) from None
-        follower = Follower(
-            site.backend,
-            name,
-            lambda part, job: parts.html(request, part, job),
-            position,
-            given.get("host") or None,
-        )
-        return site.events(messages(follower, site.look))
-
-    return live
+def _live(site: Site, parts: Parts, request: Request) -> Response:
+    given = request.query_params
+    name = request.path_params["name"]
+    site.backend.jobs.describe(name)
+    try:
+        position = read(given.get("after", ""))
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    follower = Follower(
+        site.backend,
+        name,
+        lambda part, job: parts.html(request, part, job),
+        position,
+        given.get("host") or None,
+    )
+    return site.events(messages(follower, site.look))
 
 
-def _file(site: Site) -> Callable[[Request], Response]:
+def _file(site: Site, request: Request) -> Response:
     """One of the job's files, to be kept and not to be opened: a script wrote it."""
-
-    def file(request: Request) -> Response:
-        job = site.backend.jobs.describe(request.path_params["name"])
-        bucket, prefix = documents.stored_at(job)
-        name = request.query_params.get("path", "")
-        try:
-            place = site.backend.objects.path(bucket, prefix + name)
-        except (ObjectError, ValueError):
-            raise HTTPException(404) from None
-        return FileResponse(
-            place,
-            filename=PurePosixPath(name).name or "file",
-            media_type="application/octet-stream",
-        )
-
-    return file
+    job = site.backend.jobs.describe(request.path_params["name"])
+    bucket, prefix = documents.stored_at(job)
+    name = request.query_params.get("path", "")
+    try:
+        place = site.backend.objects.path(bucket, prefix + name)
+    except (ObjectError, ValueError):
+        raise HTTPException(404) from None
+    return FileResponse(
+        place,
+        filename=PurePosixPath(name).name or "file",
+        media_type="application/octet-stream",
+    )
 
 
 def _program(
-    site: Site, file: str, made_of: Callable[[Mapping[str, Any]], str]
-) -> Callable[[Request], Response]:
-    def program(request: Request) -> Response:
-        name = request.path_params["name"]
-        job = site.backend.jobs.describe(name)
-        made = request_again(job, site.backend.jobs.list_tags(job["TrainingJobArn"]), name)
-        return PlainTextResponse(made_of(made), headers=attachment(f"{name}_{file}"))
-
-    return program
+    site: Site, file: str, made_of: Callable[[Mapping[str, Any]], str], request: Request
+) -> Response:
+    name = request.path_params["name"]
+    job = site.backend.jobs.describe(name)
+    made = request_again(job, site.backend.jobs.list_tags(job["TrainingJobArn"]), name)
+    return PlainTextResponse(made_of(made), headers=attachment(f"{name}_{file}"))
 
 
 def _settings(job: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -36,9 +37,9 @@ def routes(site: Site) -> list[Route]:
     """Pages of lines, one line whole, all as a file."""
     job = "/ui/jobs/{name}"
     return [
-        Route(f"{job}/log", _log(site)),
-        Route(f"{job}/log/line", _line(site)),
-        Route(f"{job}/log.txt", _file(site)),
+        Route(f"{job}/log", partial(_log, site)),
+        Route(f"{job}/log/line", partial(_line, site)),
+        Route(f"{job}/log.txt", partial(_file, site)),
     ]
 
 
@@ -50,38 +51,35 @@ def within(lines: Sequence[Line], room: int, *, newest: bool) -> list[Line]:
     return kept[::-1] if newest else kept
 
 
-def _log(site: Site) -> Callable[[Request], Response]:
-    def log(request: Request) -> Response:
-        name, given = request.path_params["name"], request.query_params
-        site.backend.jobs.describe(name)
-        reader, host = JobLog(site.backend.logs, name), given.get("host") or None
-        as_json = given.get("format") == "json"
-        streams = list(reader.streams(host))
-        if given.get("error"):
-            return _first_error(reader, name, host, as_json)
-        if given.get("q"):
-            found = _matches(reader, phrase(given["q"]), given.get("token") or None, host)
-            page, token = LogPage(found.lines), found.token
-        else:
-            page, token = _asked_for(reader, given, streams), None
-        if as_json:
-            return JSONResponse({**page_of_lines(page), "token": token})
-        return site.page(
-            request,
-            "job_log.html",
-            name=name,
-            page=page,
-            begin=written(page.begin),
-            end=written(page.end),
-            host=host or "",
-            hosts=sorted({host_of(stream) for stream in reader.streams()}),
-            q=given.get("q", ""),
-            at=given.get("at", ""),
-            no_error=_NO_ERROR.get(given.get("none", ""), ""),
-            token=token,
-        )
-
-    return log
+def _log(site: Site, request: Request) -> Response:
+    name, given = request.path_params["name"], request.query_params
+    site.backend.jobs.describe(name)
+    reader, host = JobLog(site.backend.logs, name), given.get("host") or None
+    as_json = given.get("format") == "json"
+    streams = list(reader.streams(host))
+    if given.get("error"):
+        return _first_error(reader, name, host, as_json)
+    if given.get("q"):
+        found = _matches(reader, phrase(given["q"]), given.get("token") or None, host)
+        page, token = LogPage(found.lines), found.token
+    else:
+        page, token = _asked_for(reader, given, streams), None
+    if as_json:
+        return JSONResponse({**page_of_lines(page), "token": token})
+    return site.page(
+        request,
+        "job_log.html",
+        name=name,
+        page=page,
+        begin=written(page.begin),
+        end=written(page.end),
+        host=host or "",
+        hosts=sorted({host_of(stream) for stream in reader.streams()}),
+        q=given.get("q", ""),
+        at=given.get("at", ""),
+        no_error=_NO_ERROR.get(given.get("none", ""), ""),
+        token=token,
+    )
 
 
 def _asked_for(reader: JobLog, given: Any, streams: Sequence[str]) -> LogPage:
@@ -162,40 +160,33 @@ def _first_error(reader: JobLog, name: str, host: str | None, as_json: bool) -> 
     return RedirectResponse(f"/ui/jobs/{quote(name)}/log?{place}", 303)
 
 
-def _line(site: Site) -> Callable[[Request], Response]:
+def _line(site: Site, request: Request) -> Response:
     """A line as it was printed, whatever its length, as plain text."""
-
-    def line(request: Request) -> Response:
-        name = request.path_params["name"]
-        site.backend.jobs.describe(name)
-        try:
-            ((stream, sequence),) = _place(request.query_params.get("at", ""))
-        except ValueError as error:
-            raise HTTPException(400, str(error)) from None
-        text = JobLog(site.backend.logs, name).whole(stream, sequence)
-        if text is None:
-            raise HTTPException(404)
-        return PlainTextResponse(text, headers=attachment(f"{name}-{stream}-{sequence}.txt"))
-
-    return line
+    name = request.path_params["name"]
+    site.backend.jobs.describe(name)
+    try:
+        ((stream, sequence),) = _place(request.query_params.get("at", ""))
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    text = JobLog(site.backend.logs, name).whole(stream, sequence)
+    if text is None:
+        raise HTTPException(404)
+    return PlainTextResponse(text, headers=attachment(f"{name}-{stream}-{sequence}.txt"))
 
 
-def _file(site: Site) -> Callable[[Request], Response]:
-    def file(request: Request) -> Response:
-        name, host = request.path_params["name"], request.query_params.get("host") or None
-        site.backend.jobs.describe(name)
-        reader = JobLog(site.backend.logs, name)
-        streams = list(reader.streams(host))
+def _file(site: Site, request: Request) -> Response:
+    name, host = request.path_params["name"], request.query_params.get("host") or None
+    site.backend.jobs.describe(name)
+    reader = JobLog(site.backend.logs, name)
+    streams = list(reader.streams(host))
 
-        def text() -> Iterator[str]:
-            for stream in streams:
-                if len(streams) > 1:
-                    yield f"--- {stream}\n"
-                yield from reader.all_of(stream)
+    def text() -> Iterator[str]:
+        for stream in streams:
+            if len(streams) > 1:
+                yield f"--- {stream}\n"
+            yield from reader.all_of(stream)
 
-        return StreamingResponse(text(), media_type="text/plain", headers=attachment(f"{name}.log"))
-
-    return file
+    return StreamingResponse(text(), media_type="text/plain", headers=attachment(f"{name}.log"))
 
 
 def attachment(name: str) -> dict[str, str]:

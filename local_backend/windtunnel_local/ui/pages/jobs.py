@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -150,36 +151,32 @@ VIEWS = (
 
 def routes(site: Site) -> list[Route]:
     """A list and its live part for each view."""
-    return [route for view in VIEWS for route in followed(view.path, _page(site, view), _live(site, view))]
+    return [
+        route
+        for view in VIEWS
+        for route in followed(view.path, partial(_page, site, view), partial(_live, site, view))
+    ]
 
 
-def _page(site: Site, view: View) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        given = JobFilter.of(request.query_params)
-        return site.page(
-            request,
-            "jobs.html",
-            **_content(site, view, given, _PATIENCE_S),
-            statuses=STATUSES,
-            types=sorted(CATALOG),
-        )
-
-    return page
+def _page(site: Site, view: View, request: Request) -> Response:
+    given = JobFilter.of(request.query_params)
+    return site.page(
+        request,
+        "jobs.html",
+        **_content(site, view, given, _PATIENCE_S),
+        statuses=STATUSES,
+        types=sorted(CATALOG),
+    )
 
 
-def _live(site: Site, view: View) -> Callable[[Request], Response]:
-    def live(request: Request) -> Response:
-        given = JobFilter.of(request.query_params)
+def _live(site: Site, view: View, request: Request) -> Response:
+    given = JobFilter.of(request.query_params)
 
-        def parts() -> Mapping[str, str]:
-            return {
-                "rows": site.part(request, "jobs_rows.html", **_content(site, view, given, _LIVE_PATIENCE_S))
-            }
+    def parts() -> Mapping[str, str]:
+        return {"rows": site.part(request, "jobs_rows.html", **_content(site, view, given, _LIVE_PATIENCE_S))}
 
-        view.search(given)  # a field that cannot be is refused now
-        return site.live(lambda: _newest(site), parts)
-
-    return live
+    view.search(given)  # a field that cannot be is refused now
+    return site.live(lambda: _newest(site), parts)
 
 
 def _newest(site: Site) -> Hashable:

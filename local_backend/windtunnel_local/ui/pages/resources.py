@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -65,28 +66,26 @@ VIEWS = (
 
 def routes(site: Site) -> list[Route]:
     """A list and its live part for each kind."""
-    return [route for view in VIEWS for route in followed(view.path, _page(site, view), _live(site, view))]
+    return [
+        route
+        for view in VIEWS
+        for route in followed(view.path, partial(_page, site, view), partial(_live, site, view))
+    ]
 
 
-def _page(site: Site, view: View) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        return site.page(request, "resources.html", **_content(site, view, request))
-
-    return page
+def _page(site: Site, view: View, request: Request) -> Response:
+    return site.page(request, "resources.html", **_content(site, view, request))
 
 
-def _live(site: Site, view: View) -> Callable[[Request], Response]:
-    def live(request: Request) -> Response:
-        def state() -> Hashable:
-            return tuple((row.name, row.status, row.changed) for row in _content(site, view, request)["rows"])
+def _live(site: Site, view: View, request: Request) -> Response:
+    def state() -> Hashable:
+        return tuple((row.name, row.status, row.changed) for row in _content(site, view, request)["rows"])
 
-        def parts() -> Mapping[str, str]:
-            return {"rows": site.part(request, "resources_rows.html", **_content(site, view, request))}
+    def parts() -> Mapping[str, str]:
+        return {"rows": site.part(request, "resources_rows.html", **_content(site, view, request))}
 
-        state()
-        return site.live(state, parts)
-
-    return live
+    state()
+    return site.live(state, parts)
 
 
 def _content(site: Site, view: View, request: Request) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -31,7 +32,7 @@ _PIECES = 500
 def routes(site: Site) -> list[Route]:
     """The page and the file."""
     job = "/ui/jobs/{name}/trace"
-    return [Route(job, _page(site)), Route(f"{job}.json", _file(site))]
+    return [Route(job, partial(_page, site)), Route(f"{job}.json", partial(_file, site))]
 
 
 @dataclass(frozen=True)
@@ -97,15 +98,12 @@ def _number(text: str, otherwise: int) -> tuple[int, str]:
     return int(text), ""
 
 
-def _page(site: Site) -> Callable[[Request], Response]:
-    def page(request: Request) -> Response:
-        job, found = _found(site, request)
-        address = f"/ui/jobs/{quote(job['TrainingJobName'])}/trace"
-        content = {} if found is None else _content(found, request.query_params)
-        ended = job["TrainingJobStatus"] in TERMINAL
-        return site.page(request, "trace.html", job=job, address=address, ended=ended, steps=found, **content)
-
-    return page
+def _page(site: Site, request: Request) -> Response:
+    job, found = _found(site, request)
+    address = f"/ui/jobs/{quote(job['TrainingJobName'])}/trace"
+    content = {} if found is None else _content(found, request.query_params)
+    ended = job["TrainingJobStatus"] in TERMINAL
+    return site.page(request, "trace.html", job=job, address=address, ended=ended, steps=found, **content)
 
 
 def _found(site: Site, request: Request) -> tuple[Mapping[str, Any], Steps | None]:
@@ -150,24 +148,21 @@ def _around(step: Step, of: int) -> str:
     return urlencode({"from": max(1, step.number - _AROUND), "to": min(of, step.number + _AROUND)})
 
 
-def _file(site: Site) -> Callable[[Request], Response]:
-    def file(request: Request) -> Response:
-        job, found = _found(site, request)
-        if found is None:
-            return site.page(
-                request,
-                "message.html",
-                404,
-                heading="There is no trace of this job",
-                message="It has left no times of steps.",
-            )
-        name = job["TrainingJobName"]
-        told = phases.phases(job, site.backend.clock.now())
-        headers = {"content-disposition": f'attachment; filename="{name}.trace.json"'}
-        pieces = _together(chrome_trace(name, found, told))
-        return StreamingResponse(pieces, headers=headers, media_type="application/json")
-
-    return file
+def _file(site: Site, request: Request) -> Response:
+    job, found = _found(site, request)
+    if found is None:
+        return site.page(
+            request,
+            "message.html",
+            404,
+            heading="There is no trace of this job",
+            message="It has left no times of steps.",
+        )
+    name = job["TrainingJobName"]
+    told = phases.phases(job, site.backend.clock.now())
+    headers = {"content-disposition": f'attachment; filename="{name}.trace.json"'}
+    pieces = _together(chrome_trace(name, found, told))
+    return StreamingResponse(pieces, headers=headers, media_type="application/json")
 
 
 def _together(lines: Iterator[str]) -> Iterator[str]:
