@@ -37,15 +37,11 @@ def _structure(shape: Any, form: Mapping[str, str]) -> dict[str, Any]:
     wire = {member.serialization.get("name", name): name for name, member in shape.members.items()}
     result: dict[str, Any] = {}
     for head, below in _grouped(form).items():
-        name = wire.get(head)
-        result[name or head] = below[""] if name is None and "" in below else _value(shape, name, below)
+        if head in wire:
+            result[wire[head]] = _read(shape.members[wire[head]], below)
+        else:
+            result[head] = below.get("", below)
     return result
-
-
-def _value(parent: Any, name: str | None, below: Mapping[str, str]) -> Any:
-    if name is None:
-        return dict(below)
-    return _read(parent.members[name], below)
 
 
 def _read(shape: Any, below: Mapping[str, str]) -> Any:
@@ -71,19 +67,12 @@ def _scalar(kind: str, text: str) -> Any:
     """The text as a value of the shape's type. Text that is none stays text, which the validator refuses."""
     if kind in ("integer", "long"):
         return int(text) if _INTEGER.fullmatch(text) else text
-    if kind in ("float", "double"):
+    if kind in ("float", "double", "timestamp"):
         try:
             return float(text)
         except ValueError:
             return text
-    if kind == "boolean":
-        return {"true": True, "false": False}.get(text, text)
-    if kind == "timestamp":
-        try:
-            return float(text)
-        except ValueError:
-            return text
-    return text
+    return {"true": True, "false": False}.get(text, text) if kind == "boolean" else text
 
 
 def _grouped(form: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_tags, xmlcodec
@@ -12,7 +11,7 @@ from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import Answer
 from windtunnel_local.api.s3_body import read_document
-from windtunnel_local.api.s3_reading import LOOKS, get_attributes, get_object, head_object
+from windtunnel_local.api.s3_reading import get_attributes, get_object, head_object, steady
 from windtunnel_local.api.s3_routes import Call, copy_source
 from windtunnel_local.objects.errors import ConditionFailed, InvalidKey
 from windtunnel_local.objects.files import FileObjects
@@ -95,13 +94,8 @@ class ObjectOperations:
             return "KeyTooLongError", str(error)
         return None
 
+    @steady
     def _copy(self, call: Call, _body: VerifiedReader) -> Answer:
-        for _ in range(LOOKS):
-            with suppress(FileNotFoundError):  # the source was replaced meanwhile: look again
-                return self._copy_once(call)
-        return self._copy_once(call)
-
-    def _copy_once(self, call: Call) -> Answer:
         source, target = copy_source(call), _named(call)
         found = self._objects.existing(*source)
         s3_conditions.check_source(found.info, call.headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec
 
 from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_ranges
 from windtunnel_local.api.errors import ApiError
@@ -15,7 +15,7 @@ from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.parts import StoredPart
 from windtunnel_local.objects.records import Record
 
-LOOKS = 20
+_LOOKS = 20
 """How often a read of an object that is replaced at that moment is begun again."""
 _MAX_PARTS = 1000
 _ATTRIBUTES = ("ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize")
@@ -31,25 +31,25 @@ class _Span:
     headers: Mapping[str, str]
 
 
-_Operation = Callable[[FileObjects, Call], Answer]
+_Given = ParamSpec("_Given")
 
 
-def _steady(operation: _Operation) -> _Operation:
+def steady(operation: Callable[_Given, Answer]) -> Callable[_Given, Answer]:
     """Read again if the object is replaced after its record was read and before its parts are.
 
     Not for ever: bytes that somebody has taken away do not come back.
     """
 
-    def run(objects: FileObjects, call: Call) -> Answer:
-        for _ in range(LOOKS):
+    def run(*given: _Given.args, **named: _Given.kwargs) -> Answer:
+        for _ in range(_LOOKS):
             with suppress(FileNotFoundError):
-                return operation(objects, call)
-        return operation(objects, call)
+                return operation(*given, **named)
+        return operation(*given, **named)
 
     return run
 
 
-@_steady
+@steady
 def get_object(objects: FileObjects, call: Call) -> Answer:
     """GetObject."""
     record, file = objects.open_record(call.params["Bucket"], call.params["Key"])
@@ -65,7 +65,7 @@ def get_object(objects: FileObjects, call: Call) -> Answer:
     return Answer(headers=answer.headers, status=answer.status, content=Slice(file, span.length))
 
 
-@_steady
+@steady
 def head_object(objects: FileObjects, call: Call) -> Answer:
     """HeadObject."""
     record = objects.existing(call.params["Bucket"], call.params["Key"])
@@ -113,7 +113,7 @@ def _span(objects: FileObjects, call: Call, record: Record) -> _Span:
     return _Span(sum(p.size for p in parts[: number - 1]), part.size, record.size > 0, headers)
 
 
-@_steady
+@steady
 def get_attributes(objects: FileObjects, call: Call) -> Answer:
     """GetObjectAttributes: those that are asked for, and only if there are such."""
     record = objects.existing(call.params["Bucket"], call.params["Key"])
