@@ -84,13 +84,12 @@ class JobRun:
         try:
             self._run.check(secondary)
             STEPS[secondary](self._run, job)
-        except (Leaving, Overtaken) as word:
-            if isinstance(word, Leaving):
-                raise
+        except Overtaken:
+            pass  # the next step is another one
         except RunnerUnavailable as error:
             self._await_engine(secondary, error)
-        except StoreUnavailable:
-            raise  # no step has failed: it is taken again when there is room for its result
+        except (Leaving, StoreUnavailable):
+            raise  # no step has failed: it is taken again, when there is room for its result
         except Exception as error:
             if self._run.leaving.is_set():
                 raise Leaving from error

@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 from windtunnel_local.service.data.untrusted_files import open_descriptor
@@ -22,38 +21,19 @@ def fingerprint(path: Path) -> list[int]:
     return _stamp(path.stat())
 
 
-class WholeFile:
-    """Opens a file of a job's folder. If the file has changed by its end, reading raises `Changed`."""
+def open_whole(path: Path, folders: JobPaths, expected: list[int], abandon: Callable[[], bool]) -> BinaryIO:
+    """A file of a job's folder, to be read once. If it has changed by its end, reading raises `Changed`.
 
-    def __init__(
-        self, path: Path, folders: JobPaths, expected: list[int], abandon: Callable[[], bool]
-    ) -> None:
-        """``expected``: its `fingerprint`; ``abandon`` is asked before each block and ends the reading."""
-        self._path = path
-        self._folders = folders
-        self._expected = expected
-        self._abandon = abandon
-        self._raw: _Guarded | None = None
+    ``expected``: its `fingerprint`; ``abandon`` is asked before each block and ends the reading.
 
-    def __enter__(self) -> WholeFile:
-        """Open it. Raises ``Changed``, ``OSError``."""
-        self._raw = _Guarded(open_descriptor(self._path, self._folders), self._expected, self._abandon)
-        if not self._raw.is_unchanged():
-            self._raw.close()
-            raise Changed(self._path)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        if self._raw is not None:
-            self._raw.close()
-
-    @property
-    def stream(self) -> BinaryIO:
-        """The content, once; reading raises ``Changed``."""
-        return cast(BinaryIO, self._raw)
+    Raises:
+        Changed, OSError
+    """
+    raw = _Guarded(open_descriptor(path, folders), expected, abandon)
+    if not raw.is_unchanged():
+        raw.close()
+        raise Changed(path)
+    return cast(BinaryIO, raw)
 
 
 class _Guarded(io.RawIOBase):

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from windtunnel_local.service.data.changing_file import Changed, WholeFile, fingerprint
+from windtunnel_local.service.data.changing_file import Changed, fingerprint, open_whole
 from windtunnel_local.service.data.copying import copy_file, take
 from windtunnel_local.service.data.listing import list_all, relative_key
 from windtunnel_local.service.data.merged_folders import Tell, merged, silent
@@ -164,8 +164,8 @@ class Checkpoints:
                 path = self._folders.checkpoints(source) / name
                 require_room([path], self._folders)
                 try:
-                    with WholeFile(path, self._folders, hosts[source], abandon) as whole:
-                        self._objects.put(bucket, prefix + name, whole.stream)
+                    with open_whole(path, self._folders, hosts[source], abandon) as file:
+                        self._objects.put(bucket, prefix + name, file)
                 except (Changed, FileNotFoundError):
                     continue
                 known[name] = hosts

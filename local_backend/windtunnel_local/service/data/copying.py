@@ -28,6 +28,10 @@ _RENAME = {
 }
 
 
+def go_on() -> None:
+    """A `Check` that never abandons."""
+
+
 def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
     """Copy or link an object's file. If it is being replaced, the new one is taken.
 
@@ -44,7 +48,7 @@ def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
     return False
 
 
-def copy_file(original: Path, target: Path, uri: str, check: Check | None = None) -> None:
+def copy_file(original: Path, target: Path, uri: str, check: Check = go_on) -> None:
     """A copy, never a link: what a script does to its input must not reach the original.
 
     At most one buffer of its bytes is in memory, whatever its size.
@@ -62,7 +66,7 @@ def copy_file(original: Path, target: Path, uri: str, check: Check | None = None
         raise download_failed(f"{uri} cannot be read: {error.strerror}") from error
     try:
         with source, target.open("wb") as copy:
-            _copy_bytes(source.fileno(), copy.fileno(), check or go_on)
+            _copy_bytes(source.fileno(), copy.fileno(), check)
     except OSError as error:
         raise cannot_write(uri, target, error) from error
 
@@ -78,11 +82,7 @@ def _copy_bytes(source: int, target: int, check: Check) -> None:
             view = view[os.write(target, view) :]
 
 
-def go_on() -> None:
-    """A `Check` that never abandons."""
-
-
-def link_file(original: Path, target: Path, uri: str, check: Check | None = None) -> None:
+def link_file(original: Path, target: Path, uri: str, check: Check = go_on) -> None:
     """A second name of the same file; a copy where the file system cannot give one.
 
     Only for folders that the job cannot write to.
@@ -102,7 +102,7 @@ def link_file(original: Path, target: Path, uri: str, check: Check | None = None
         copy_file(original, target, uri, check)
 
 
-def share(first: Path, other: Path, uri: str, check: Check | None = None) -> None:
+def share(first: Path, other: Path, uri: str, check: Check = go_on) -> None:
     """Give a host another host's copy, as a second name of the file where the file system can."""
     make_folder(other.parent, uri)
     try:

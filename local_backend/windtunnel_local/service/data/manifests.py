@@ -12,6 +12,7 @@ from typing import Any
 
 from windtunnel_local.service.data.copying import download_failed
 from windtunnel_local.service.data.listing import Item, local_item, object_item, relative_key
+from windtunnel_local.service.data.merged_folders import is_text
 from windtunnel_local.service.ground.errors import InputError, NoSuchKey
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import is_file, parse_file, parse_s3
@@ -34,7 +35,7 @@ def manifest_items(objects: ObjectStore, uri: str) -> Iterator[Item]:
     item = _local if is_file(prefix) else _in_s3
     seen: set[str] = set()
     for number, entry in enumerate(entries, 1):
-        if not isinstance(entry, str) or not entry or not _is_text(entry):
+        if not isinstance(entry, str) or not entry or not is_text(entry):
             raise _malformed(uri, f"its element {number} is {_shown(entry)}, not a relative key")
         if entry not in seen:
             seen.add(entry)
@@ -74,7 +75,7 @@ def _read(path: Path, uri: str) -> tuple[str, list[Any]]:
         raise _malformed(uri, f"it is {_shown(document)}, not a list with elements")
     first, *entries = document
     prefix = first.get("prefix") if isinstance(first, dict) else None
-    if not isinstance(prefix, str) or not prefix or not _is_text(prefix):
+    if not isinstance(prefix, str) or not prefix or not is_text(prefix):
         raise _malformed(uri, f"its first element is {_shown(first)}, without a prefix")
     if len(first) != 1:
         raise _malformed(uri, f"its first element has more than a prefix: {_shown(first)}")
@@ -117,15 +118,6 @@ def _local(_: ObjectStore, prefix: str, entry: str, uri: str) -> Item:
 
 def _malformed(uri: str, reason: str) -> InputError:
     return download_failed(f"the manifest {uri} is not valid: {reason}. It must look like {_FORMAT}")
-
-
-def _is_text(text: str) -> bool:
-    """Whether it can be written at all: JSON's escapes can name half of a character."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _shown(value: object) -> str:

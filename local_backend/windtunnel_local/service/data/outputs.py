@@ -123,28 +123,29 @@ def _store_files(
     job: Job, name: str, found: Iterator[Entry], folders: JobPaths, objects: ObjectStore, check: Check
 ) -> str | None:
     """Each file as an object; returns their prefix. S3 has neither links nor empty folders."""
-    stored = False
+    prefix = output_uri(job, "output", name, "")
+    return prefix if _store_each(found, prefix, folders, objects, check) else None
+
+
+def _store_each(
+    found: Iterator[Entry], prefix: str, folders: JobPaths, objects: ObjectStore, check: Check
+) -> bool:
+    """Each file as an object below ``prefix``; whether there was one."""
     entries = list(found)
     require_room((entry.path for entry in entries), folders)
-    for entry in entries:
-        if entry.path.is_file():
-            with open_regular(entry.path, folders, check) as file:
-                objects.put(*parse_s3(output_uri(job, "output", name, entry.name)), file)
-            stored = True
-    return output_uri(job, "output", name, "") if stored else None
+    files = [entry for entry in entries if entry.path.is_file()]
+    for entry in files:
+        with open_regular(entry.path, folders, check) as file:
+            objects.put(*parse_s3(prefix + entry.name), file)
+    return bool(files)
 
 
 def store_event_files(
     job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on, tell: Tell = silent
 ) -> None:
     """What lies in the folder of TensorBoard, file by file, at `event_file_uri`. ``tell``: of `merged`."""
-    entries = list(merged([folders.tensorboard(host) for host in job.hosts], folders, tell))
-    require_room((entry.path for entry in entries), folders)
-    for entry in entries:
-        if entry.path.is_file():
-            uri = event_file_uri(job.request, job.name, entry.name)
-            with open_regular(entry.path, folders, check) as file:
-                objects.put(*parse_s3(uri), file)
+    found = merged([folders.tensorboard(host) for host in job.hosts], folders, tell)
+    _store_each(found, event_file_uri(job.request, job.name, ""), folders, objects, check)
 
 
 def event_file_uri(request: Mapping[str, Any], job: str, name: str) -> str:

@@ -84,9 +84,9 @@ class Records:
         return decoded(self.amend("endpoint", name, changed).record)
 
 
-def all_of(store: Store, kind: Kind, status: str | None = None) -> Sequence[Resource]:
-    """All of a kind, or those in one status."""
-    return store.list_resources(ResourceQuery(kind, status=status, limit=1 << 31))[0]
+def all_of(store: Store, kind: Kind) -> Sequence[Resource]:
+    """All of a kind."""
+    return store.list_resources(ResourceQuery(kind, limit=1 << 31))[0]
 
 
 def instance_slots(store: Store) -> set[str]:

@@ -170,7 +170,7 @@ class MetricsService:
             )
         shown = skip + sum(len(result["Values"]) for result in results)
         answer: dict[str, Any] = {"MetricDataResults": results}
-        return {**answer, "NextToken": _token(shown)} if shown < passed else answer
+        return {**answer, "NextToken": _encode(shown)} if shown < passed else answer
 
     def list_metrics(
         self,
@@ -327,10 +327,6 @@ def _percentile(values: Counted, percent: float) -> float:
 
 
 # --- tokens -------------------------------------------------------------------
-
-
-def _token(position: int) -> str:
-    return _encode(position)
 
 
 def _position(token: str) -> int:

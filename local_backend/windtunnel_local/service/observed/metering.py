@@ -7,6 +7,7 @@ missing stays missing and is never guessed.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -294,43 +295,30 @@ def _programs_of(rank: int, paths: Sequence[Path], room: Room) -> Iterator[RankC
 
 def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> RankCounters:
     """Sort records by kind. A graph that was compiled again counts its time again."""
-    starts: list[Record] = []
-    steps: list[Record] = []
-    ends: list[Record] = []
-    memory: list[Record] = []
-    findings: list[Record] = []
-    parameters: list[Record] = []
-    loaders: list[Record] = []
-    uncut: list[Record] = []
+    of_kind: dict[str, list[Record]] = defaultdict(list)
     graphs: dict[str, Record] = {}
     for record in found:
-        match record.get("kind"):
-            case "start":
-                starts.append(record)
-            case "step":
-                steps.append(with_figures(record))
-            case "end":
-                ends.append(record)
-            case "memory":
-                memory.append(record)
-            case "finding":
-                findings.append(record)
-            case "parameters":
-                parameters.append(record)
-            case "loaders":
-                loaders.append(record)
-            case "uncut":
-                uncut.append(record)
-            case "graph" if isinstance(record.get("graph"), str):
-                name = record["graph"]
-                compiled = number(record, "compile_seconds")
-                first = graphs.get(name, record)
-                before = number(first, "compile_seconds") if name in graphs else 0.0
-                # Compiled again in one job, a graph is in the Neuron cache by then: the first look counts.
-                kept = {"cached": first["cached"]} if "cached" in first else {}
-                graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
-            case _:
-                pass  # a kind of a later simulator
+        kind = text(record, "kind") or ""
+        if kind == "graph" and isinstance(record.get("graph"), str):
+            name = record["graph"]
+            compiled = number(record, "compile_seconds")
+            first = graphs.get(name, record)
+            before = number(first, "compile_seconds") if name in graphs else 0.0
+            # Compiled again in one job, a graph is in the Neuron cache by then: the first look counts.
+            kept = {"cached": first["cached"]} if "cached" in first else {}
+            graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
+        else:
+            of_kind[kind].append(record)
     return RankCounters(
-        rank, program, starts, graphs, steps, ends, memory, findings, parameters, loaders, uncut
+        rank,
+        program,
+        starts=of_kind["start"],
+        graphs=graphs,
+        steps=list(map(with_figures, of_kind["step"])),
+        ends=of_kind["end"],
+        memory=of_kind["memory"],
+        findings=of_kind["finding"],
+        parameters=of_kind["parameters"],
+        loaders=of_kind["loaders"],
+        uncut=of_kind["uncut"],
     )

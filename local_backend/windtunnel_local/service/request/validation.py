@@ -41,7 +41,7 @@ def validate(request: Request) -> None:
     _algorithm(request.get("AlgorithmSpecification", {}))
     _resources(request.get("ResourceConfig", {}))
     _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))
-    _output(request["OutputDataConfig"])
+    _s3("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])
     _environment(request)
     for config, member in (("CheckpointConfig", "S3Uri"), ("TensorBoardOutputConfig", "S3OutputPath")):
         if config in request:
@@ -182,10 +182,6 @@ def _stopping_condition(condition: Request, spot: bool) -> None:
             "StoppingCondition.MaxWaitTimeInSeconds is valid only with EnableManagedSpotTraining; leave it out,"
             f" or set EnableManagedSpotTraining to true. Given: {wait}."
         )
-
-
-def _output(output: Request) -> None:
-    _s3("OutputDataConfig.S3OutputPath", output["S3OutputPath"])
 
 
 def _environment(request: Request) -> None:
