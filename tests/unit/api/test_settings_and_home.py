@@ -11,9 +11,10 @@ import pytest
 
 from windtunnel_local.credentials import CredentialsError, load_or_create
 from windtunnel_local.home import AlreadyRunning, Home
+from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.docker import docker_settings
-from windtunnel_local.runner.process.settings import process_settings
 from windtunnel_local.runner.variables import SettingsError
+from windtunnel_local.runner.without_container.interpreter import interpreter_of
 from windtunnel_local.settings import SpotSettings, from_environment, version
 
 
@@ -57,7 +58,7 @@ def test_every_name_is_read() -> None:
     assert (settings.runner, settings.port, settings.idle_s) == ("process", 8123, 1.5)
     assert (settings.image, settings.memory_gib, settings.stop_grace_s) == ("mine:1", 3.5, 120)
     assert docker_settings(settings).base_image == "base:1"
-    assert process_settings(settings).python == Path("/venv/bin/python")
+    assert interpreter_of(settings.environment).python == Path("/venv/bin/python")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_runners_own_bad_value_is_refused_by_name() -> None:
     """When that runner is made, and not before: the others do not read it."""
     settings = from_environment({"WINDTUNNEL_SIM_PYTHON": "~no-such-user/python"})
     with pytest.raises(SettingsError, match="WINDTUNNEL_SIM_PYTHON is '~no-such-user/python'"):
-        process_settings(settings)
+        runner_kind("process").make(settings)
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     )
     credentials = load_or_create(tmp_path / "credentials.json")
     assert "sesame" not in repr(settings)
-    assert "sesame" not in repr((docker_settings(settings), process_settings(settings)))
+    assert "sesame" not in repr((docker_settings(settings), interpreter_of(settings.environment)))
     assert credentials.secret_access_key not in repr(credentials)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.processes import runs
 from windtunnel_local.runner.process.runner import ProcessRunner
-from windtunnel_local.runner.process.settings import ProcessSettings
+from windtunnel_local.runner.without_container.interpreter import Interpreter
 from windtunnel_local.runner.without_container.log_file import follow_file
 from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
@@ -35,7 +35,7 @@ def runner(tmp_path: Path) -> Iterator[ProcessRunner]:
 def make_runner(home: Path) -> ProcessRunner:
     """A runner as a restarted server would make it."""
     environment = {"PATH": os.environ["PATH"], "AWS_SECRET_ACCESS_KEY": "x"}
-    return ProcessRunner(ProcessSettings(home, Path(sys.executable), environment), ("json",))
+    return ProcessRunner(home, Interpreter(Path(sys.executable), environment), ("json",))
 
 
 def plan(home: Path, code: str, job: str = "job", hosts: int = 1, channel: Path | None = None) -> JobPlan:
@@ -260,14 +260,14 @@ def test_several_hosts_are_refused_with_the_way_out(runner: ProcessRunner, tmp_p
 
 def test_an_interpreter_without_the_toolkit_is_refused_with_the_fix(tmp_path: Path) -> None:
     """What is missing, and the command that installs it."""
-    runner = ProcessRunner(ProcessSettings(tmp_path, Path(sys.executable)), ("json", "no_such_module"))
+    runner = ProcessRunner(tmp_path, Interpreter(Path(sys.executable), {}), ("json", "no_such_module"))
     with pytest.raises(RunnerUnavailable, match=r"no_such_module .*pip install 'windtunnel\[sim\]'"):
         runner.ensure_image("image", print)
 
 
 def test_an_interpreter_that_does_not_run_is_refused_with_the_fix(tmp_path: Path) -> None:
     """WINDTUNNEL_SIM_PYTHON may name anything."""
-    runner = ProcessRunner(ProcessSettings(tmp_path, tmp_path / "python"))
+    runner = ProcessRunner(tmp_path, Interpreter(tmp_path / "python", {}))
     with pytest.raises(RunnerUnavailable, match="WINDTUNNEL_SIM_PYTHON"):
         runner.ensure_image("image", print)
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.runner.process.settings import ProcessSettings
 from windtunnel_local.runner.without_container import supervise
 from windtunnel_local.runner.without_container.interpreter import REQUIRED_MODULES, Interpreter
 from windtunnel_local.runner.without_container.log_file import follow_file
@@ -40,11 +39,11 @@ class ProcessRunner(Runner):
     """A mount is a link here, through which a job can write."""
 
     def __init__(
-        self, settings: ProcessSettings, required_modules: tuple[str, ...] = REQUIRED_MODULES
+        self, home: Path, interpreter: Interpreter, required_modules: tuple[str, ...] = REQUIRED_MODULES
     ) -> None:
-        """Touches nothing yet. ``required_modules``: what the interpreter must have."""
-        self._jobs_folder = settings.home / "jobs"
-        self._interpreter = Interpreter(settings.python, settings.environment)
+        """Touches nothing yet. ``home``: the backend's; ``required_modules``: what the interpreter must have."""
+        self._jobs_folder = home / "jobs"
+        self._interpreter = interpreter
         self._required_modules = required_modules
 
     def ensure_image(self, image: str, progress: Progress) -> None:
