@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.layout import PROGRAMS
-from windtunnel_local.cluster.nodes import FOLDER_LABEL, NODE_LABEL
+from windtunnel_local.cluster.nodes import running_filters
 from windtunnel_local.cluster.record import ClusterRecord
 from windtunnel_local.cluster.slurm_conf import HEAD
-from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.runner.docker.client import engine_errors
+from windtunnel_local.runner.docker.image import connected
 
 
 def enter(cluster: ClusterRecord, node: str | None, words: Sequence[str]) -> int:
@@ -57,13 +58,8 @@ def ssh_command(cluster: ClusterRecord, node: str | None, words: Sequence[str]) 
 
 def _running(cluster: ClusterRecord, node: str) -> str:
     """The name of a node's container."""
-    labels = [f"{FOLDER_LABEL}={cluster.folder}", f"{NODE_LABEL}={node}"]
-    engine = Engine()
-    try:
-        with engine_errors(f"look for node {node}"):
-            found = engine.client().api.containers(filters={"label": labels, "status": "running"})
-    finally:
-        engine.close()
+    with connected(None) as client, engine_errors(f"look for node {node}"):
+        found = client.api.containers(filters=running_filters(cluster.folder, node))
     if not found:
         why = f"(cluster {cluster.status}, compute fleet {cluster.fleet_status})"
         hint = (

@@ -25,7 +25,7 @@ from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.cluster.machine import Machine, user_of
 from windtunnel_local.cluster.slurm_conf import HEAD
 from windtunnel_local.runner.docker import shims
-from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found
+from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, unless_gone
 from windtunnel_local.runner.docker.create_arguments import CA_BUNDLE_TARGET
 from windtunnel_local.runner.host_network import HostNetwork
 
@@ -110,8 +110,8 @@ class Nodes:
                 with suppress(NotFound):
                     api.remove_network(network["Id"])
 
-    def run(self, node: str, command: Sequence[str], user: str = "root") -> tuple[int, str]:
-        """Run a command in a node; its exit code, and what it printed on both streams.
+    def run(self, node: str, command: Sequence[str]) -> tuple[int, str]:
+        """Run a command in a node as root; its exit code, and what it printed on both streams.
 
         Raises:
             ClusterError: the node does not run.
@@ -119,7 +119,7 @@ class Nodes:
         api = self._engine.client().api
         with engine_errors(f"run {command[0]} in node {node}"):
             try:
-                made = api.exec_create(self._name(node), list(command), user=user)
+                made = api.exec_create(self._name(node), list(command), user="root")
                 said = api.exec_start(made["Id"])
             except APIError as error:
                 if error.status_code in (requests.codes.not_found, requests.codes.conflict):
@@ -128,7 +128,7 @@ class Nodes:
             code = api.exec_inspect(made["Id"])["ExitCode"]
         return int(code or 0), bytes(said).decode(errors="replace")
 
-    def tail(self, node: str, lines: int = 20) -> str:
+    def tail(self, node: str, lines: int) -> str:
         """The end of what the node's daemons have printed."""
         with engine_errors(f"read the log of node {node}"), suppress(NotFound):
             said = self._engine.client().api.logs(self._name(node), tail=lines)
@@ -239,11 +239,8 @@ class Nodes:
         api = self._engine.client().api
         with suppress(NotFound):
             found = api.inspect_container(container)
-            try:
+            with unless_gone():  # somebody removes it already
                 api.remove_container(container, force=True, v=True)
-            except APIError as error:
-                if error.status_code != requests.codes.conflict:  # somebody removes it already
-                    raise
             if found["State"]["Status"] == "created":  # or so says an engine that was killed meanwhile
                 shims.end(found["Id"])
 
@@ -263,6 +260,11 @@ class Nodes:
 
     def _name(self, node: str) -> str:
         return _engine_name(self._layout.folder, node)
+
+
+def running_filters(folder: Path, node: str) -> dict[str, Any]:
+    """The engine's filters of the container of a node that runs; ``folder``: its cluster's."""
+    return {"label": [f"{FOLDER_LABEL}={folder}", f"{NODE_LABEL}={node}"], "status": "running"}
 
 
 def remove_abandoned(engine: Engine) -> None:

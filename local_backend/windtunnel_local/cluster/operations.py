@@ -26,8 +26,6 @@ from windtunnel_local.cluster.errors import (
 from windtunnel_local.cluster.record import WORKING, ClusterRecord
 
 _SUPPRESSOR = re.compile(r"ALL|type:[A-Za-z0-9]+")
-_SCHEMA = "ConfigSchemaValidator"
-"""Its finds are no validator's, so they cannot be suppressed."""
 _ON_ITS_WAY = {
     "start": ("START_REQUESTED", "STARTING", "RUNNING"),
     "stop": ("STOP_REQUESTED", "STOPPING", "STOPPED"),

@@ -43,15 +43,6 @@ STATUSES = (
 )  # fmt: skip
 """Of a cluster, as `list-clusters --cluster-status` takes them."""
 
-FLEET_STATUSES = (
-    "START_REQUESTED",
-    "STARTING",
-    "RUNNING",
-    "STOP_REQUESTED",
-    "STOPPING",
-    "STOPPED",
-    "UNKNOWN",
-)
 WORKING = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_FAILED")
 """The cluster takes jobs, and orders to start or stop its fleet."""
 
@@ -157,7 +148,7 @@ class ClusterRecord:
 
     @property
     def fleet_status(self) -> str:
-        """One of `FLEET_STATUSES`."""
+        """Such as RUNNING, STOP_REQUESTED or UNKNOWN."""
         return self.state.fleet_status
 
     @property

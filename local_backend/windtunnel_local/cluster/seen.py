@@ -93,7 +93,7 @@ class ClusterSeen:
 
     @property
     def fleet_status(self) -> str:
-        """One of `record.FLEET_STATUSES`."""
+        """Such as RUNNING; UNKNOWN where nothing is known of it."""
         return "UNKNOWN" if self.state is None else answers.fleet_status(self.state)
 
     @property

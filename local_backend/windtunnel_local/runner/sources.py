@@ -70,9 +70,9 @@ def content_hash(containers: Path) -> str:
     return hash_of(image_files(containers))
 
 
-def hash_of(files: Iterable[tuple[str, Path]], seed: str = "") -> str:
-    """16 hex digits over names, executable bits and bytes; ``seed``: what else makes a difference."""
-    digest = hashlib.sha256(seed.encode())
+def hash_of(files: Iterable[tuple[str, Path]]) -> str:
+    """16 hex digits over names, executable bits and bytes."""
+    digest = hashlib.sha256()
     for name, path in files:
         data = path.read_bytes()
         executable = int(bool(path.stat().st_mode & 0o100))

@@ -37,7 +37,7 @@ class NodesInMemory(Nodes):
             raise RunnerUnavailable("Cannot reach Docker.")
         return {name: NodeContainer(name, "id", state, "", "", "") for name, state in self.states.items()}
 
-    def run(self, node: str, command: Sequence[str], user: str = "root") -> tuple[int, str]:  # noqa: ARG002
+    def run(self, node: str, command: Sequence[str]) -> tuple[int, str]:  # noqa: ARG002
         if command[0] == "sinfo":
             return 0, self.shown
         if command[0].endswith("restart-slurmctld.sh"):
@@ -45,7 +45,7 @@ class NodesInMemory(Nodes):
         self.told.append(" ".join(command[2:]))
         return 0, ""
 
-    def tail(self, node: str, lines: int = 20) -> str:  # noqa: ARG002
+    def tail(self, node: str, lines: int) -> str:  # noqa: ARG002
         return f"{node} says"
 
     def remove_all(self) -> None:

@@ -132,9 +132,9 @@ def _mmdebstrap(target: Path, mirror: str | None, progress: Progress) -> None:
         )
 
 
-def _apt_sources_text(places: Sequence[Path] = _APT_SOURCES) -> str:
+def _apt_sources_text() -> str:
     files: list[Path] = []
-    for place in places:
+    for place in _APT_SOURCES:
         files += sorted(place.iterdir()) if place.is_dir() else [place]
     return "\n".join(
         f.read_text(errors="replace") for f in files if f.suffix in (".list", ".sources") and f.is_file()

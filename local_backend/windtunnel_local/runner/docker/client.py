@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import docker
 import requests
 from docker.constants import DEFAULT_UNIX_SOCKET
-from docker.errors import APIError, DockerException
+from docker.errors import APIError, DockerException, NotFound
 from docker.utils import kwargs_from_env
 from urllib3.exceptions import HTTPError
 
@@ -73,6 +73,18 @@ def engine_errors(action: str) -> Iterator[None]:
         raise RunnerError(f"Docker could not {action}: {error.explanation or error}") from error
     except (DockerException, requests.RequestException, HTTPError) as error:
         raise unavailable(error) from error
+
+
+@contextmanager
+def unless_gone() -> Iterator[None]:
+    """That the object of a call is gone, going, or not running is what the caller wants anyway."""
+    try:
+        yield
+    except NotFound:
+        pass
+    except APIError as error:
+        if error.status_code != requests.codes.conflict:
+            raise
 
 
 def unavailable(error: Exception) -> RunnerUnavailable:

@@ -17,7 +17,7 @@ from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
 from windtunnel_local.runner.docker import create_arguments, cut_off, engine_end, forwarding, shims
-from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found
+from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, unless_gone
 from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.log_cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
@@ -81,8 +81,7 @@ class Containers:
                     cut_off.cut_off(
                         self._engine.client(), self.name(container.job, container.host), container.image
                     )
-            if container.forward is not None:
-                forwarding.forward(self._engine, self.name(container.job, container.host), container)
+            forwarding.forward(self._engine, self.name(container.job, container.host), container)
 
     def create(self, plan: JobPlan) -> dict[str, str | None]:
         """Create network and containers; by host, a new container's id, None for one that was there. Idempotent."""
@@ -161,7 +160,8 @@ class Containers:
             for container in api.containers(all=True, filters=filters):
                 for name in container.get("Names") or ():
                     self._let_go(name.removeprefix("/"))
-                _unless_gone(lambda c=container: api.remove_container(c["Id"], force=True, v=True))
+                with unless_gone():
+                    api.remove_container(container["Id"], force=True, v=True)
                 if container["State"] == "created":  # or so says an engine that was killed meanwhile
                     shims.end(container["Id"])
             self._networks.remove_own(filters)
@@ -255,8 +255,8 @@ class Containers:
         return str(made["Id"])
 
     def _signal(self, job: str, host: str, signal: str) -> None:
-        with engine_errors(f"signal {host} of job {job}"):
-            _unless_gone(lambda: self._engine.client().api.kill(self.name(job, host), signal))
+        with engine_errors(f"signal {host} of job {job}"), unless_gone():
+            self._engine.client().api.kill(self.name(job, host), signal)
 
     def _filters(self, job: str | None) -> dict[str, list[str]]:
         return {"label": [f"{name}={value}" for name, value in self._names.labels(job).items()]}
@@ -281,17 +281,6 @@ def container_state(state: Mapping[str, Any]) -> ContainerState:
         started_at=started_at,
         finished_at=finished_at,
     )
-
-
-def _unless_gone(call: Any) -> None:
-    """Run an engine call; that its object is gone, going, or not running is what the caller wants anyway."""
-    try:
-        call()
-    except NotFound:
-        pass
-    except APIError as error:
-        if error.status_code != requests.codes.conflict:
-            raise
 
 
 def _make_mountpoints(plan: ContainerPlan) -> None:

@@ -30,8 +30,8 @@ def is_of_a_cloud(vendor: Path = _DMI) -> bool:
         return False
 
 
-def cut_off(client: DockerClient, container: str, image: str) -> bool:
-    """Of a running container; whether it is. ``image``: any with python3. Blocks for half a second.
+def cut_off(client: DockerClient, container: str, image: str) -> None:
+    """Of a running container. ``image``: any with python3. Blocks for half a second.
 
     Where it cannot be done the job goes on, and the log says so.
     """
@@ -56,4 +56,3 @@ def cut_off(client: DockerClient, container: str, image: str) -> bool:
         reason = str(error)
     if reason:
         _log.warning("%s is not cut off from %s: %s", container, METADATA[0], reason)
-    return not reason

@@ -22,7 +22,7 @@ _PROGRAM = Path(forwarder.__file__)
 
 
 def forward(engine: Engine, container: str, plan: ContainerPlan) -> None:
-    """Open the port in a running container; one that has ended meanwhile is no error. Idempotent.
+    """Open the port in a running container, if its plan asks for it; one that has ended is no error. Idempotent.
 
     Raises:
         RunnerError: the container has no python3, or its engine does not carry sockets.

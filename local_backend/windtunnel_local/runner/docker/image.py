@@ -53,7 +53,7 @@ def image_status(
     return status_of(image_tag(settings, target), content_hash(containers_folder()), engine)
 
 
-def status_of(tag: str, expected: str, engine: Engine | None = None) -> ImageStatus:
+def status_of(tag: str, expected: str, engine: Engine | None) -> ImageStatus:
     """Hold an image's label against the content hash that its sources have now.
 
     Raises:
@@ -83,7 +83,6 @@ def build_image(
     network: HostNetwork,
     target: Target = "training",
     *,
-    force: bool = False,
     engine: Engine | None = None,
 ) -> ImageStatus:
     """Build the image unless it is current, and tag it.
@@ -96,7 +95,6 @@ def build_image(
         progress: gets a line a step.
         network: the host's CA bundle, package indexes and proxies.
         target: ``test`` adds what tests/container needs.
-        force: also when it is current, for a change of host settings.
         engine: the connection; None: a new one.
 
     Raises:
@@ -105,7 +103,7 @@ def build_image(
     """
     with connected(engine) as client, build_lock(progress):
         status = image_status(settings, target, engine)
-        if status.state == "current" and not force:
+        if status.state == "current":
             progress(f"{status.image} is current.")
             return status
         base = ensure_base(client, settings.base_image, progress)

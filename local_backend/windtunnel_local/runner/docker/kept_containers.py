@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
@@ -13,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError, NotFound
+from docker.errors import NotFound
 
-from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.runner.docker.client import Engine, engine_errors, unless_gone
 from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState
 
@@ -97,12 +96,8 @@ class Keeping:
 
     def knock(self, container: str) -> None:
         """Have the keeper look at its folder now; one that is gone is no error."""
-        with engine_errors(f"signal {container}"), contextlib.suppress(NotFound):
-            try:
-                self._engine.client().api.kill(container, KNOCK)
-            except APIError as error:
-                if error.status_code != 409:
-                    raise
+        with engine_errors(f"signal {container}"), unless_gone():
+            self._engine.client().api.kill(container, KNOCK)
 
     def give(self, container: str, orders: Orders, plan: ContainerPlan) -> None:
         """Order the plan's process. Idempotent."""

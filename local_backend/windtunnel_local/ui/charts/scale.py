@@ -12,6 +12,7 @@ _TIME_STEPS_S = (
     3600, 7200, 14400, 21600, 43200, 86400,
 )  # fmt: skip
 _DAY_S = 86_400
+_VALUE_TICKS, _TIME_TICKS = 5, 6
 LARGEST = 1e300
 """Of values that are drawn: sums and products of two are finite, too."""
 _SMALLEST_SPAN = 1e-9
@@ -32,24 +33,24 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
 
-def value_axis(values: Sequence[float], most_ticks: int = 5) -> Axis:
+def value_axis(values: Sequence[float]) -> Axis:
     """An axis that holds all of the ``values`` (of `LARGEST` at most), between round numbers. Of none: from 0 to 1."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     largest = max(abs(low), abs(high))
     if high - low <= max(largest * _SMALLEST_SPAN, 1 / LARGEST):
         room = largest / 10 if largest > 1 / LARGEST else 1.0
         low, high = low - room, high + room
-    step = _round_step((high - low) / most_ticks, _STEPS)
+    step = _round_step((high - low) / _VALUE_TICKS)
     ticks = tuple(number * step for number in range(math.floor(low / step), math.ceil(high / step) + 1))
     return Axis(ticks[0], ticks[-1], ticks, tuple(number(tick, step) for tick in ticks))
 
 
-def time_axis(end_s: float, most_ticks: int = 6) -> Axis:
+def time_axis(end_s: float) -> Axis:
     """An axis of seconds from 0 to ``end_s``, with ticks that people count time in."""
     end_s = max(end_s, _TIME_STEPS_S[0])
-    wanted = end_s / most_ticks
+    wanted = end_s / _TIME_TICKS
     found = [step for step in _TIME_STEPS_S if step >= wanted]
-    step = found[0] if found else _round_step(wanted / _DAY_S, _STEPS) * _DAY_S
+    step = found[0] if found else _round_step(wanted / _DAY_S) * _DAY_S
     ticks = tuple(number * step for number in range(math.floor(end_s / step * (1 + 1e-9)) + 1))
     return Axis(0.0, end_s, ticks, tuple(_time(tick, step) for tick in ticks))
 
@@ -65,10 +66,10 @@ def number(value: float, step: float) -> str:
     return f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
 
 
-def _round_step(least: float, steps: Sequence[float]) -> float:
+def _round_step(least: float) -> float:
     """The smallest round number that is no less."""
     power = 10.0 ** math.floor(math.log10(least))
-    return next((step * power for step in steps if step * power >= least * (1 - 1e-9)), 10 * power)
+    return next((step * power for step in _STEPS if step * power >= least * (1 - 1e-9)), 10 * power)
 
 
 def _time(value: float, step: float) -> str:
