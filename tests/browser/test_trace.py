@@ -11,9 +11,8 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import LOOKS, Look
 from tests.browser.faults import serious_faults
-from tests.contract.conftest import Backend, serving, wait_for
-from tests.contract.test_page_trace import PAGE, count
-from tests.fakes.wire import create_request
+from tests.contract.conftest import Backend
+from tests.contract.test_page_trace import PAGE, tracing
 
 pytestmark = pytest.mark.browser
 
@@ -21,10 +20,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
     """A server with a job that has counted."""
-    with serving(tmp_path / "home", count) as running:
-        running.client("s3").create_bucket(Bucket="out")
-        running.client("sagemaker").create_training_job(**create_request("traced"))
-        wait_for(lambda: running.application.jobs.describe("traced")["TrainingJobStatus"] == "Completed")
+    with tracing(tmp_path / "home") as running:
         yield running
 
 

@@ -9,7 +9,6 @@ import hashlib
 import http.client
 import json
 import os
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -40,15 +39,12 @@ def servers(home: Path) -> Iterator[list[Process]]:
     processes = [Process(home)]
     yield processes
     for process in processes:
-        process.popen.kill()
-        if process.popen.stdout and not process.popen.stdout.closed:
-            process.popen.communicate()
+        process.kill()
 
 
 def restarted(servers: list[Process], home: Path) -> Any:
     """A client of a new server, after SIGKILL of the old one, once it has removed what the kill left."""
-    servers[-1].popen.send_signal(signal.SIGKILL)
-    servers[-1].popen.communicate()
+    servers[-1].kill()
     servers.append(Process(home))
     s3 = servers[-1].client("s3")
     wait_for(lambda: not list((home / "objects" / "bucket" / "tmp").iterdir()))

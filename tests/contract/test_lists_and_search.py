@@ -68,8 +68,9 @@ def test_every_filter_of_a_list(sagemaker: Any, backend: Backend) -> None:
     assert listed(sagemaker, SortBy="Status", StatusEquals="Completed") == ["job-0", "job-1"]
     # Without an order, the newest comes first, as in the note of AWS's reference on this operation.
     newest = sagemaker.list_training_jobs(MaxResults=1)
-    assert [job["TrainingJobName"] for job in newest["TrainingJobSummaries"]] == ["job-2"]
-    assert "TrainingEndTime" in newest["TrainingJobSummaries"][0]
+    [summary] = newest["TrainingJobSummaries"]
+    assert (summary["TrainingJobName"], summary["TrainingJobStatus"]) == ("job-2", "Failed")
+    assert "TrainingEndTime" in summary
     anything = backend.client("sagemaker", config=UNCHECKED)
     assert "greater than or equal to 1" in refused(anything.list_training_jobs, MaxResults=0)[1]
     assert "less than or equal to 100" in refused(anything.list_training_jobs, MaxResults=101)[1]
@@ -83,6 +84,7 @@ def test_a_list_holds_while_jobs_are_added(sagemaker: Any) -> None:
     shown = [job["TrainingJobName"] for page in (first, rest) for job in page["TrainingJobSummaries"]]
     assert shown == ["job-2", "job-1", "job-0"]
     assert "NextToken" not in rest
+    assert refused(sagemaker.list_training_jobs, NextToken="x")[0] == "ValidationException"
     wait_for(lambda: ended(sagemaker, "later"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,13 +37,19 @@ def count(container: FakeContainer) -> int:
     return 0
 
 
-@pytest.fixture
-def traced(tmp_path: Path) -> Iterator[Backend]:
+@contextmanager
+def tracing(home: Path) -> Iterator[Backend]:
     """A server with a job that has counted."""
-    with serving(tmp_path / "home", count) as running:
+    with serving(home, count) as running:
         running.client("s3").create_bucket(Bucket="out")
         running.client("sagemaker").create_training_job(**create_request("traced"))
         wait_for(lambda: running.application.jobs.describe("traced")["TrainingJobStatus"] == "Completed")
+        yield running
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Iterator[Backend]:
+    with tracing(tmp_path / "home") as running:
         yield running
 
 

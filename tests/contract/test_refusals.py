@@ -49,53 +49,40 @@ def post(
     return status, json.loads(answer), headers
 
 
+_WRONG = {"aws_secret_access_key": "wrong"}
+_UNKNOWN = {"aws_access_key_id": "AKIAOTHER"}
+_CALLS: dict[str, tuple[str, dict[str, str]]] = {
+    "sagemaker": ("list_training_jobs", {}),
+    "logs": ("describe_log_streams", {"logGroupName": "g"}),
+    "sts": ("get_caller_identity", {}),
+    "s3": ("list_buckets", {}),
+}
+
+
 @pytest.mark.parametrize(
-    ("service", "call", "arguments", "code"),
+    ("keys", "minutes", "service", "code"),
     [
-        ("sagemaker", "list_training_jobs", {}, "InvalidSignatureException"),
-        ("logs", "describe_log_streams", {"logGroupName": "g"}, "InvalidSignatureException"),
-        ("sts", "get_caller_identity", {}, "SignatureDoesNotMatch"),
-        ("s3", "list_buckets", {}, "SignatureDoesNotMatch"),
+        (_WRONG, 0, "sagemaker", "InvalidSignatureException"),
+        (_WRONG, 0, "logs", "InvalidSignatureException"),
+        (_WRONG, 0, "sts", "SignatureDoesNotMatch"),
+        (_WRONG, 0, "s3", "SignatureDoesNotMatch"),
+        (_UNKNOWN, 0, "sagemaker", "UnrecognizedClientException"),
+        (_UNKNOWN, 0, "sts", "InvalidClientTokenId"),
+        (_UNKNOWN, 0, "s3", "InvalidAccessKeyId"),
+        ({}, 16, "sagemaker", "InvalidSignatureException"),
+        ({}, 16, "s3", "RequestTimeTooSkewed"),
     ],
 )
-def test_a_wrong_secret_is_refused(
-    backend: Backend, service: str, call: str, arguments: dict[str, str], code: str
+def test_a_wrong_secret_key_or_clock_is_refused(
+    backend: Backend, keys: dict[str, str], minutes: int, service: str, code: str
 ) -> None:
-    """With the code of each protocol, and 403."""
+    """Told apart, with the code of each protocol, and 403."""
+    backend.clock.offset = timedelta(minutes=minutes)
+    call, arguments = _CALLS[service]
     with pytest.raises(ClientError) as error:
-        getattr(backend.client(service, aws_secret_access_key="wrong"), call)(**arguments)
+        getattr(backend.client(service, **keys), call)(**arguments)
     assert error.value.response["Error"]["Code"] == code
     assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
-
-
-@pytest.mark.parametrize(
-    ("service", "call", "code"),
-    [
-        ("sagemaker", "list_training_jobs", "UnrecognizedClientException"),
-        ("sts", "get_caller_identity", "InvalidClientTokenId"),
-        ("s3", "list_buckets", "InvalidAccessKeyId"),
-    ],
-)
-def test_an_unknown_key_is_refused(backend: Backend, service: str, call: str, code: str) -> None:
-    """And told apart from a wrong secret."""
-    with pytest.raises(ClientError) as error:
-        getattr(backend.client(service, aws_access_key_id="AKIAOTHER"), call)()
-    assert error.value.response["Error"]["Code"] == code
-
-
-@pytest.mark.parametrize(
-    ("service", "call", "code"),
-    [
-        ("sagemaker", "list_training_jobs", "InvalidSignatureException"),
-        ("s3", "list_buckets", "RequestTimeTooSkewed"),
-    ],
-)
-def test_an_expired_clock_is_refused(backend: Backend, service: str, call: str, code: str) -> None:
-    """16 minutes are too many."""
-    backend.clock.offset = timedelta(minutes=16)
-    with pytest.raises(ClientError) as error:
-        getattr(backend.client(service), call)()
-    assert error.value.response["Error"]["Code"] == code
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,15 @@ MIB = 1 << 20
 
 
 class Process:
-    """``python -m windtunnel_local serve`` in a home."""
+    """``python -m windtunnel_local serve`` in a home; ``prefix``: a program that runs it."""
 
-    def __init__(self, home: Path, **environment: str) -> None:
+    def __init__(self, home: Path, prefix: Sequence[str] = (), **environment: str) -> None:
         self.home = home
         # The process runner needs no engine, and without a job it needs nothing else either.
         variables = {"WINDTUNNEL_HOME": str(home), "WINDTUNNEL_RUNNER": "process", **environment}
         self.begun = time.monotonic()
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", "windtunnel_local", "serve"],
+            [*prefix, sys.executable, "-m", "windtunnel_local", "serve"],
             env={**os.environ, **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -43,11 +43,13 @@ class Process:
 
         def own() -> Any:
             assert self.popen.poll() is None, self.end()
-            path = self.home / "backend.json"
-            note = json.loads(path.read_text()) if path.exists() else {}
-            return note if note.get("pid") == self.popen.pid else None
+            try:
+                note = json.loads((self.home / "backend.json").read_text())
+            except (FileNotFoundError, ValueError):  # not there yet, or what another has left
+                return None
+            return note if isinstance(note, dict) and note.get("pid") == self.popen.pid else None
 
-        note: dict[str, Any] = wait_for(own)
+        note: dict[str, Any] = wait_for(own, 180)  # it may be one of several, on a busy machine
         return note
 
     def client(self, service: str) -> Any:
@@ -67,6 +69,12 @@ class Process:
         status = Path(f"/proc/{self.popen.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
+    def kill(self) -> None:
+        """SIGKILL, if it has not ended; waits."""
+        self.popen.kill()
+        if self.popen.stdout and not self.popen.stdout.closed:
+            self.popen.communicate()
+
     def end(self) -> tuple[int, str]:
         """Its exit code and all it printed; waits."""
         output, _ = self.popen.communicate(timeout=120)
@@ -82,9 +90,7 @@ def home(tmp_path: Path) -> Path:
 def server(home: Path) -> Iterator[Process]:
     process = Process(home)
     yield process
-    process.popen.kill()  # no error when it has ended
-    if process.popen.stdout and not process.popen.stdout.closed:
-        process.popen.communicate()
+    process.kill()
 
 
 def test_it_accepts_soon_and_keeps_its_files_to_itself(server: Process, home: Path) -> None:

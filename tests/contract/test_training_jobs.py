@@ -81,20 +81,6 @@ def test_tags_of_awss_own_prefix_are_refused(sagemaker: Any) -> None:
     ended(sagemaker)
 
 
-def test_jobs_are_listed_in_pages(sagemaker: Any) -> None:
-    """With botocore's paginator, filters and order."""
-    for number in range(5):
-        sagemaker.create_training_job(**create_request(f"job-{number}"))
-        ended(sagemaker, f"job-{number}")
-    pages = sagemaker.get_paginator("list_training_jobs").paginate(
-        SortBy="Name", SortOrder="Ascending", NameContains="job", PaginationConfig={"PageSize": 2}
-    )
-    names = [[job["TrainingJobName"] for job in page["TrainingJobSummaries"]] for page in pages]
-    assert names == [["job-0", "job-1"], ["job-2", "job-3"], ["job-4"]]
-    assert not sagemaker.list_training_jobs(StatusEquals="Failed")["TrainingJobSummaries"]
-    assert refused(sagemaker.list_training_jobs, NextToken="x")[0] == "ValidationException"
-
-
 def test_a_job_can_be_stopped_and_deleted(sagemaker: Any) -> None:
     """Stop reaches the container; a running job cannot be deleted, an ended one can."""
     sagemaker.create_training_job(**create_request(Environment={"WAIT": "1"}))
@@ -108,26 +94,6 @@ def test_a_job_can_be_stopped_and_deleted(sagemaker: Any) -> None:
         "ValidationException",
         "Requested resource not found.",
     )
-
-
-def test_a_failed_job_says_why(sagemaker: Any) -> None:
-    """The exit code is in FailureReason."""
-    sagemaker.create_training_job(**create_request(Environment={"EXIT": "3"}))
-    job = ended(sagemaker)
-    assert job["TrainingJobStatus"] == "Failed"
-    assert job["FailureReason"].startswith("AlgorithmError: Exit Code: 3")
-
-
-def test_tags_are_added_listed_and_deleted(sagemaker: Any) -> None:
-    """By the job's ARN."""
-    arn = sagemaker.create_training_job(**create_request(Tags=[{"Key": "a", "Value": "1"}]))["TrainingJobArn"]
-    ended(sagemaker)
-    sagemaker.add_tags(ResourceArn=arn, Tags=[{"Key": "b", "Value": "2"}, {"Key": "a", "Value": "3"}])
-    tags = sagemaker.list_tags(ResourceArn=arn)["Tags"]
-    assert {tag["Key"]: tag["Value"] for tag in tags} == {"a": "3", "b": "2"}
-    sagemaker.delete_tags(ResourceArn=arn, TagKeys=["a"])
-    assert [tag["Key"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]] == ["b"]
-    assert refused(sagemaker.list_tags, ResourceArn=arn + "x")[0] == "ValidationException"
 
 
 def test_what_is_taken_missing_or_not_served_is_said(sagemaker: Any) -> None:

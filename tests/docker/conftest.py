@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.processes import runs
-from windtunnel import LocalSession, PyTorch
+from windtunnel import LocalSession, PyTorch, TrainingJob
 
 SCRIPTS = Path(__file__).parent / "scripts"
 MEMORY_GIB = "4"
@@ -69,3 +70,10 @@ def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any
         **arguments,
     }
     return PyTorch(script, **settings)
+
+
+def found_by(job: TrainingJob) -> dict[str, Any]:
+    """What a script has printed behind FOUND."""
+    (line,) = [line for line in job.logs() if line.startswith("FOUND ")]
+    result: dict[str, Any] = json.loads(line.removeprefix("FOUND "))
+    return result

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.docker.conftest import SCRIPTS, estimator, kill_server, own_session
+from tests.docker.conftest import SCRIPTS, estimator, found_by, kill_server, own_session
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -41,13 +41,6 @@ def s3(session: LocalSession) -> Any:
     s3.create_bucket(Bucket=BUCKET)
     s3.put_object(Bucket=BUCKET, Key="in.csv", Body=b"x,y\n1,2\n3,4\n")
     return s3
-
-
-def found_by(job: TrainingJob) -> dict[str, Any]:
-    """What the script says."""
-    (line,) = [line for line in job.logs() if line.startswith("FOUND ")]
-    result: dict[str, Any] = json.loads(line.removeprefix("FOUND "))
-    return result
 
 
 def keys_of(job: TrainingJob, folder: Path) -> list[list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.conftest import SCRIPTS, estimator, kill_server, own_session
+from tests.docker.conftest import SCRIPTS, estimator, found_by, kill_server, own_session
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -47,13 +46,6 @@ def containers(session: LocalSession) -> list[str]:
         ["docker", "ps", "-aq", "--filter", label], capture_output=True, text=True, check=True
     )
     return done.stdout.split()
-
-
-def found_by(job: TrainingJob) -> dict[str, Any]:
-    """What the script saw when it began."""
-    (line,) = [line for line in job.logs() if line.startswith("FOUND ")]
-    result: dict[str, Any] = json.loads(line.removeprefix("FOUND "))
-    return result
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -6,18 +6,16 @@ import json
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
+
+from tests.contract.conftest import wait_for
+from tests.contract.test_server_process import Process
 
 ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 180.0
@@ -30,65 +28,23 @@ class Servers:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.processes: list[subprocess.Popen[str]] = []
+        self.processes: list[Process] = []
 
-    def start(self, *prefix: str) -> subprocess.Popen[str]:
+    def start(self, *prefix: str) -> Process:
         """Start one; ``prefix``: a program that runs it."""
-        # The process runner needs no engine, and without a job it needs nothing else either.
-        variables = {"WINDTUNNEL_HOME": str(self.home), "WINDTUNNEL_RUNNER": "process"}
-        process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "windtunnel_local", "serve"],
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.processes.append(process)
-        return process
-
-    def note(self, of: subprocess.Popen[str] | None = None) -> dict[str, Any]:
-        """backend.json of a process that lives, or of a certain one."""
-        alive = [of] if of else self.processes
-        deadline = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < deadline:
-            try:
-                found = json.loads((self.home / "backend.json").read_text())
-            except (FileNotFoundError, ValueError):
-                found = None
-            note: dict[str, Any] = found if isinstance(found, dict) else {}
-            if any(note.get("pid") == process.pid and process.poll() is None for process in alive):
-                return note
-            assert any(process.poll() is None for process in alive), [p.communicate() for p in alive]
-            time.sleep(0.02)
-        raise AssertionError("no server wrote its note")
-
-    def client(self, service: str, note: dict[str, Any]) -> Any:
-        """A client of the server that wrote the note."""
-        keys = json.loads((self.home / "credentials.json").read_text())
-        return boto3.client(
-            service,
-            endpoint_url=note["endpoint"],
-            aws_access_key_id=keys["access_key_id"],
-            aws_secret_access_key=keys["secret_access_key"],
-            region_name=keys["region"],
-            config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
-        )
-
-    def answers(self, note: dict[str, Any]) -> bool:
-        """Whether it answers."""
-        client = self.client("sagemaker", note)
-        try:
-            return bool(client.list_training_jobs()["TrainingJobSummaries"] == [])
-        finally:
-            client.close()
+        self.processes.append(Process(self.home, prefix))
+        return self.processes[-1]
 
     def end(self) -> None:
         """End all."""
         while self.processes:
-            process = self.processes.pop()
-            process.kill()
-            if process.stdout and not process.stdout.closed:
-                process.communicate()
+            self.processes.pop().kill()
+
+
+def answers(process: Process) -> bool:
+    """Whether it does."""
+    with closing(process.client("sagemaker")) as client:
+        return bool(client.list_training_jobs()["TrainingJobSummaries"] == [])
 
 
 @pytest.fixture
@@ -101,14 +57,14 @@ def servers(tmp_path: Path) -> Iterator[Servers]:
 def test_several_starts_at_once(servers: Servers) -> None:
     """One serves; the others say where, and that is no error."""
     started = [servers.start() for _ in range(_STARTS)]
-    note = servers.note()
-    assert servers.answers(note)
+    wait_for(lambda: [process.popen.poll() for process in started].count(None) == 1, _PATIENCE_S)
+    (serving,) = (process for process in started if process.popen.poll() is None)
+    assert answers(serving)
+    started.remove(serving)
     for process in started:
-        if process.pid != note["pid"]:
-            output, _ = process.communicate(timeout=_PATIENCE_S)
-            assert process.returncode == 0, output
-            assert note["endpoint"] in output
-    assert [process.poll() is None for process in started].count(True) == 1
+        code, output = process.end()
+        assert code == 0, output
+        assert serving.note()["endpoint"] in output
 
 
 def test_kills_while_it_starts(servers: Servers) -> None:
@@ -117,9 +73,8 @@ def test_kills_while_it_starts(servers: Servers) -> None:
     for _ in range(_KILLS):
         process = servers.start()
         time.sleep(rng.uniform(0.2, 0.9))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert servers.answers(servers.note(servers.start()))
+        process.kill()
+    assert answers(servers.start())
     assert not list(servers.home.glob("*.tmp"))
 
 
@@ -132,7 +87,7 @@ def test_a_stale_note(servers: Servers, left: str) -> None:
     path = servers.home / "backend.json"
     path.write_text(texts[left])
     (servers.home / "backend.tmp").write_text("half a note")
-    assert servers.answers(servers.note(servers.start()))
+    assert answers(servers.start())
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs a /tmp of its own: root")
@@ -149,12 +104,10 @@ def test_a_full_tmp(servers: Servers) -> None:
         )
     try:
         process = servers.start("unshare", "--mount", "sh", "-c", f'{fill}; exec "$@"', "sh")
-        note = servers.note(process)
-        client = servers.client("s3", note)
-        client.create_bucket(Bucket="bucket")
-        client.put_object(Bucket="bucket", Key="large", Body=bytes(20 << 20))
-        assert client.head_object(Bucket="bucket", Key="large")["ContentLength"] == 20 << 20
-        client.close()
+        with closing(process.client("s3")) as client:
+            client.create_bucket(Bucket="bucket")
+            client.put_object(Bucket="bucket", Key="large", Body=bytes(20 << 20))
+            assert client.head_object(Bucket="bucket", Key="large")["ContentLength"] == 20 << 20
     finally:
         servers.end()
         stash.rmdir()

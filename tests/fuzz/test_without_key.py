@@ -227,11 +227,14 @@ def test_a_wrong_clock_is_refused(server: Target, ask: Callable[[Message], Answe
     assert b"15 min" in answer.body
 
 
-def presigned(server: Target, secret: str | None = None, expires: int = 60) -> str:
-    """The path and query of a presigned GET."""
-    request = AWSRequest("GET", f"http://127.0.0.1:{server.port}/fuzz.absent/key")
+def presigned(server: Target, secret: str | None = None, expires: int = 60, version: int = 4) -> str:
+    """The path and query of a GET presigned by a version of AWS's signatures."""
+    request = AWSRequest("GET", f"http://127.0.0.1:{server.port}/fuzz.absent/key", headers={})
     credentials = Credentials(server.note["access_key_id"], secret or server.note["secret_access_key"])
-    S3SigV4QueryAuth(credentials, "s3", "us-east-1", expires=expires).add_auth(request)
+    if version == 4:
+        S3SigV4QueryAuth(credentials, "s3", "us-east-1", expires=expires).add_auth(request)
+    else:
+        HmacV1QueryAuth(credentials, expires=expires).add_auth(request)
     return str(request.url).partition(f":{server.port}")[2]
 
 
@@ -282,14 +285,6 @@ def passes_as_signed_alone(
         assert ask(Message("GET", other, headers)).status in (400, 403)
 
 
-def presigned_v2(server: Target, secret: str | None = None, expires: int = 60) -> str:
-    """As `presigned`, of Signature Version 2."""
-    request = AWSRequest("GET", f"http://127.0.0.1:{server.port}/fuzz.absent/key", headers={})
-    credentials = Credentials(server.note["access_key_id"], secret or server.note["secret_access_key"])
-    HmacV1QueryAuth(credentials, expires=expires).add_auth(request)
-    return str(request.url).partition(f":{server.port}")[2]
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -313,13 +308,13 @@ def test_a_url_of_version_2_cannot_be_changed(
     server: Target, ask: Callable[[Message], Answer], old: str, new: str
 ) -> None:
     """Nothing in it, nothing added that names another thing, no longer life, no other method, no steering header."""
-    url = presigned_v2(server)
+    url = presigned(server, version=2)
     assert old in url
     others = (
         url.replace(old, new, 1),
         f"{url}&Expires=9999999999",
-        presigned_v2(server, secret="another"),
-        presigned_v2(server, expires=-1),
+        presigned(server, secret="another", version=2),
+        presigned(server, expires=-1, version=2),
     )
     passes_as_signed_alone(server, ask, url, *others, steering=[("x-amz-target", "SageMaker.ListModels")])
 
@@ -364,15 +359,6 @@ def test_a_web_page_gets_nothing(server: Target, ask: Callable[[Message], Answer
         assert not any(name.startswith("access-control") for name in answer.headers)
     answer = ask(Message("GET", "/health", origin))
     assert not any(name.startswith("access-control") for name in answer.headers)
-
-
-def test_health_says_little(server: Target, ask: Callable[[Message], Answer]) -> None:
-    """Which version, which process: what a client needs in order to know its server again. No path, no job, no key."""
-    answer = ask(Message("GET", "/health", [("Host", f"localhost:{server.port}")]))
-    assert answer.status == 200
-    assert set(json.loads(answer.body)) == {"version", "pid"}
-    for secret in ("secret_access_key", "access_key_id"):
-        assert server.note[secret].encode() not in answer.body
 
 
 @pytest.mark.parametrize("token", ["x", "AAAA", "e30=", "\u00e9" * 10, "a.b", "x" * 5000, ""])

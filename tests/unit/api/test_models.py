@@ -219,28 +219,10 @@ def test_what_is_no_json_object_is_a_serialization_error(body: bytes) -> None:
     assert error.value.code == "SerializationException"
 
 
-def test_timestamps_come_in_as_datetimes_and_go_out_as_seconds() -> None:
-    """JSON 1.1's form, both ways."""
+def test_timestamps_come_in_as_datetimes() -> None:
+    """In both of JSON 1.1's forms."""
     shape = codec.operation("sagemaker", "ListTrainingJobs")
     assert shape is not None
     for text in (b"1700000000.5", b'"2023-11-14T22:13:20.500Z"'):
         values = codec.decoded(shape.input_shape, b'{"CreationTimeAfter": ' + text + b"}")
         assert values["CreationTimeAfter"] == datetime(2023, 11, 14, 22, 13, 20, 500000, timezone.utc)
-    moment = datetime(2023, 11, 14, 22, 13, 20, 500000, timezone.utc)
-    summary = {
-        "TrainingJobName": "j",
-        "TrainingJobArn": "a",
-        "CreationTime": moment,
-        "TrainingJobStatus": "Failed",
-    }
-    encoded = json.loads(codec.encoded(shape.output_shape, {"TrainingJobSummaries": [summary]}))
-    assert encoded["TrainingJobSummaries"][0]["CreationTime"] == 1700000000.5
-
-
-def test_the_service_cannot_answer_with_what_the_model_does_not_know() -> None:
-    """A bug is found where it is made."""
-    shape = codec.operation("sagemaker", "CreateTrainingJob")
-    assert shape is not None
-    for output in ({"Nonsense": 1}, {"TrainingJobArn": 7}, {"TrainingJobArn": True}):
-        with pytest.raises(TypeError):
-            codec.encoded(shape.output_shape, output)

@@ -6,30 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.clock import START
+from tests.fakes.wire import create_request
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import begin
 
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py311-sdk2.27.0"
 LOCAL_IMAGE = "windtunnel-training"
 
 
 def request(name: str = "job", hosts: int = 1, **members: Any) -> dict[str, Any]:
     """A valid CreateTrainingJob request; ``members`` replace its own, None removes one."""
-    base: dict[str, Any] = {
-        "TrainingJobName": name,
-        "AlgorithmSpecification": {"TrainingImage": IMAGE, "TrainingInputMode": "File"},
-        "RoleArn": "arn:aws:iam::000000000000:role/windtunnel",
-        "OutputDataConfig": {"S3OutputPath": "s3://out/models"},
-        "ResourceConfig": {
-            "InstanceType": "ml.trn1.2xlarge",
-            "InstanceCount": hosts,
-            "VolumeSizeInGB": 30,
-        },
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-        "HyperParameters": {"epochs": "3"},
-    }
-    return {member: value for member, value in {**base, **members}.items() if value is not None}
+    resources = {"InstanceType": "ml.trn1.2xlarge", "InstanceCount": hosts, "VolumeSizeInGB": 30}
+    return create_request(name, **{"ResourceConfig": resources, **members})
 
 
 def channel(name: str, uri: str, **members: Any) -> dict[str, Any]:

@@ -102,24 +102,6 @@ def test_an_engine_that_is_away_when_a_place_is_chosen(world: World, monkeypatch
     monkeypatch.undo()
 
 
-def test_an_engine_that_goes_between_image_and_start(world: World) -> None:
-    """The job is in Downloading then: it waits."""
-    started = world.runner.start
-
-    def start(plan: object) -> None:
-        world.runner.start = started  # type: ignore[method-assign]
-        world.runner.away = True
-        started(plan)  # type: ignore[arg-type]
-
-    world.runner.start = start  # type: ignore[method-assign]
-    world.service.create(request())
-    wait_for(lambda: world.runner.away)
-    time.sleep(0.1)
-    assert world.secondary() == "Downloading"
-    world.runner.away = False
-    assert world.finish().lifecycle.status == "Completed"
-
-
 def test_a_clean_up_waits_too(world: World) -> None:
     """The containers are removed when the engine is back, by the server that is there."""
     world.config = replace(world.config, pace=replace(FAST, clean_up_s=0.01))
@@ -230,8 +212,8 @@ def test_an_attempt_that_ended_while_the_engine_was_away(world: World) -> None:
     assert (life.status, life.count("Restarting"), training_seconds(life)) == ("Completed", 1, 15)
 
 
-def test_a_start_that_waits_for_the_engine_is_not_billed(world: World) -> None:
-    """The download is done again, whole, as by the next server."""
+def test_an_engine_that_goes_between_image_and_start(world: World) -> None:
+    """The job waits in Downloading, and is not billed: the download is done again, whole, as by the next server."""
     started = world.runner.start
 
     def start(plan: object) -> None:
@@ -244,8 +226,10 @@ def test_a_start_that_waits_for_the_engine_is_not_billed(world: World) -> None:
     wait_for(lambda: world.runner.away)
     world.clock.advance(8 * 3600)
     time.sleep(0.6)  # so that the thread of the job has seen the engine away at that time
+    assert world.secondary() == "Downloading"
     world.runner.away = False
-    assert training_seconds(world.finish().lifecycle) == 1
+    life = world.finish().lifecycle
+    assert (life.status, training_seconds(life)) == ("Completed", 1)
 
 
 def out_of_sight(world: World) -> None:

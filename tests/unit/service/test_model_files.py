@@ -51,12 +51,11 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0, link: str = 
     return info
 
 
-@pytest.mark.parametrize(
-    "kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK]
-)
-def test_a_bomb_of_headers_is_bounded(tmp_path: Path, kind: bytes) -> None:
+def test_a_bomb_of_headers_is_bounded(tmp_path: Path) -> None:
     """A header that unpacks to gigabytes would be read into the server's memory whole."""
-    data = gzip.compress(member("x", kind, 1 << 40).tobuf(tarfile.GNU_FORMAT) + b"1" * (3 << 20), 1)
+    data = gzip.compress(
+        member("x", tarfile.GNUTYPE_LONGNAME, 1 << 40).tobuf(tarfile.GNU_FORMAT) + b"1" * (3 << 20), 1
+    )
     with pytest.raises(InputError, match=r"model archive .* headers are larger"):
         archived(FakeObjects(tmp_path / "objects", "models"), tmp_path, data)
 

@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -131,9 +132,9 @@ def test_storing_is_abandoned_in_the_middle_of_a_file(
     assert objects.keys("out") == []
 
 
-def uncompressed(tmp_path: Path, hosts: int = 2) -> Job:
+def uncompressed(tmp_path: Path) -> Job:
     output = {"S3OutputPath": "s3://out/models", "CompressionType": "NONE"}
-    return job(tmp_path, request(hosts=hosts, OutputDataConfig=output))
+    return job(tmp_path, request(hosts=2, OutputDataConfig=output))
 
 
 def test_uncompressed_output(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
@@ -155,17 +156,13 @@ def test_uncompressed_output(tmp_path: Path, objects: FakeObjects, folders: JobP
     assert objects.read("out", "models/job/output/model/link") == b"algo-2"
 
 
-def test_uncompressed_nothing(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
-    """No file, no object, no address."""
+@pytest.mark.parametrize("of", [job, uncompressed])
+def test_nothing_written_stores_nothing(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, of: Callable[[Path], Job]
+) -> None:
+    """As on AWS: an empty model directory makes no object, and has no address."""
     (folders.model("algo-1") / "empty folder").mkdir()
-    assert store_artifacts(uncompressed(tmp_path), folders, objects) is None
-    assert objects.keys("out") == []
-
-
-def test_nothing_written_stores_nothing(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
-    """As on AWS: an empty model directory makes no object."""
-    (folders.model("algo-1") / "empty folder").mkdir()
-    assert store_artifacts(job(tmp_path), folders, objects) is None
+    assert store_artifacts(of(tmp_path), folders, objects) is None
     assert objects.keys("out") == []
 
 

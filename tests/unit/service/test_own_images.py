@@ -10,8 +10,9 @@ import pytest
 
 from tests.fakes.crash import Fuse
 from tests.fakes.runner import FakeContainer, Image
+from tests.fakes.wire import IMAGE
 from tests.unit.service.conftest import World, wait_for
-from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, config, job, request
+from tests.unit.service.samples import LOCAL_IMAGE, config, job, request
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.images import NeuronImage, neuron_image

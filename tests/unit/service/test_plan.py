@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
+from tests.fakes.wire import IMAGE
+from tests.unit.service.samples import LOCAL_IMAGE, channel, config, job, request
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, Mount
 from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job

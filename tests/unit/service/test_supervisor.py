@@ -350,31 +350,19 @@ def test_stop(world: World) -> None:
     assert world.job().model_artifact == "s3://out/models/job/output/model.tar.gz"
 
 
-def test_stop_of_a_script_that_does_not_listen(world: World) -> None:
-    """SIGKILL after the grace period, not before."""
+@pytest.mark.parametrize("clock_is_set_by_s", [0, -3600])
+def test_stop_of_a_script_that_does_not_listen(world: World, clock_is_set_by_s: float) -> None:
+    """SIGKILL after the grace period, not before, whatever the wall clock says meanwhile."""
     world.runner.script = stubborn
     world.service.create(request())
     world.reach("Training")
     container = world.runner.container("job")
     world.service.stop("job")
     wait_for(lambda: container.signals == ["TERM"])
+    world.clock.set(clock_is_set_by_s)
     world.clock.advance(119)
     assert world.secondary() == "Stopping"
     world.clock.advance(1)
-    assert world.finish().lifecycle.status == "Stopped"
-    assert container.signals == ["TERM", "KILL"]
-
-
-def test_a_clock_that_is_set_back_prolongs_no_grace(world: World) -> None:
-    """A stop takes the grace period at most, whatever the wall clock says meanwhile."""
-    world.runner.script = stubborn
-    world.service.create(request())
-    world.reach("Training")
-    container = world.runner.container("job")
-    world.service.stop("job")
-    wait_for(lambda: container.signals == ["TERM"])
-    world.clock.set(-3600)
-    world.clock.advance(120)
     assert world.finish().lifecycle.status == "Stopped"
     assert container.signals == ["TERM", "KILL"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
@@ -19,7 +19,7 @@ from windtunnel_local.service.ground.errors import (
     RunnerError,
     ValidationFailed,
 )
-from windtunnel_local.service.ground.job import Job, JobQuery
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.supervisor import Supervisor
 from windtunnel_local.service.training_jobs import TrainingJobService
@@ -166,28 +166,13 @@ def test_what_a_status_does_not_allow(world: World) -> None:
             call("none")
 
 
-def test_list(world: World) -> None:
-    """Summaries, newest first, with a token that leads on."""
-    for i in range(3):
-        world.service.create(request(f"job-{i}"))
-        world.clock.advance(1)
-    wait_for(lambda: not world.service.busy())
-    page = world.service.list(JobQuery(limit=2))
-    assert [s["TrainingJobName"] for s in page["TrainingJobSummaries"]] == ["job-2", "job-1"]
-    assert page["TrainingJobSummaries"][0]["CreationTime"] == START + timedelta(seconds=2)
-    assert page["TrainingJobSummaries"][0]["TrainingJobStatus"] == "Completed"
-    rest = world.service.list(JobQuery(limit=2, token=page["NextToken"]))
-    assert [s["TrainingJobName"] for s in rest["TrainingJobSummaries"]] == ["job-0"]
-    assert "NextToken" not in rest
-
-
 def test_tags(world: World) -> None:
     """Given with the job or later; at most 50."""
     arn = world.service.create(request(Tags=[{"Key": "b", "Value": "1"}]))
     assert "Tags" not in world.job().request
-    assert world.service.add_tags(arn, [{"Key": "a", "Value": "2"}]) == [
+    assert world.service.add_tags(arn, [{"Key": "b", "Value": "3"}, {"Key": "a", "Value": "2"}]) == [
         {"Key": "a", "Value": "2"},
-        {"Key": "b", "Value": "1"},
+        {"Key": "b", "Value": "3"},
     ]
     world.service.delete_tags(arn, ["b", "unknown"])
     assert world.service.list_tags(arn) == [{"Key": "a", "Value": "2"}]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.service.samples import IMAGE, channel, request
+from tests.fakes.wire import IMAGE
+from tests.unit.service.samples import channel, request
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.request.validation import validate
 
