@@ -15,7 +15,6 @@ Since bytes never change, a copy is a hard link to them.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from windtunnel_local.objects.buckets import Bucket
 from windtunnel_local.objects.errors import ConditionFailed, InvalidKey
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
 from windtunnel_local.objects.recovery import remove_remains
-from windtunnel_local.objects.storage import COPY_BYTES, Storage
+from windtunnel_local.objects.storage import Storage, receive
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
 from windtunnel_local.service.ground.ports import ObjectInfo
 
@@ -116,18 +115,13 @@ class FileObjects:
         guard.check(
             key, self.record(bucket, key)
         )  # before all the bytes; what counts is the check at the end
-        digest = hashlib.md5(usedforsecurity=False)
         with self.stage(bucket) as (path, file):
-            size = 0
-            while chunk := data.read(COPY_BYTES):
-                file.write(chunk)
-                digest.update(chunk)
-                size += len(chunk)
+            size, md5 = receive(data, file)
             record = Record(
                 key,
                 path.name,
                 size,
-                digest.hexdigest(),
+                md5,
                 time.time(),
                 dict(metadata or {}),
                 tags=dict(tags or {}),
@@ -204,44 +198,30 @@ class FileObjects:
         """The parts of an object that was uploaded in parts, else none. Raises ``FileNotFoundError``."""
         return parts.loaded(self.storage.parts_folder(bucket, record.parts)) if record.parts else ()
 
-    def copy(
-        self,
-        source: tuple[str, str],
-        target: tuple[str, str],
-        metadata: Mapping[str, str] | None,
-        *,
-        tags: Mapping[str, str] | None = None,
-        guard: Guard = ANY,
-    ) -> ObjectInfo:
-        """Copy an object; ``metadata`` and ``tags`` None keep the source's. No byte is copied.
-
-        Raises:
-            NoSuchBucket, NoSuchKey, InvalidKey
-            ConditionFailed: of the guard.
-        """
-        before = None
-        while True:
-            original = self.existing(*source)
-            try:
-                return self.copy_record((source[0], original), target, metadata, tags=tags, guard=guard)
-            except FileNotFoundError:  # replaced meanwhile: copy what is there now
-                if original == before:
-                    raise
-            before = original
-
     def copy_record(
         self,
         source: tuple[str, Record],
         target: tuple[str, str],
-        metadata: Mapping[str, str] | None,
+        metadata: Mapping[str, str],
         *,
         tags: Mapping[str, str] | None = None,
         guard: Guard = ANY,
         etag: str | None = None,
     ) -> ObjectInfo:
-        """As `copy`, of the object as it was read. Raises ``FileNotFoundError`` if it has been replaced since.
+        """Copy an object as it was read; no byte is copied.
 
-        ``etag``: the copy's own, where it is another.
+        Args:
+            source: its bucket, and itself.
+            target: bucket and key of the copy.
+            metadata: the copy's.
+            tags: the copy's; None: the source's.
+            guard: what must hold at the target.
+            etag: the copy's own, where it is another.
+
+        Raises:
+            FileNotFoundError: it has been replaced since.
+            NoSuchBucket, InvalidKey
+            ConditionFailed, NoSuchKey: of the guard.
         """
         bucket, key = target
         guard.check(key, self.record(bucket, key))
@@ -252,7 +232,7 @@ class FileObjects:
             key=key,
             etag=etag or original.etag,
             modified=time.time(),
-            metadata=original.metadata if metadata is None else dict(metadata),
+            metadata=dict(metadata),
             tags=original.tags if tags is None else dict(tags),
             upload=None,
         )

@@ -5,6 +5,7 @@ Names that one process makes start with its token: after a crash the next one kn
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import shutil
@@ -20,7 +21,7 @@ from windtunnel_local.objects.pins import Pins
 from windtunnel_local.objects.records import Record, sync_folder, write_durably
 from windtunnel_local.service.ground.errors import is_full_disk
 
-COPY_BYTES = 1 << 20
+_COPY_BYTES = 1 << 20
 
 
 class Storage:
@@ -151,6 +152,17 @@ class Storage:
         self._pins.remove(folder, folder.parent.parent / "tmp" / self.new_name())
 
 
+def receive(data: BinaryIO, file: BinaryIO) -> tuple[int, str]:
+    """Write the stream's rest to the file: its size and MD5."""
+    digest = hashlib.md5(usedforsecurity=False)
+    size = 0
+    while chunk := data.read(_COPY_BYTES):
+        file.write(chunk)
+        digest.update(chunk)
+        size += len(chunk)
+    return size, digest.hexdigest()
+
+
 def link(source: Path, target: Path) -> None:
     """Give a file a second name, or copy it where that cannot be. Raises ``FileNotFoundError``."""
     try:
@@ -176,5 +188,5 @@ def copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
     except OSError as error:
         if is_full_disk(error):
             raise OSError(error.errno, error.strerror, target.name) from error  # which the call does not name
-        shutil.copyfileobj(source, target, COPY_BYTES)  # the offsets are where the copy stopped
+        shutil.copyfileobj(source, target, _COPY_BYTES)  # the offsets are where the copy stopped
     target.seek(0, os.SEEK_END)

@@ -35,7 +35,7 @@ from windtunnel_local.objects.errors import (
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, StoredPart, dumped
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
-from windtunnel_local.objects.storage import COPY_BYTES
+from windtunnel_local.objects.storage import receive
 from windtunnel_local.service.ground.ports import ObjectInfo
 
 MAX_PARTS = 10_000
@@ -157,16 +157,11 @@ class MultipartUploads:
         folder, _ = self._open(bucket, key, upload)
         if not 1 <= number <= MAX_PARTS:
             raise InvalidPartNumber(f"Part number must be an integer between 1 and {MAX_PARTS}, inclusive.")
-        digest = hashlib.md5(usedforsecurity=False)
-        size = 0
         with self._objects.stage(bucket) as (path, file):
-            while chunk := data.read(COPY_BYTES):
-                file.write(chunk)
-                digest.update(chunk)
-                size += len(chunk)
+            size, md5 = receive(data, file)
             file.flush()
             os.fsync(file.fileno())
-            part = StoredPart(number, size, digest.hexdigest(), *(checksum() or ()))
+            part = StoredPart(number, size, md5, *(checksum() or ()))
             with self._lock(upload), self._objects.bucket_there(bucket):
                 self._open(bucket, key, upload)  # it may have ended while the part came in
                 path.rename(folder / part.name)

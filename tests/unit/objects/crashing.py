@@ -76,11 +76,11 @@ class World:
         self.objects.put(BUCKET, "deep/er/x", io.BytesIO(NEW))
 
     def copy(self) -> None:
-        self.objects.copy((BUCKET, "k"), (BUCKET, "x"), None)
+        self.objects.copy_record((BUCKET, self.objects.existing(BUCKET, "k")), (BUCKET, "x"), {})
 
     def copy_parts(self) -> None:
         self.complete()
-        self.objects.copy((BUCKET, "k"), (BUCKET, "x"), None)
+        self.objects.copy_record((BUCKET, self.objects.existing(BUCKET, "k")), (BUCKET, "x"), {})
 
     def delete(self) -> None:
         self.objects.delete(BUCKET, "k")

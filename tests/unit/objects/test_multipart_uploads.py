@@ -164,7 +164,7 @@ def test_parts_are_joined_where_one_file_is_needed(
     after = objects.existing("bucket", "k")
     assert after.info == before.info
     assert [part.size for part in objects.parts_of("bucket", after)] == [len(FULL), 4]
-    objects.copy(("bucket", "k"), ("bucket", "copy"), None)
+    objects.copy_record(("bucket", objects.existing("bucket", "k")), ("bucket", "copy"), {})
     objects.delete("bucket", "k")
     assert objects.path("bucket", "copy").read_bytes() == FULL + b"tail"
     objects.delete("bucket", "copy")
@@ -186,7 +186,7 @@ def test_50_gib_are_a_matter_of_arithmetic(
     with file:
         file.seek((45 << 30) - 2)
         assert file.read(4) == b"\0\x0010"
-    objects.copy(("bucket", "k"), ("bucket", "copy"), None)
+    objects.copy_record(("bucket", objects.existing("bucket", "k")), ("bucket", "copy"), {})
     assert objects.existing("bucket", "copy").size == 50 << 30
 
 

@@ -176,15 +176,6 @@ def test_only_if_absent(objects: FileObjects) -> None:
     assert objects.path(BUCKET, "k").read_bytes() == b"1"
 
 
-def test_a_copy_keeps_or_replaces_metadata(objects: FileObjects) -> None:
-    """None keeps the source's."""
-    objects.put(BUCKET, "a", body(b"data"), {"content-type": "x/y"})
-    kept = objects.copy((BUCKET, "a"), (BUCKET, "b"), None)
-    changed = objects.copy((BUCKET, "a"), (BUCKET, "c"), {"content-type": "n/w"})
-    assert (kept.metadata["content-type"], changed.metadata["content-type"]) == ("x/y", "n/w")
-    assert objects.path(BUCKET, "c").read_bytes() == b"data"
-
-
 def test_what_a_crash_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     """After a start without a clean end before it, unreferenced files go and objects stay."""
     crashed = FileObjects(tmp_path)
@@ -251,7 +242,7 @@ def test_a_large_listing_stays_true_while_keys_come_and_go(objects: FileObjects)
     objects.put(BUCKET, "0300a", body(b""))
     objects.put(BUCKET, "0300/x", body(b""))
     objects.delete(BUCKET, "0001")
-    objects.copy((BUCKET, "0002"), (BUCKET, "zz"), None)
+    objects.copy_record((BUCKET, objects.existing(BUCKET, "0002")), (BUCKET, "zz"), {})
     wanted = sorted([*wanted, "0300a", "0300/x", "zz"])
     wanted.remove("0001")
     assert [info.key for info in objects.list(BUCKET, "")] == wanted

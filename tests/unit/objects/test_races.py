@@ -160,7 +160,7 @@ def test_bytes_that_were_taken_away(objects: FileObjects, uploads: MultipartUplo
     with pytest.raises(FileNotFoundError):
         objects.open(BUCKET, "k")
     with pytest.raises(FileNotFoundError):
-        objects.copy((BUCKET, "k"), (BUCKET, "x"), None)
+        objects.copy_record((BUCKET, objects.existing(BUCKET, "k")), (BUCKET, "x"), {})
     if in_parts:
         with pytest.raises(FileNotFoundError):
             objects.path(BUCKET, "k")
