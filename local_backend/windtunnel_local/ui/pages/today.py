@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -21,26 +22,26 @@ _PATIENCE_S = 3.0
 
 def routes(site: Site) -> list[Route]:
     """The part."""
+    return [Route("/ui/jobs/-/today", partial(_today, site))]
 
-    def today(request: Request) -> Response:
-        until = time.monotonic() + _PATIENCE_S
-        ended, whole = 0, True
-        costs: dict[str, Cost] = {}
-        for jobs in newest_first(site.backend.jobs, _created_today(site)):
-            found = site.costs.of(jobs, until - time.monotonic())
-            ended += len(found)
-            costs |= {name: cost for name, cost in found.items() if cost is not None}
-            if time.monotonic() > until:
-                whole = False
-                break
-        name, most = max(costs.items(), key=lambda item: item[1].usd, default=("", None))
-        context: dict[str, Any] = {"ended": ended, "costs": list(costs.values()), "whole": whole}
-        context |= {"most": most, "most_name": name}
-        if request.headers.get("sec-fetch-dest") == "document":  # followed as a link, without a script
-            return site.page(request, "today_page.html", **context)
-        return HTMLResponse(site.part(request, "today.html", **context))
 
-    return [Route("/ui/jobs/-/today", today)]
+def _today(site: Site, request: Request) -> Response:
+    until = time.monotonic() + _PATIENCE_S
+    ended, whole = 0, True
+    costs: dict[str, Cost] = {}
+    for jobs in newest_first(site.backend.jobs, _created_today(site)):
+        found = site.costs.of(jobs, until - time.monotonic())
+        ended += len(found)
+        costs |= {name: cost for name, cost in found.items() if cost is not None}
+        if time.monotonic() > until:
+            whole = False
+            break
+    name, most = max(costs.items(), key=lambda item: item[1].usd, default=("", None))
+    context: dict[str, Any] = {"ended": ended, "costs": list(costs.values()), "whole": whole}
+    context |= {"most": most, "most_name": name}
+    if request.headers.get("sec-fetch-dest") == "document":  # followed as a link, without a script
+        return site.page(request, "today_page.html", **context)
+    return HTMLResponse(site.part(request, "today.html", **context))
 
 
 def _created_today(site: Site) -> SearchQuery:
