@@ -27,13 +27,13 @@ class Hooked(FakeObjects):
         self.before_read: Any = lambda: None
         self.puts: list[str] = []
 
-    def put(self, bucket: str, key: str, data: BinaryIO, metadata: Any = None) -> ObjectInfo:
+    def put(self, bucket: str, key: str, data: BinaryIO, *given: Any, **named: Any) -> ObjectInfo:
         """Read the first block, then let the test act."""
         first = data.read(3)
         self.before_read()
         rest = b"".join(iter(lambda: data.read(1 << 16), b""))
         self.puts.append(key)
-        return super().put(bucket, key, BytesIO(first + rest), metadata)
+        return super().put(bucket, key, BytesIO(first + rest), *given, **named)
 
 
 @pytest.fixture

@@ -59,9 +59,9 @@ def test_of_a_transform_job_that_comes_before_all_is_sent(streamed: bool) -> Non
 
 def test_of_an_asynchronous_endpoint_that_comes_before_all_is_sent(tmp_path: Path) -> None:
     """Likewise: it was no broken connection, after which the question would be asked again."""
-    objects = FakeObjects(tmp_path, "b")
-    objects.put("b", "in", io.BytesIO(BODY))
-    question = Invocation("i", "e", 0, "s3://b/in", {}, "s3://b/out", None, 60, 60)
+    objects = FakeObjects(tmp_path, "data")
+    objects.put("data", "in", io.BytesIO(BODY))
+    question = Invocation("i", "e", 0, "s3://data/in", {}, "s3://data/out", None, 60, 60)
     with (
         container(refuse) as address,
         pytest.raises(

@@ -12,7 +12,7 @@ import pytest
 from tests.fakes.objects import FakeObjects
 from windtunnel_local.ui.job.source_lines import Scripts
 
-URI = "s3://b/sourcedir.tar.gz"
+URI = "s3://code/sourcedir.tar.gz"
 JOB: dict[str, Any] = {"HyperParameters": {"sagemaker_submit_directory": f'"{URI}"'}}
 
 
@@ -31,9 +31,7 @@ def packed(**files: str) -> io.BytesIO:
 @pytest.fixture
 def objects(tmp_path: Any) -> FakeObjects:
     """A bucket."""
-    found = FakeObjects(tmp_path)
-    found.create_bucket("b")
-    return found
+    return FakeObjects(tmp_path, "code")
 
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 21))
@@ -41,7 +39,7 @@ TEXT = "".join(f"line {number}\n" for number in range(1, 21))
 
 def test_a_line_and_some_around_it(objects: FakeObjects) -> None:
     """Three before and three behind, the one that is meant marked; fewer at the ends."""
-    objects.put("b", "sourcedir.tar.gz", packed(train=TEXT, lib__train="other"))
+    objects.put("code", "sourcedir.tar.gz", packed(train=TEXT, lib__train="other"))
     scripts = Scripts(objects)
     found = scripts.around(JOB, "train.py:10")
     assert [(line.number, line.text) for line in found] == [(n, f"line {n}") for n in range(7, 14)]
@@ -52,7 +50,7 @@ def test_a_line_and_some_around_it(objects: FakeObjects) -> None:
 
 def test_a_file_below_a_folder_is_found(objects: FakeObjects) -> None:
     """Diagnostics name the file alone; of two the one nearest to the top is taken."""
-    objects.put("b", "sourcedir.tar.gz", packed(deep__er__model="far", pkg__model="near"))
+    objects.put("code", "sourcedir.tar.gz", packed(deep__er__model="far", pkg__model="near"))
     assert [line.text for line in Scripts(objects).around(JOB, "model.py:1")] == ["near"]
 
 
@@ -60,7 +58,7 @@ def test_a_new_archive_is_read_anew(objects: FakeObjects) -> None:
     """What is kept is of one archive, not of its address."""
     scripts = Scripts(objects)
     for text in ("one", "two"):
-        objects.put("b", "sourcedir.tar.gz", packed(train=text))
+        objects.put("code", "sourcedir.tar.gz", packed(train=text))
         assert [line.text for line in scripts.around(JOB, "train.py:1")] == [text]
 
 
@@ -69,15 +67,15 @@ def test_a_new_archive_is_read_anew(objects: FakeObjects) -> None:
 )
 def test_where_there_is_no_such_line_there_is_none(objects: FakeObjects, place: str) -> None:
     """No error either: the diagnostic says what it says."""
-    objects.put("b", "sourcedir.tar.gz", packed(train=TEXT))
+    objects.put("code", "sourcedir.tar.gz", packed(train=TEXT))
     assert Scripts(objects).around(JOB, place) == []
 
 
 def test_what_is_no_archive_has_no_lines(objects: FakeObjects) -> None:
     """Broken, missing, or elsewhere."""
-    objects.put("b", "sourcedir.tar.gz", io.BytesIO(b"no archive"))
+    objects.put("code", "sourcedir.tar.gz", io.BytesIO(b"no archive"))
     scripts = Scripts(objects)
-    for value in (f'"{URI}"', '"s3://b/none"', '"/opt/ml/code"', "3", "not json", "null", '"s3://"'):
+    for value in (f'"{URI}"', '"s3://code/none"', '"/opt/ml/code"', "3", "not json", "null", '"s3://"'):
         job = {"HyperParameters": {"sagemaker_submit_directory": value}}
         assert scripts.around(job, "train.py:1") == []
     assert scripts.around({}, "train.py:1") == []
@@ -85,7 +83,7 @@ def test_what_is_no_archive_has_no_lines(objects: FakeObjects) -> None:
 
 def test_a_job_without_a_network_has_its_code_as_a_channel(objects: FakeObjects) -> None:
     """Its archive is where the channel is."""
-    objects.put("b", "sourcedir.tar.gz", packed(train=TEXT))
+    objects.put("code", "sourcedir.tar.gz", packed(train=TEXT))
     channel = {"ChannelName": "code", "DataSource": {"S3DataSource": {"S3Uri": URI}}}
     values = {"sagemaker_submit_directory": '"/opt/ml/input/data/code/sourcedir.tar.gz"'}
     job = {"HyperParameters": values, "InputDataConfig": [channel]}
@@ -98,7 +96,7 @@ def test_what_is_kept_of_scripts_is_small(objects: FakeObjects) -> None:
     try:
         scripts = Scripts(objects)
         for number in range(4):
-            objects.put("b", "sourcedir.tar.gz", packed(train=f"{number}\n" + "ab\n" * 350_000))
+            objects.put("code", "sourcedir.tar.gz", packed(train=f"{number}\n" + "ab\n" * 350_000))
             assert scripts.around(JOB, "train.py:2")[1].text == "ab"
         assert tracemalloc.get_traced_memory()[0] < 8 << 20
     finally:
