@@ -54,7 +54,7 @@ def _moment(value: datetime) -> datetime:
     return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
-_WRITERS = Writers(timestamp=_moment, blob=bytes)
+_WRITERS = Writers(_moment)
 
 
 def _checked(value: Any, depth: int) -> Any:

@@ -6,7 +6,6 @@ needed (sagemaker: about 0.1 s) and kept.
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 from collections.abc import Mapping
@@ -79,11 +78,7 @@ def _seconds(moment: datetime) -> float:
     return round(moment.timestamp(), 3)
 
 
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-_JSON = Writers(timestamp=_seconds, blob=_base64)
+_JSON = Writers(_seconds)
 _dumped = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 

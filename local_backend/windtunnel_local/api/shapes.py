@@ -25,10 +25,9 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 class Writers:
     """Writers of one format. Safe from several threads: what two make at once is the same."""
 
-    def __init__(self, timestamp: Callable[[datetime], Any], blob: Callable[[bytes], Any]) -> None:
-        """``timestamp`` and ``blob``: how the format has these two."""
+    def __init__(self, timestamp: Callable[[datetime], Any]) -> None:
+        """``timestamp``: how the format has one."""
         self._timestamp = timestamp
-        self._blob = blob
         self._made: dict[Any, Writer] = {}
 
     def of(self, shape: Any) -> Writer:
@@ -53,7 +52,7 @@ class Writers:
         if kind == "timestamp":
             timestamp = self._timestamp
             return lambda value: timestamp(value) if isinstance(value, datetime) else value
-        return self._blob if kind == "blob" else _scalar(shape)
+        return _scalar(shape)
 
     def _structure(self, shape: Any) -> Writer:
         members: dict[str, Writer] = {}

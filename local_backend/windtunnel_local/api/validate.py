@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import math
 from collections.abc import Mapping
@@ -25,7 +23,7 @@ _ALSO_VALID = {"TrainingInstanceType": NEURON_TYPES}
 
 
 def accepted(shape: Any, document: Any, code: str = "ValidationException") -> dict[str, Any]:
-    """The document as Python values: timestamps as ``datetime``, blobs as ``bytes``.
+    """The document as Python values: timestamps as ``datetime``.
 
     Args:
         shape: a botocore structure shape, or None: the operation takes nothing.
@@ -81,9 +79,7 @@ class _Walker:
             if not isinstance(value, bool):
                 self.refuse(value, path, "be a boolean: true or false")
             return value
-        if kind == "timestamp":
-            return self.timestamp(value, path)
-        return self.blob(value, path)
+        return self.timestamp(value, path)  # no operation that is served takes a blob
 
     def structure(self, shape: Any, value: Any, path: str) -> dict[str, Any]:
         """Members known, required ones present; null means absent."""
@@ -181,14 +177,6 @@ class _Walker:
             pass
         self.refuse(value, path, "be a timestamp: Unix seconds, or ISO 8601")
         return value
-
-    def blob(self, value: Any, path: str) -> Any:
-        """Base64."""
-        try:
-            return base64.b64decode(value, validate=True)
-        except (TypeError, ValueError, binascii.Error):
-            self.refuse(value, path, "be base64")
-            return b""
 
     def length(self, shape: Any, value: Any, path: str) -> None:
         """Minimum and maximum of characters or members."""
