@@ -86,10 +86,6 @@ class PartsReader(io.RawIOBase):
         self._position = max(base + offset, 0)
         return self._position
 
-    def tell(self) -> int:
-        """The position, in bytes."""
-        return self._position
-
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
         """Fill as much of the buffer as the part under the position has."""
         if self._position >= self._starts[-1]:

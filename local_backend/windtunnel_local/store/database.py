@@ -239,6 +239,14 @@ class Database:
         )
 
 
+class Table:
+    """A part of `service.ground.ports.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        """Upon an open file."""
+        self.database = database
+
+
 def _connect(path: Path, opened: list[sqlite3.Connection]) -> sqlite3.Connection:
     db = sqlite3.connect(
         path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256

@@ -6,18 +6,14 @@ import json
 from collections.abc import Sequence
 
 from windtunnel_local.service.ground.endpoint_store import EndpointMetric
-from windtunnel_local.store.database import Database
+from windtunnel_local.store.database import Table
 
 _KEPT_MS = 15 * 24 * 3600 * 1000
 """As long as CloudWatch keeps minutes."""
 
 
-class EndpointMetricTable:
+class EndpointMetricTable(Table):
     """The endpoint metrics' part of `service.ground.ports.Store`."""
-
-    def __init__(self, database: Database) -> None:
-        """Upon an open file."""
-        self.database = database
 
     def append_endpoint_metrics(self, metrics: Sequence[EndpointMetric]) -> None:
         """Store them in one transaction; those of more than 15 days before are removed."""

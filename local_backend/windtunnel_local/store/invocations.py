@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from windtunnel_local.service.ground.hosting import Invocation
-from windtunnel_local.store.database import Database
+from windtunnel_local.store.database import Table
 
 
-class InvocationTable:
+class InvocationTable(Table):
     """The invocations' part of `service.ground.ports.Store`."""
-
-    def __init__(self, database: Database) -> None:
-        """Upon an open file."""
-        self.database = database
 
     def add_invocation(self, invocation: Invocation) -> None:
         """Behind all others."""

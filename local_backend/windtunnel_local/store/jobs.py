@@ -12,19 +12,15 @@ from windtunnel_local.service.ground.job import TERMINAL, Job, JobQuery, JobSumm
 from windtunnel_local.service.ground.search_query import SearchQuery
 from windtunnel_local.store import listing, searching
 from windtunnel_local.store.codec import decode_job, encode_record, microseconds
-from windtunnel_local.store.database import Database
+from windtunnel_local.store.database import Table
 
 _JOB = "SELECT name, arn, request, record FROM jobs JOIN job_documents USING (name)"
 
 _UNFINISHED = sorted(set(get_args(Status)) - TERMINAL)
 
 
-class JobTable:
+class JobTable(Table):
     """The jobs' part of `service.ground.ports.Store`."""
-
-    def __init__(self, database: Database) -> None:
-        """Upon an open file."""
-        self.database = database
 
     def insert_job(self, job: Job, tags: Mapping[str, str] | None = None) -> None:
         """Record a new job with its tags; raises ``JobExists``."""

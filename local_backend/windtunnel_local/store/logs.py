@@ -10,7 +10,7 @@ from typing import Literal
 from windtunnel_local.service.ground.containers import LogBatch
 from windtunnel_local.service.ground.errors import LogsNotFound
 from windtunnel_local.service.ground.ports import LogEvent, LogStream
-from windtunnel_local.store.database import Database
+from windtunnel_local.store.database import Table
 
 _LAST_CHARACTER = "\U0010ffff"
 _LAST_SEQUENCE = 2**62
@@ -30,12 +30,8 @@ _EVENTS = (
 )
 
 
-class LogTable:
+class LogTable(Table):
     """The logs' part of `service.ground.ports.Store`."""
-
-    def __init__(self, database: Database) -> None:
-        """Upon an open file."""
-        self.database = database
 
     def created_ms(self) -> int:
         """When this record was made."""

@@ -8,17 +8,13 @@ from collections.abc import Sequence
 
 from windtunnel_local.service.ground.errors import LogsNotFound
 from windtunnel_local.service.ground.ports import MetricValue
-from windtunnel_local.store.database import Database
+from windtunnel_local.store.database import Table
 
 _NAMES = "SELECT job, name FROM metric_series"
 
 
-class MetricTable:
+class MetricTable(Table):
     """The metrics' part of `service.ground.ports.Store`."""
-
-    def __init__(self, database: Database) -> None:
-        """Upon an open file."""
-        self.database = database
 
     def append_metrics(self, stream: str, values: Sequence[MetricValue], scanned: int) -> None:
         """Store what was found, and up to where its stream was searched, in one transaction.

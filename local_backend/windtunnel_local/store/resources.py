@@ -9,18 +9,14 @@ from typing import Any
 from windtunnel_local.service.ground.errors import ResourceExists, ResourceNotFound
 from windtunnel_local.service.ground.hosting import Kind, Resource, ResourceQuery
 from windtunnel_local.store.codec import microseconds, moment
-from windtunnel_local.store.database import Database, Row
+from windtunnel_local.store.database import Row, Table
 from windtunnel_local.store.paging import PageToken, decode_token
 
 _RESOURCE = "SELECT kind, name, arn, created_us, modified_us, request, status, record, tags FROM resources"
 
 
-class ResourceTable:
+class ResourceTable(Table):
     """The resources' part of `service.ground.ports.Store`."""
-
-    def __init__(self, database: Database) -> None:
-        """Upon an open file."""
-        self.database = database
 
     def insert_resource(self, resource: Resource) -> None:
         """Record a new one; raises ``ResourceExists``."""

@@ -58,11 +58,6 @@ class Row:
     """When an Available one ends, unless a job takes it over."""
 
     @property
-    def ended(self) -> bool:
-        """Whether it can be deleted, and no longer be stopped."""
-        return self.since is None
-
-    @property
     def stoppable(self) -> bool:
         """Whether a stop would change anything."""
         return self.status == "InProgress"
