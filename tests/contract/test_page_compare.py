@@ -100,11 +100,11 @@ def test_six_jobs_with_all_that_a_job_may_have_fit_a_page(backend: Backend, lett
 
 
 def test_findings_that_a_script_made_up_fit_a_page(backend: Backend, counters: Any) -> None:
-    """A job's own code may have written any counters.json: 122 MB of page came of this one."""
+    """A job's own code may have written any counters.json: megabytes of page came of one like this."""
     odd = '\u202e"<' * 400
     made_up = [
         {"kind": f"{number}{odd}", "severity": odd, "line": odd, "message": odd, "advice": odd}
-        for number in range(500)
+        for number in range(100)
     ]
     for name in ("one", "two"):
         ended_job(backend, name, counters(diagnostics=made_up))
@@ -113,4 +113,4 @@ def test_findings_that_a_script_made_up_fit_a_page(backend: Backend, counters: A
         answer = one.ask(path)
         assert answer.status == 200
         assert len(answer.body.encode()) < 200_000, path
-    assert re.search("4[0-9]{2} more are left out", one.ask(compare("one", "two")).body)
+    assert re.search("[1-9][0-9] more are left out", one.ask(compare("one", "two")).body)
