@@ -172,52 +172,42 @@ def test_sigterm_reaches_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
     assert runner.wait("job", HOST, 60).exit_code == 0
 
 
+def pid_of_sleeper(runner: ProcessRunner, home: Path, pid: str = "os.getpid()") -> int:
+    """What the expression of a job gives that runs until it is ended."""
+    file = home / "pid"
+    code = f"import os, pathlib, subprocess, sys, time\npathlib.Path({str(file)!r}).write_text(str({pid}))\n"
+    runner.start(plan(home, f"{code}time.sleep(600)"))
+    wait_for(lambda: file.exists() and file.read_text())
+    return int(file.read_text())
+
+
 def test_kill_ends_every_process_of_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
     """Also one that left the job's session, and it counts as killed."""
-    pid_file = tmp_path / "pid"
-    code = (
-        "import pathlib, subprocess, sys, time\n"
-        "sleep = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
-        "child = subprocess.Popen(sleep, start_new_session=True)\n"
-        f"pathlib.Path({str(pid_file)!r}).write_text(str(child.pid))\ntime.sleep(60)"
-    )
-    runner.start(plan(tmp_path, code))
-    wait_for(lambda: pid_file.exists() and pid_file.read_text())
+    child = "[sys.executable, '-c', 'import time; time.sleep(60)']"
+    pid = pid_of_sleeper(runner, tmp_path, f"subprocess.Popen({child}, start_new_session=True).pid")
     runner.kill("job", HOST)
     assert runner.wait("job", HOST, 60).exit_code == 137
-    assert not runs(int(pid_file.read_text()))
+    assert not runs(pid)
 
 
 def test_a_job_whose_supervisor_is_killed_counts_as_killed(runner: ProcessRunner, tmp_path: Path) -> None:
     """Nothing hangs, and what the job left running is ended."""
-    pid_file = tmp_path / "pid"
-    code = (
-        "import os, pathlib, time\n"
-        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(60)"
-    )
-    runner.start(plan(tmp_path, code))
-    wait_for(lambda: pid_file.exists() and pid_file.read_text())
+    pid = pid_of_sleeper(runner, tmp_path)
     supervisor = json.loads((tmp_path / "jobs/job/process/algo-1/run.json").read_text())["pid"]
     os.kill(supervisor, signal.SIGKILL)
     assert runner.wait("job", HOST, 60).exit_code == 137
-    assert not runs(int(pid_file.read_text()))
+    assert not runs(pid)
 
 
 def test_a_folder_that_is_made_anew_is_another_job_s(runner: ProcessRunner, tmp_path: Path) -> None:
     """A supervisor whose folder was removed ends its job, and writes nothing into what stands there now."""
-    pid_file = tmp_path / "pid"
-    code = (
-        "import os, pathlib, time\n"
-        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(600)"
-    )
-    runner.start(plan(tmp_path, code))
-    wait_for(lambda: pid_file.exists() and pid_file.read_text())
+    pid = pid_of_sleeper(runner, tmp_path)
     folder = tmp_path / "jobs/job/process/algo-1"
     supervisor = json.loads((folder / "run.json").read_text())["pid"]
     folder.rename(gone := tmp_path / "gone")
     folder.mkdir()
     shutil.rmtree(gone)
-    wait_for(lambda: not runs(supervisor) and not runs(int(pid_file.read_text())))
+    wait_for(lambda: not runs(supervisor) and not runs(pid))
     assert list(folder.iterdir()) == []
 
 

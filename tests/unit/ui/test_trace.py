@@ -27,9 +27,7 @@ FIGURE = st.one_of(
 SUMS = ("samples", "collective_seconds", "input_wait_seconds", "compile_seconds", "trace_seconds")
 RECORD = st.fixed_dictionaries(
     {"time": st.floats(BEGIN, BEGIN + 1e5), "seconds": st.floats(1e-6, 100), "optimizer": st.booleans()},
-    optional=dict.fromkeys(
-        ("samples", "collective_seconds", "input_wait_seconds", "compile_seconds", "trace_seconds"), FIGURE
-    ),
+    optional=dict.fromkeys(SUMS, FIGURE),
 )
 RECORDS = st.lists(
     st.one_of(RECORD, st.dictionaries(st.sampled_from(["time", "seconds"]), FIGURE)), max_size=12
