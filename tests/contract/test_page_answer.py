@@ -52,7 +52,7 @@ def test_the_answer_comes_first_and_follows_the_query(one: Visitor) -> None:
     query = urlencode(
         [
             ("instance", "ml.p4d.24xlarge"), ("instance", "ml.trn1.32xlarge"), ("samples", "36000000"), ("nodes", "2"),
-            ("offering", "ec2"), ("gpu", "fp32"),
+            ("offering", "EC2 on-demand"), ("gpu", "fp32"),
         ]
     )  # fmt: skip
     chosen = one.ask(f"{PAGE}?{query}")
@@ -76,7 +76,7 @@ def test_an_instance_without_a_price_says_how_it_has_one(one: Visitor) -> None:
     page = one.ask(f"{PAGE}?{query}").body
     assert "p5.48xlarge has no price as SageMaker, on-demand." in page
     assert "at $34.608 an hour" in page and "at $55.04 an hour" in page
-    way = re.search(r'href="([^"]*offering=block[^"]*)">All bought so', page)
+    way = re.search(r'href="([^"]*offering=EC2\+Capacity\+Block[^"]*)">All bought so', page)
     assert way
     bought = one.ask(unescape(way[1])).body
     assert "has no price as" not in bought
@@ -141,7 +141,7 @@ def test_a_failed_job_says_why_in_a_line_and_has_nothing_to_choose(backend: Back
         ("samples=nan", "no whole number"),
         ("samples=" + "9" * 5000, "no whole number"),
         ("on=2010-01-01", "Ask for a later date"),
-        ("offering=spot", "State the discount"),
+        ("offering=SageMaker+managed+spot", "State the discount"),
         ("instance=%3Cscript%3Ealert(1)%3C/script%3E", "none of those"),
         ("nodes=1000001", "Not with these choices"),
         ("batch=total&size=1", "Not with these choices"),

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from datetime import date
 
 from windtunnel.priceperf import Cost, Estimate, Offering, PriceBook, PriceUnknown
-from windtunnel.priceperf.money.offerings import CLAIMS
+from windtunnel.priceperf.money.offerings import LISTED
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.job.report import PricePerformance
 from windtunnel.reports.modelled.labels import label
-from windtunnel_local.ui.answer.choice import BOUGHT_AS, OFFERINGS, Choice
+from windtunnel_local.ui.answer.choice import Choice
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to buy the hour. ``key``: of `OFFERINGS`; the rest in words."""
+    """One way to buy the hour, and what it comes to in words."""
 
-    key: str
-    bought_as: str
+    offering: Offering
     cost: str
     price: str
 
@@ -42,13 +41,13 @@ def unpriced(report: PricePerformance, choice: Choice) -> list[Unpriced]:
 
 
 def _ways(item: Estimate, book: PriceBook, on: date | None) -> Iterator[Way]:
-    for key, offering in OFFERINGS.items():
-        cost = None if offering in CLAIMS else _cost(item, book, offering, on)
+    for offering in LISTED:
+        cost = _cost(item, book, offering, on)
         if cost is not None:
             span = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
             price = cost.price
             words = f"{fmt.price(price.usd_per_hour)} an hour, {price.region} {price.effective_from}"
-            yield Way(key, BOUGHT_AS[key], f"{fmt.dollars(cost.usd)} ({span})", words)
+            yield Way(offering, f"{fmt.dollars(cost.usd)} ({span})", words)
 
 
 def _cost(item: Estimate, book: PriceBook, offering: Offering, on: date | None) -> Cost | None:

@@ -20,33 +20,14 @@ from windtunnel.priceperf import (
     Precision,
 )
 from windtunnel.priceperf.model.precision import GPU_PRECISIONS
-from windtunnel.priceperf.money.offerings import (
-    CAPACITY_BLOCK,
-    CLAIMS,
-    EC2_ON_DEMAND,
-    MANAGED_SPOT,
-    SAVINGS_PLAN,
-    TRAINING_ON_DEMAND,
-)
+from windtunnel.priceperf.money.offerings import CLAIMS, LISTED, TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.scaling import ScalingMode
 from windtunnel.priceperf.workload.cluster import BATCH_RULES, checked_rule
 
 MODELLED = tuple(name for name, instance in CATALOG.items() if instance.calibration)
 """Instance types of which times can be modelled."""
-OFFERINGS: Mapping[str, Offering] = {
-    "sagemaker": TRAINING_ON_DEMAND,
-    "ec2": EC2_ON_DEMAND,
-    "block": CAPACITY_BLOCK,
-    "spot": MANAGED_SPOT,
-    "savings": SAVINGS_PLAN,
-}
-BOUGHT_AS: Mapping[str, str] = {
-    "sagemaker": "SageMaker, on-demand",
-    "ec2": "EC2, on-demand",
-    "block": "EC2, Capacity Block",
-    "spot": "SageMaker, managed spot",
-    "savings": "SageMaker, savings plan",
-}
+OFFERINGS: Mapping[str, Offering] = {offering: offering for offering in (*LISTED, *CLAIMS)}
+"""Ways to buy an hour of training, by their names."""
 BATCHES: Mapping[str, str] = {
     "rehearsed": "as rehearsed",
     "global": "the job's global batch on all",

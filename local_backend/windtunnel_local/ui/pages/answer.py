@@ -119,10 +119,10 @@ def _checked(found: _Found) -> tuple[str, ...]:
 
 def _content(found: _Found) -> dict[str, Any]:
     """What follows from the choice."""
+    from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
     from windtunnel.rendering.plots.chart import MISSING, available
     from windtunnel.reports.comparison.scaling import scaling_section
     from windtunnel_local.ui.answer.bought import unpriced
-    from windtunnel_local.ui.answer.choice import BOUGHT_AS
     from windtunnel_local.ui.answer.figures import bars, scaled
     from windtunnel_local.ui.answer.here import for_page
 
@@ -134,10 +134,10 @@ def _content(found: _Found) -> dict[str, Any]:
     return {
         "sections": for_page(report.document().sections),
         "unpriced": [
-            (one, [(way, urlencode(_query(found.form, offering=way.key))) for way in one.ways])
+            (one, [(way, urlencode(_query(found.form, offering=way.offering))) for way in one.ways])
             for one in unpriced(report, choice)
         ],
-        "bought_as": BOUGHT_AS[found.form.given.get("offering", "sagemaker")],
+        "offering": found.form.given.get("offering", TRAINING_ON_DEMAND),
         "headline": report.notes,
         "bars": bars(report),
         "scaled": scaled(tables) if tables else None,
