@@ -81,7 +81,8 @@ def test_a_query_is_a_choice() -> None:
         [
             ("instance", "ml.trn1.32xlarge"), ("instance", "ml.p4d.24xlarge"), ("instance", "ml.p4d.24xlarge"),
             ("nodes", " 4 "), ("batch", "each"), ("size", "64"), ("samples", "3.6e6"), ("epochs", "1_000"),
-            ("evaluation", "40,000"), ("on", "2025-06-01"), ("offering", "SageMaker managed spot"), ("discount", "65 %"),
+            ("evaluation", "40,000"), ("on", "2025-06-01"), ("offering", "SageMaker managed spot"),
+            ("discount", "65 %"),
             ("trn", "fp32"), ("scaling", "weak"), ("foreign", "x"), ("preparation", "600.5"), ("loader", "60"),
         ]
     )  # fmt: skip
