@@ -52,7 +52,7 @@ def test_figures_follow_the_controls_and_the_link_keeps_them(rehearsed: Backend,
     samples.press_sequentially("36e6")
     expect(page.locator(".answer")).to_contain_text("36,000,000 samples")
     expect(samples).to_be_focused()
-    page.get_by_label("Bought as").select_option(label="EC2, Capacity Block")
+    page.get_by_label("Bought as").select_option(label="EC2 Capacity Block")
     expect(page.locator(".answer")).to_contain_text("Capacity Block")
     figures = first.inner_text()
     page.reload()

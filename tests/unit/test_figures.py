@@ -220,6 +220,6 @@ def test_the_pages_have_the_errors_of_rehearsed_scripts() -> None:
         f"{100 * max(apart):.0f} % at most, all inside their intervals; without it by {100 * without:.0f} %."
     ) in page
     assert (
-        f"The {len(on_cores)} steps are off by {100 * mean(on_cores):.0f} % on average "
+        f"Their throughputs are off by {100 * mean(on_cores):.0f} % on average "
         f"(median {100 * median(on_cores):.0f} %), all inside"
     ) in page

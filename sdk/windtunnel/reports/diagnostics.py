@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 from windtunnel.priceperf.model import compile_time
-from windtunnel.priceperf.workload.counted import compiled_graph, compiled_graphs
-from windtunnel.priceperf.workload.counted_graphs import LedgerEntry, Reason
+from windtunnel.priceperf.workload.counted_graphs import LedgerEntry, Reason, compiled_graph, compiled_graphs
 from windtunnel.priceperf.workload.counters import Counters, DeviceMemory, Diagnostic
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section

@@ -284,7 +284,7 @@ def test_small_models_that_users_published_of_a_neuron_core_lie_within_the_inter
     assert all(inside for _, inside in found.values())
     assert abs(found["Residual CNN"][0]) < 0.05
     assert abs(found["CIFAR-10 CNN"][0]) < 0.2
-    assert median(abs(math.expm1(apart)) for apart, _ in found.values()) < 0.3
+    assert median(abs(math.expm1(apart)) for apart, _ in found.values()) < 0.4
     job = rehearsed_scripts.rehearsals()["Residual CNN"]
     (run,) = rehearsed_scripts.published("Residual CNN")
     as_products = replace(job, step=job.step.as_products()).modelled(run.run, SIZE)
@@ -306,14 +306,17 @@ def test_a_model_that_is_no_transformer_has_the_speed_of_such_models() -> None:
 
 def test_the_first_screen_says_that_convolutions_take_most_of_a_neuron_cores_step() -> None:
     """Of a GPU's they do not; a transformer's products are what the chip is there for."""
-    said = "compute, {} ms of a step's {} ms on {}: mostly convolutions, in which a NeuronCore reaches"
-    networks = [rehearsed_scripts.rehearsals()[name] for name in ("ResNet-50", "ViT-Base")]
-    of_convolutions, of_attention = (
+    said = "compute, {} ms of a step's {} ms on {}: mostly convolutions, modelled at a"
+    networks = [rehearsed_scripts.rehearsals()[name] for name in ("ResNet-50", "wav2vec2-Base", "ViT-Base")]
+    of_convolutions, of_a_third, of_attention = (
         screen_of(compare(job, ["ml.trn1.32xlarge"], full_scale=SIZE, batch=1024)) for job in networks
     )
     assert re.search(said.format("[0-9,]+", "[0-9,]+", "trn1.32xlarge"), of_convolutions)
-    assert "convolutions" not in of_attention
-    assert "convolutions" not in screen_of(compare(networks[0], [P5.name], full_scale=SIZE, batch=1024))
+    assert "mostly convolutions" in of_a_third
+    assert "mostly convolutions" not in of_attention
+    assert "mostly convolutions" not in screen_of(
+        compare(networks[0], [P5.name], full_scale=SIZE, batch=1024)
+    )
 
 
 def test_the_hosts_speed_does_not_widen_twice() -> None:

@@ -278,7 +278,7 @@ def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
     told = [{"kind": "uncut", "pieces": piece} for piece in pieces]
     forward = {**graph("fwd", 1000.0), "cached": False, "instructions": 30}
     forward["work"] = {"convolutions": [[1, 10, 3, 2, "fp32", 4], "odd"]}
-    update = {**graph("opt", 5.0), "cached": True, "instructions": 4}
+    update = {**graph("opt", 5.0), "cached": True, "instructions": 4, "work": {"convolutions": []}}
     write(tmp_path / "c", 0, start(0), forward, update, *told, step(1.0))
     found = document(tmp_path, tmp_path / "c")["graphs"]
     assert found["uncut"] == [
@@ -287,9 +287,10 @@ def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
     ]
     assert found["uncut_left_out"] == 0
     assert found["ledger"][0]["convolution_flops"] == 480.0
-    untold = [{**forward, "instructions": "many"}, update, *told, step(1.0)]
+    untold = [{**forward, "instructions": "many", "work": None}, update, *told, step(1.0)]
     write(tmp_path / "d", 0, start(0), *untold)
-    assert document(tmp_path, tmp_path / "d")["graphs"]["uncut"][0]["instructions"] is None
+    of_all = document(tmp_path, tmp_path / "d")["graphs"]["uncut"][0]
+    assert (of_all["instructions"], of_all["convolution_flops"]) == (None, None)
 
 
 def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ All of it is bounded: a job that compiles at every step must not make a document
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from windtunnel.priceperf.workload.counted_graphs import Graphs, LargestGraph, LedgerEntry, Uncut
 from windtunnel.priceperf.workload.counters import SEVERITIES, DeviceMemory, Diagnostic, worst_first
-from windtunnel.priceperf.workload.strict_reader import read
+from windtunnel.priceperf.workload.strict_reader import MOST_COUNTED, read
 from windtunnel_local.service.observed.counter_records import Record, number, numbers, text
 from windtunnel_local.service.observed.working import convolution_flops
 
@@ -63,20 +63,25 @@ def _joined(compiled: Mapping[str, Record], records: Sequence[Record]) -> Iterab
     """Each graph once, though a job that starts anew tells it again: it is in the Neuron cache by then."""
     seen = {frozenset(numbers(record, "pieces").items()) for record in records}
     for pieces in seen:
-        known = [(compiled[name], runs) for name, runs in pieces if name in compiled]
+        known = [(compiled[name], runs) for name, runs in pieces if name in compiled and runs > 0]
         if known:
             yield Uncut(
-                flops=sum(_flops(graph) * runs for graph, runs in known),
+                flops=_of_all(known, _flops) or 0.0,
                 cached=all(graph.get("cached") is True for graph, _ in known),
-                instructions=_instructions(known),
-                convolution_flops=sum(convolution_flops(graph) * runs for graph, runs in known),
+                instructions=_of_all(known, lambda graph: number(graph, "instructions") or None),
+                convolution_flops=_of_all(known, convolution_flops),
             )
 
 
-def _instructions(pieces: Sequence[tuple[Record, float]]) -> float | None:
-    """Of all pieces; None where one does not tell, as an older simulator's."""
-    counts = [number(graph, "instructions") * runs for graph, runs in pieces]
-    return sum(counts) if min(counts) > 0 else None
+def _of_all(pieces: Sequence[tuple[Record, float]], told: Callable[[Record], float | None]) -> float | None:
+    """The sum over pieces; None where one does not tell, as an older simulator's."""
+    total = 0.0
+    for graph, runs in pieces:
+        count = told(graph)
+        if count is None or count < 0:
+            return None
+        total += count * runs
+    return min(total, MOST_COUNTED)
 
 
 def device_memory(records: Iterable[Record]) -> DeviceMemory | None:

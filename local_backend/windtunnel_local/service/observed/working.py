@@ -66,9 +66,12 @@ def _merged(told: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProdu
     return tuple(CountedProduct._make((*product, times)) for product, times in sorted(found.items()))
 
 
-def convolution_flops(graph: Record) -> float:
-    """Of one run of a graph."""
-    listed = _products(mapping(graph, "work").get("convolutions"))
+def convolution_flops(graph: Record) -> float | None:
+    """Of one run of a graph; None where it does not tell its work, as an older simulator's."""
+    work = mapping(graph, "work")
+    if not work:
+        return None
+    listed = _products(work.get("convolutions"))
     return float(min(MOST_COUNTED, sum(2 * math.prod(dims) * times for (*dims, _), times in listed)))
 
 

@@ -1,20 +1,12 @@
 """Modelled seconds of neuronx-cc for a graph.
 
-Where a rehearsal has counted the operations of a graph, its time follows these: 15 ms each, and 800 s for each TFLOP of
-convolutions. Both fit what first compilations were published to take, of graphs that were counted here (neuronx-cc 2.23
-to 2.26; docs/explanation/figures.md has the sources):
+Where a rehearsal has counted the operations of a graph, its time follows these: 3 s a graph, 15 ms an operation, and
+800 s for each TFLOP of convolutions. The rates are chosen on eleven first compilations that were published, of graphs
+that were counted here (calibration/published_compilations.csv). All lie within a factor of 3, which is the interval.
+Not in it: the size of the work. AWS says that it counts (aws-neuron-sdk issue 663), and a small MaxViT took more than
+45 minutes (issue 646). Single operators have multiplied compile times (issue 1210).
 
-    MNIST's perceptron       388 operations       6 s
-    its CNN                  548, 0.003 TFLOP    12 s
-    its vision transformer   4,399               42 s
-    ViT of 64 pixels         3,196              120 s
-    residual CNN             1,169, 0.33 TFLOP  300 s
-    BERT base                15,304             201 s
-    DiffusionDrive, frozen   18,368, 0.06       204 s in three graphs
-    DiffusionDrive           32,234, 0.16       1,500 s in three graphs
-
-All lie within a factor of 3, which is the interval. Where operations are not known, of a described job or in older
-counters, the FLOPs tell less:
+Where operations are not known, of a described job or in older counters, the FLOPs tell less:
 
 - base 7 s: the smaller graph of the MNIST MLP tutorial, compiled from 16:18:05 to 16:18:12
   (aws-neuron-sdk, multi-layer perceptron tutorial). From 2 s to 20 s: one progress dot, which
@@ -27,8 +19,6 @@ counters, the FLOPs tell less:
 - most 1,500 s for one graph: AWS's Llama-3 70B recipe says that the first compilation can add 25 minutes to a job
   (awsome-distributed-training, neuronx-distributed), and the compiler takes repeated layers as modules. A third
   and four times that are the ends.
-
-Outside of it: single operators have multiplied compile times (aws-neuron-sdk issue 1210).
 """
 
 from __future__ import annotations
@@ -64,10 +54,13 @@ PER_OPERATION_S = 0.015
 PER_CONVOLVED_TFLOP_S = 800.0
 """Seconds for each TFLOP of convolutions beside."""
 _COUNTED_BASE_S = 3.0
+"""Seconds of any graph whose operations are known."""
 _COUNTED_FACTOR = 3.0
+"""From its middle to either end of its interval."""
 BASIS = (
-    f"{1e3 * PER_OPERATION_S:g} ms an operation and {PER_CONVOLVED_TFLOP_S:g} s a TFLOP of convolutions, or where "
-    f"operations are not known {BASE.seconds:g} s and {PER_TFLOP.seconds:g} s a TFLOP: from published compilations"
+    f"{_COUNTED_BASE_S:g} s a graph, {1e3 * PER_OPERATION_S:g} ms an operation and {PER_CONVOLVED_TFLOP_S:g} s a TFLOP "
+    f"of convolutions, or where operations are not known {BASE.seconds:g} s and {PER_TFLOP.seconds:g} s a TFLOP: from "
+    "published compilations"
 )
 MOST = CompileTime(1500.0, 500.0, 6000.0)
 """Seconds beyond which no graph goes, however large."""
@@ -77,14 +70,14 @@ NOTHING = CompileTime(0.0, 0.0, 0.0)
 class CompiledGraph(NamedTuple):
     """A graph as a rehearsal counted it, in one execution on one core.
 
-    ``cached``: it came from the Neuron compile cache. ``operations`` of its HLO; None: they were not counted.
-    ``convolved``: the FLOPs of its convolutions.
+    ``cached``: it came from the Neuron compile cache. ``operations`` of its HLO, and ``convolved``, the FLOPs of its
+    convolutions: None where they were not counted.
     """
 
     flops: float
     cached: bool = False
     operations: float | None = None
-    convolved: float = 0.0
+    convolved: float | None = None
 
 
 def of_graph(graph: CompiledGraph) -> CompileTime:
@@ -93,9 +86,9 @@ def of_graph(graph: CompiledGraph) -> CompileTime:
     Raises:
         InvalidInput: a negative number.
     """
-    if not (graph.flops >= 0 and graph.convolved >= 0 and (graph.operations or 0) >= 0):
+    if not min(graph.flops, graph.operations or 0, graph.convolved or 0) >= 0:
         raise InvalidInput(f"a graph has 0 FLOPs and operations or more, not {graph}")
-    if graph.operations is not None:
+    if graph.operations is not None and graph.convolved is not None:
         convolving = graph.convolved / _FLOPS_PER_TFLOP * PER_CONVOLVED_TFLOP_S
         middle = min(MOST.seconds, _COUNTED_BASE_S + graph.operations * PER_OPERATION_S + convolving)
         return CompileTime(middle, middle / _COUNTED_FACTOR, middle * _COUNTED_FACTOR)

@@ -28,8 +28,9 @@ H100. As fitted on the A100; with it plain scripts in fp32 on an H100 are off by
 
 CONVOLVED = 0.0125
 """Part of a NeuronCore's bf16 peak that the convolutions of a training step reach, in whichever precision: 1.2 TFLOP/s
-on trn1. Of the one residual network whose step was published while the device was waited for; small networks of another
-source agree (calibration/published_other_models.csv). Others may be as fast as products are: their intervals say so."""
+on trn1. Of the one residual network whose step was published while the device was waited for; CIFAR-10's network of
+another source agrees (calibration/published_other_models.csv). Others may be as fast as products are: their intervals
+say so."""
 
 _SMALLEST_HEAD = 16
 

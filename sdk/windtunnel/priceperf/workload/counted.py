@@ -23,7 +23,7 @@ from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST, Precision, aut
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
-from .counted_graphs import Graphs, LedgerEntry
+from .counted_graphs import Graphs, compiled_graphs
 from .counted_work import FEW_CONVOLUTIONS, Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Parameters
 from .found_scale import found_in_short
@@ -374,31 +374,6 @@ def _on_neuron(graphs: Graphs) -> Precision:
     """Older counters do not tell; then as published throughputs had it."""
     told = None if graphs.largest is None else graphs.largest.fp32_products
     return NO_CAST if told == NO_CAST.fp32_matmul else auto_cast_to(told)
-
-
-def compiled_graph(entry: LedgerEntry) -> CompiledGraph:
-    """One of the ledger: a piece of a graph where collectives cut it here."""
-    flops = math.fsum(entry.flops.values())
-    return CompiledGraph(flops, entry.cached is True, entry.instructions, entry.convolution_flops)
-
-
-def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
-    """What neuronx-cc compiles: each graph with its pieces, which collectives cut off here.
-
-    Counters of earlier versions have the pieces alone. What is left out has no arithmetic: it is the smallest.
-    """
-    if graphs.uncut is not None:
-        uncut = [
-            CompiledGraph(graph.flops, graph.cached, graph.instructions, graph.convolution_flops)
-            for graph in graphs.uncut
-        ]
-        return (*uncut, *[CompiledGraph(0.0)] * graphs.uncut_left_out)
-    if graphs.ledger is None:
-        return None
-    listed = [compiled_graph(item) for item in graphs.ledger]
-    left_out = max(0, graphs.count - len(listed))
-    cached = min(left_out, max(0, (graphs.cached or 0) - sum(graph.cached for graph in listed)))
-    return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
 
 
 def _bytes_of_one(counters: Counters) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from ..model.compile_time import CompiledGraph
 from .strict_reader import Limits, Shown
 
 MOST_GRAPHS = 1_000_000
@@ -35,7 +37,7 @@ class LedgerEntry:
     output_bytes: Shown[float | None] = None
     temp_bytes: Shown[float | None] = None
     instructions: Shown[int | None] = None
-    convolution_flops: Shown[float] = 0.0
+    convolution_flops: Shown[float | None] = None
     cached: Shown[bool | None] = None
 
 
@@ -52,13 +54,13 @@ class LargestGraph:
 @dataclass(frozen=True, kw_only=True)
 class Uncut:
     """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache.
-    ``instructions``: of their HLO; None: counters of earlier versions.
+    ``instructions``: of their HLO. None, and of ``convolution_flops``: counters of earlier versions.
     """
 
     flops: float
     cached: bool
     instructions: float | None = None
-    convolution_flops: float = 0.0
+    convolution_flops: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +75,28 @@ class Graphs:
     ledger_left_out: Shown[int] = 0
     uncut: tuple[Uncut, ...] | None = None
     uncut_left_out: Annotated[int, Limits(0, MOST_GRAPHS)] = 0
+
+
+def compiled_graph(entry: LedgerEntry) -> CompiledGraph:
+    """One of the ledger: a piece of a graph where collectives cut it here."""
+    flops = math.fsum(entry.flops.values())
+    return CompiledGraph(flops, entry.cached is True, entry.instructions or None, entry.convolution_flops)
+
+
+def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
+    """What neuronx-cc compiles: each graph with its pieces, which collectives cut off here.
+
+    Counters of earlier versions have the pieces alone. What is left out has no arithmetic: it is the smallest.
+    """
+    if graphs.uncut is not None:
+        uncut = [
+            CompiledGraph(graph.flops, graph.cached, graph.instructions, graph.convolution_flops)
+            for graph in graphs.uncut
+        ]
+        return (*uncut, *[CompiledGraph(0.0)] * graphs.uncut_left_out)
+    if graphs.ledger is None:
+        return None
+    listed = [compiled_graph(item) for item in graphs.ledger]
+    left_out = max(0, graphs.count - len(listed))
+    cached = min(left_out, max(0, (graphs.cached or 0) - sum(graph.cached for graph in listed)))
+    return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))

@@ -125,7 +125,7 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
     As many steps as ``part`` has made them, whatever a step of ``work`` is.
     """
     products: dict[str, list[Product]] = {}
-    convolutions = {item[:-1] for item in counted.convolutions}
+    convolutions = {item[:-1]: item[-1] for item in counted.convolutions}
     of_convolutions = math.fsum(map(_flops, counted.convolutions))
     convolved = of_convolutions / (math.fsum(map(_flops, counted.products)) or 1.0)
     of_scores = 0.0
@@ -133,10 +133,12 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
         batch, rows, inner, columns, dtype, times = item
         several = batch > 1
         # A few without groups are of patches, say: products as any other.
-        is_one = item[:-1] in convolutions and (several or convolved >= FEW_CONVOLUTIONS)
-        product = Product(rows, inner, columns, batch * times / steps, several, is_one)
-        products.setdefault(dtype, []).append(product)
-        of_scores += times if product.is_of_scores else 0.0
+        of_these = convolutions.get(item[:-1], 0.0) if several or convolved >= FEW_CONVOLUTIONS else 0.0
+        for counts, is_one in ((min(times, of_these), True), (max(0.0, times - of_these), False)):
+            product = Product(rows, inner, columns, batch * counts / steps, several, is_one)
+            if counts:
+                products.setdefault(dtype, []).append(product)
+            of_scores += counts if product.is_of_scores else 0.0
     moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]

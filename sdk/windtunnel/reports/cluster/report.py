@@ -21,7 +21,7 @@ from windtunnel.priceperf import (
     instance_type,
 )
 from windtunnel.priceperf.model import fixed_costs
-from windtunnel.priceperf.workload.counted import compiled_graphs
+from windtunnel.priceperf.workload.counted_graphs import compiled_graphs
 from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering.document import Document, Section

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windtunnel.priceperf import CountedWorkload, Estimate, Workload
+from windtunnel.priceperf.workload.counted_work import FEW_CONVOLUTIONS
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label
 
 _LEAST = 0.1
 """A part below a tenth of the bill is not worth a line."""
-_MOST = 0.5
 _STEPS: Mapping[str, str] = {
     "compute": "what the chip is there for; {more} it",
     "memory not behind compute": "a larger batch a worker{bf16} moves fewer bytes a sample{flash}",
@@ -51,10 +51,8 @@ def _words(item: Estimate) -> dict[str, str]:
 
 
 def _convolves(workload: Workload) -> bool:
-    """Whether most of its arithmetic is in convolutions."""
-    if not isinstance(workload, CountedWorkload):
-        return False
-    return not workload.is_transformer and workload.step.convolved > _MOST
+    """Whether its convolutions are modelled apart, and so are most of its products' time."""
+    return isinstance(workload, CountedWorkload) and workload.step.convolved >= FEW_CONVOLUTIONS
 
 
 def dominating(item: Estimate, workload: Workload) -> list[str]:
@@ -64,7 +62,7 @@ def dominating(item: Estimate, workload: Workload) -> list[str]:
     step = item.step.total_s
     advice = dict(_STEPS)
     if item.instance.is_neuron and _convolves(workload):
-        advice["compute"] = "mostly convolutions, in which a NeuronCore reaches a hundredth of its peak"
+        advice["compute"] = "mostly convolutions, modelled at a hundredth of a NeuronCore's bf16 peak"
     found = [
         (
             part * item.steps,
