@@ -32,7 +32,7 @@ def command(pid: int) -> str:
 def use(pid: int) -> Use | None:
     """Processor time and memory of a process with all its threads, without its children."""
     try:
-        fields = _stat(pid)
+        fields = stat(pid)
         pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):
         return None
@@ -43,7 +43,7 @@ def ancestors(pid: int) -> Iterator[int]:
     """The parent, its parent, and so on."""
     while pid > 1:
         try:
-            pid = int(_stat(pid)[1])
+            pid = int(stat(pid)[1])
         except (OSError, IndexError, ValueError):
             return
         yield pid
@@ -54,13 +54,16 @@ def children(pid: int) -> list[int]:
     found = []
     for entry in _PROC.iterdir():
         try:
-            if entry.name.isdigit() and int(_stat(int(entry.name))[1]) == pid:
+            if entry.name.isdigit() and int(stat(int(entry.name))[1]) == pid:
                 found.append(int(entry.name))
         except (OSError, IndexError, ValueError):
             continue
     return found
 
 
-def _stat(pid: int) -> list[str]:
-    """The fields from the state on: the name before them may hold spaces and parentheses."""
+def stat(pid: int) -> list[str]:
+    """The fields of /proc/…/stat from the state on: the name before them may hold spaces and parentheses.
+
+    Raises ``OSError`` where there is no such process.
+    """
     return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()

@@ -16,6 +16,8 @@ from typing import Any
 from neuron_sim.errors import TopologyError
 
 GIB = 1024**3
+SIMULATED_INSTANCE_ID = "i-0simulated00000000"
+"""What the tools print for the id of an EC2 instance."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from neuron_sim.errors import CompilerFlagError
 def test_no_flags_have_the_hash_of_awss_examples() -> None:
     """`MODULE_...+d41d8cd9` in the documentation is a graph compiled without flags."""
     parsed = flags.parse("")
-    assert (parsed.compiler, parsed.hash, parsed.warnings) == ((), "d41d8cd9", ())
+    assert (parsed.compiler, parsed.warnings) == ((), ())
+    assert flags.flags_hash(()) == "d41d8cd9"
 
 
 def test_published_flags_pass_without_a_word() -> None:
@@ -37,7 +38,6 @@ def test_the_wrappers_own_flags_do_not_reach_the_compiler() -> None:
     parsed = flags.parse("--cache_dir=/cache --retry_failed_compilation --no_cache --log_level INFO -O2")
     assert (parsed.cache_dir, parsed.retry_failed, parsed.no_cache) == ("/cache", True, True)
     assert parsed.compiler == ("-O2",)
-    assert flags.parse("-O2").hash == parsed.hash
 
 
 def test_an_unknown_flag_is_one_warning_that_names_the_closest() -> None:

@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from neuron_sim import __version__
+from neuron_sim.compiler.cache_location import VERSION
 from neuron_sim.compiler.unsupported import Instruction, instructions, refusal
-
-_VERSION = f"{__version__}+simulated"
 
 
 def analyze(modules: Iterable[str], verbosity: int = 2) -> dict[str, Any]:
@@ -37,8 +35,8 @@ def analyze(modules: Iterable[str], verbosity: int = 2) -> dict[str, Any]:
                 bad += 1
                 refused.setdefault(f"{item.aten} {item.source} {_signature(item)}", item)
     report: dict[str, Any] = {
-        "torch_neuronx_version": _VERSION,
-        "neuronx_cc_version": _VERSION,
+        "torch_neuronx_version": VERSION,
+        "neuronx_cc_version": VERSION,
         "support_percentage": f"{100 * good / (good + bad) if good + bad else 100:.2f}%",
         "supported_operators": {"aten": dict(sorted(operators.items()))},
         "unsupported_operators": {"aten": _calls(refused.values())},

@@ -16,7 +16,7 @@ import difflib
 import hashlib
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from neuron_sim import settings, topology
 from neuron_sim.errors import CompilerFlagError
@@ -105,9 +105,8 @@ class CompilerFlags:
     cache_dir: str | None = None
     no_cache: bool = False
     retry_failed: bool = False
-    log_level: str = "INFO"
     warnings: tuple[str, ...] = ()
-    arithmetic: tuple[str, ...] = field(default=())
+    arithmetic: tuple[str, ...] = ()
     """Flags that change results on the device; here, only where `device.auto_cast` is asked to."""
     auto_cast: str = "none"
     auto_cast_type: str = "bf16"
@@ -117,14 +116,11 @@ class CompilerFlags:
         """The dtype in which the device multiplies what the script wrote in fp32."""
         return "fp32" if self.auto_cast == "none" else self.auto_cast_type.partition("_")[0]
 
-    @property
-    def hash(self) -> str:
-        """Eight hexadecimal digits; ``d41d8cd9``, as in AWS's own examples, when there are no flags."""
-        return flags_hash(self.compiler)
-
 
 def flags_hash(compiler: tuple[str, ...]) -> str:
-    """The part of a cache key that stands for the flags."""
+    """The part of a cache key that stands for the flags: eight hexadecimal digits; ``d41d8cd9``, as in AWS's own
+    examples, when there are none.
+    """
     return hashlib.md5(" ".join(compiler).encode(), usedforsecurity=False).hexdigest()[:8]
 
 
@@ -172,7 +168,6 @@ def parse(
         cache_dir=given.get("--cache-dir"),
         no_cache="--no-cache" in given,
         retry_failed="--retry-failed-compilation" in given,
-        log_level=given.get("--log-level", "INFO"),
         warnings=tuple(dict.fromkeys(warnings)),
         arithmetic=tuple(arithmetic),
         auto_cast=given.get("--auto-cast", cast),

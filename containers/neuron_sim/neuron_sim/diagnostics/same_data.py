@@ -5,33 +5,28 @@ A script without a loader has none: then of what it brings to the exchange of gr
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from neuron_sim.counters.batches import parts_of
+from neuron_sim.counters.batches import tensors_of
 from neuron_sim.diagnostics.meeting import Meeting
 
 FIRST = 3
 """So many batches of a loader are compared, or updates."""
-_VALUES, _DEPTH, _PARTS = 1024, 4, 64
-"""How many values of a tensor are looked at, and how deep and wide a batch is searched for tensors."""
+_VALUES = 1024
+"""So many values of a tensor are looked at."""
 
 
-def digest(batch: Any, value: int = 0, depth: int = _DEPTH) -> int:
-    """A number that batches of the same values share. Only looks into what can be looked at twice."""
-    if isinstance(batch, torch.Tensor):
-        if batch.device.type != "cpu" or batch.layout != torch.strided or batch.is_nested:
-            return value
-        flat = batch.detach().resolve_conj().resolve_neg().reshape(-1)
-        spread = flat[:: max(1, flat.numel() // _VALUES)].contiguous()
-        return zlib.crc32(spread.view(torch.uint8).numpy().tobytes(), value)
-    if depth:
-        for part in itertools.islice(parts_of(batch), _PARTS):
-            value = digest(part, value, depth - 1)
+def digest(batch: Any, value: int = 0) -> int:
+    """A number that batches of the same values share."""
+    for tensor in tensors_of(batch):
+        if tensor.device.type == "cpu" and tensor.layout == torch.strided and not tensor.is_nested:
+            flat = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
+            spread = flat[:: max(1, flat.numel() // _VALUES)].contiguous()
+            value = zlib.crc32(spread.view(torch.uint8).numpy().tobytes(), value)
     return value
 
 

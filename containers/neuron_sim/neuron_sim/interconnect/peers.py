@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from neuron_sim import processes
 from neuron_sim.errors import CollectiveError, MismatchError, PeerLostError
 from neuron_sim.interconnect import stack
 from neuron_sim.interconnect.region import FAILED, LEFT, Region
@@ -285,7 +285,7 @@ def how_ended(code: int) -> str:
 def end_of(pid: int) -> str | None:
     """How a process has ended, as far as the system still shows it; None while it runs."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = processes.stat(pid)
     except (FileNotFoundError, ProcessLookupError):
         return f"ended: there is no process {pid} any more"
     if fields[0] not in "ZX":

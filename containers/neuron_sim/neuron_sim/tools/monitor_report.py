@@ -13,7 +13,6 @@ from neuron_sim import topology
 from neuron_sim.processes import Use
 from neuron_sim.runtime import usage_reader
 
-SIMULATED_INSTANCE_ID = "i-0simulated00000000"
 _NOTHING_NEW = "no step has ended in this period"
 
 Published = dict[str, Any]
@@ -109,7 +108,7 @@ def instance_info(of: topology.Instance) -> Group:
     )
     return {
         **dict.fromkeys(nowhere, ""),
-        "instance_id": SIMULATED_INSTANCE_ID,
+        "instance_id": topology.SIMULATED_INSTANCE_ID,
         "instance_type": of.name,
         "ami_id": "",
         "subnet_id": "",

@@ -20,7 +20,6 @@ from neuron_sim.errors import NeuronSimError
 from neuron_sim.runtime import claims, usage_reader
 from neuron_sim.tools import tables
 
-SIMULATED_INSTANCE_ID = "i-0simulated00000000"
 NARROW, WIDE = 40, 80
 """Characters of a command, as the documentation's examples cut it."""
 _NO_RUNTIME = "NA"
@@ -146,7 +145,7 @@ def as_text(
         ]
         first, rest = (rows[:1] or [[""] * 3])[0], rows[1:]
         blocks.append([cells + (first if shown else []), *([[""] * len(cells) + row for row in rest])])
-    lines = [f"instance-type: {of.name}", f"instance-id: {SIMULATED_INSTANCE_ID}"]
+    lines = [f"instance-type: {of.name}", f"instance-id: {topology.SIMULATED_INSTANCE_ID}"]
     if of.has_logical_cores:
         lines.append(f"logical-neuroncore-config: {of.logical_core_config}")
     return "\n".join([*lines, *tables.boxed(heading, blocks)])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -135,9 +136,12 @@ class Keeper:
                 return code if code >= 0 else 128 - code
             self._sleep(process.readable)
 
-    def _start(self, command: list[str], environment: dict[str, str]) -> _Process | None:
+    def _start(
+        self, command: list[str], environment: dict[str, str]
+    ) -> _ChildProcess | _ForkedProcess | None:
         if command[0] == servers.TRAIN:
-            path = _found(command[0], environment)
+            # What a new process would have as its first word.
+            path = shutil.which(command[0], path=environment.get("PATH", "")) or command[0]
             forked = fork_client.start(self._token, servers.TRAIN, [path, *command[1:]], environment)
             if forked is not None:
                 return _ForkedProcess(forked)
@@ -218,37 +222,29 @@ class Keeper:
             self._servers.poll()
 
 
-class _Process:
-    """A job's process, however it was made."""
+class _ChildProcess:
+    """A job's process that is this one's child."""
 
-    readable: list[socket.socket]
-
-    def poll(self) -> int | None:
-        """Its status as `os.waitpid` gives it, once it has ended."""
-        raise NotImplementedError
-
-    def send(self, number: int) -> None:
-        """Signal it; that it has ended is no error."""
-        raise NotImplementedError
-
-
-class _ChildProcess(_Process):
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.readable = []
+        self.readable: list[socket.socket] = []
         self._process = process
         leftovers.prefer_for_oom(process.pid)
 
     def poll(self) -> int | None:
+        """Its status as `os.waitpid` gives it, once it has ended."""
         code = self._process.poll()
         if code is None:
             return None
         return -code if code < 0 else code << 8
 
     def send(self, number: int) -> None:
+        """Signal it; that it has ended is no error."""
         self._process.send_signal(number)
 
 
-class _ForkedProcess(_Process):
+class _ForkedProcess:
+    """The same of one that a server has forked."""
+
     def __init__(self, forked: fork_client.Forked) -> None:
         self.readable = [forked.connection]
         self._forked = forked
@@ -260,15 +256,6 @@ class _ForkedProcess(_Process):
     def send(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._forked.pid, number)
-
-
-def _found(command: str, environment: dict[str, str]) -> str:
-    """Where a command is on PATH: what a new process would have as its first word."""
-    for folder in environment.get("PATH", "").split(os.pathsep):
-        path = Path(folder, command)
-        if os.access(path, os.X_OK):
-            return str(path)
-    return command
 
 
 def _now() -> str:

@@ -11,6 +11,8 @@ import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from neuron_sim import processes
+
 _INIT = 1
 _PR_SET_DUMPABLE = 4
 _ROUNDS = 200
@@ -40,7 +42,7 @@ def end_processes(spared: Collection[int]) -> bool:
 def started(pid: int) -> int:
     """When a process was started, in the kernel's ticks: what tells it from a later one of its number. 0: gone."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        return int(processes.stat(pid)[19])
     except (OSError, IndexError):
         return 0
 
@@ -84,7 +86,7 @@ def _processes() -> list[int]:
         if not entry.name.isdigit():
             continue
         try:
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            state = processes.stat(int(entry.name))[0]
         except (OSError, IndexError):
             continue
         if state not in "ZX":
