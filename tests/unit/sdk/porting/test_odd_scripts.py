@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,33 +25,40 @@ FORMS: dict[str, Callable[[str], bytes]] = {
 }
 
 
-def undefined(source: bytes) -> set[str]:
-    """Names that are used where nothing gives them a value."""
-    command = [RUFF, "check", "--isolated", "--select=F821", "--output-format=concise", "-"]
-    return set(
-        re.findall("name `(.*)`", subprocess.run(command, input=source, capture_output=True).stdout.decode())
-    )
+def undefined(files: Mapping[Path, bytes]) -> set[tuple[str, str]]:
+    """Names that are used where nothing gives them a value, with their files, which are written."""
+    write(files)
+    command = [RUFF, "check", "--isolated", "--no-cache", "--select=F821", "--output-format=concise", *files]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return set(re.findall("^([^:]*):.* name `(.*)`", found, re.MULTILINE))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_diff_of_an_odd_script(
-    name: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Applied with git and patch it gives the ported text; that compiles and is ported."""
-    monkeypatch.chdir(tmp_path)
-    file = Path("train.py")
-    source = FORMS[form](SCRIPTS[name])
-    file.write_bytes(source)
-    compile(source, "train.py", "exec")
-    script = Script(file)
-    edits, after = diff(script, read(script)), ported(script, read(script)).source
-    compile(after, "train.py", "exec")
-    if new := undefined(after):  # of most there are none: the source need not be looked at
-        assert new <= undefined(source)
-    for command in (["patch", "-p1", "--binary", "-s"], ["git", "apply", "-"]) if edits else ():
+def write(files: Mapping[Path, bytes]) -> None:
+    for file, source in files.items():
         file.write_bytes(source)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_diff_of_an_odd_script(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applied with git and patch it gives the ported text; that compiles and is ported. Of each form alike, a file
+    each: one run of a tool for all.
+    """
+    monkeypatch.chdir(tmp_path)
+    before, after, edits = {}, {}, ""
+    for number, form in enumerate(FORMS):
+        file = Path(f"train_{number}.py")
+        before[file] = FORMS[form](SCRIPTS[name])
+        compile(before[file], form, "exec")
+        script = Script(file, before[file])
+        edits += diff(script, read(script))
+        after[file] = ported(script, read(script)).source
+        compile(after[file], form, "exec")
+        again = Script(file, after[file])
+        assert diff(again, read(again)) == "", form
+    if new := undefined(after):  # of most there are none: the sources need not be looked at
+        assert new <= undefined(before)
+    for command in (["patch", "-p1", "--binary", "-s"], ["git", "apply", "-"]) if edits else ():
+        write(before)
         subprocess.run(command, input=edits.encode(), check=True)
-        assert file.read_bytes() == after, command
-    again = Script(file, after)
-    assert diff(again, read(again)) == ""
+        for file, source in after.items():
+            assert file.read_bytes() == source, (file, command)
