@@ -204,11 +204,11 @@ def _count(
         counted.fused_bytes += sum(graph.bytes[node] for node in read)
         counted.fused_bytes += sum(graph.bytes[node] for node in writes.get(kernel, ()))
         for node in members.get(kernel, ()):
-            counted.unfused_bytes += graph.alone_bytes(node)
+            counted.unfused_bytes += graph.unfused_bytes[node]
             counted.vector_elements += graph.vector_elements[node]
             counted.scalar_elements += graph.scalar_elements[node]
     for node in graph.alone:
-        moved = graph.alone_bytes(node)
+        moved = graph.unfused_bytes[node]
         result.activations.add(Kernels(moved, moved, graph.vector_elements[node]))
     result.activations.unfused_bytes += graph.transposed_bytes
     return result

@@ -27,6 +27,7 @@ class Graph:
         is_slice: it reads as much as it makes.
         vector_elements, scalar_elements: see `fusion.Kernels`.
         wanted: element-wise values that must be in memory: for a boundary, a larger broadcast, or as result.
+        unfused_bytes: what the instruction moves as a kernel of its own.
         alone: boundaries whose bytes are element-wise work's, such as random bits.
         transposed_bytes: what transposes move where each instruction is a kernel of its own.
     """
@@ -49,7 +50,7 @@ class Graph:
         self.scalar_elements: list[int] = []
         self.wanted: set[int] = set()
         self.alone: list[int] = []
-        self._unfused: list[int] = []
+        self.unfused_bytes: list[int] = []
         self._instructions = computation.instructions
         self._values: list[list[int]] = []
         for instruction in computation.instructions:
@@ -60,10 +61,6 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.opcode)
-
-    def alone_bytes(self, node: int) -> int:
-        """What the instruction moves as a kernel of its own."""
-        return self._unfused[node]
 
     def _resolve(self, instruction: Instruction) -> list[int]:
         """The values an instruction stands for: several for a tuple."""
@@ -259,7 +256,7 @@ class Graph:
         self.is_slice.append(opcode in _SLICES)
         self.vector_elements.append(vector)
         self.scalar_elements.append(scalar)
-        self._unfused.append(moved)
+        self.unfused_bytes.append(moved)
         if fused:
             for value in read:
                 self.users[value].append(node)
