@@ -51,6 +51,10 @@ class Subject:
         self.whole = True
         """Whether these are all, so that what they lack is lacking."""
 
+    def line_in(self, other: Subject, line: int) -> str:
+        """A line of the program, as a remark about this file says it: "line 3", or "line 3 of data.py"."""
+        return f"line {line}" + ("" if other is self else f" of {other.script.path.name}")
+
     # --- device ---
 
     def is_cuda_device(self, node: ast.AST | None) -> bool:

@@ -58,10 +58,8 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
             where, seed = seeds[library]
             why, instead = "the device's are alike", f"{subject.names.module('xm')}.set_rng_state"
             if seed is not None:
-                line = f"line {seed.lineno}" + (
-                    f" of {where.script.path.name}" if where is not subject else ""
-                )
-                why, instead = f"{line} seeds all alike", where.script.segment(seed.func)
+                why = f"{subject.line_in(where, seed.lineno)} seeds all alike"
+                instead = where.script.segment(seed.func)
             yield Finding(
                 call.lineno,
                 "same_data",

@@ -270,9 +270,8 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
                 continue
             if not seeds and one.has_trained(call):
                 continue  # the best of its checkpoints
-            beside = "" if one is subject else f" of {one.script.path.name}"
             if seeds and (chance := chance_of(one, call)):
-                unsure = unsure or f"line {chance}{beside} draws a seed, each core its own"
+                unsure = unsure or f"{subject.line_in(one, chance)} draws a seed, each core its own"
                 continue
             for where, place, certain in _runs(one, call, set(lines)):
                 late = place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
@@ -280,9 +279,8 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
                 if certain and not late:
                     return True, ""
                 if not late:
-                    unsure = (
-                        unsure or f"what line {call.lineno}{beside} does for that stands under a condition"
-                    )
+                    line = subject.line_in(one, call.lineno)
+                    unsure = unsure or f"what {line} does for that stands under a condition"
     return False, unsure
 
 

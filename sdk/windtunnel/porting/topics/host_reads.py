@@ -34,29 +34,17 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         if not _names_a_device(script.scopes(step)[0] if isinstance(step, Loop) else step):
             continue  # a reference on the host
         tensors = _Tensors(script, step)
-        for node in _each_step(step.body):
-            read = _read(script, node)
-            if read is None or read[0].lineno in said or not any(map(tensors.gave, read[1:])):
-                continue
-            said.add(read[0].lineno)
-            yield _remark(script, read[0])
+        yield from _remarks(script, _each_step(step.body), tensors, said)
     for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
         if where is not subject or function in subject.steps:
             continue
         tensors = _Tensors(script, function, names)
-        by = f"line {call.lineno}" + ("" if one is subject else f" of {one.script.path.name}")
-        for node in _each_step(function.body, _LEAVES):
-            read = _read(script, node)
-            if read is not None and read[0].lineno not in said and any(map(tensors.gave, read[1:])):
-                said.add(read[0].lineno)
-                yield _remark(script, read[0], f", with a tensor of the device from {by}")
+        given = f", with a tensor of the device from {subject.line_in(one, call.lineno)}"
+        yield from _remarks(script, _each_step(function.body, _LEAVES), tensors, said, given)
     for function, names in _of_buffers(subject) if subject.trains else ():
         tensors = _Tensors(script, function, names)
-        for node in _each_step(function.body, _LEAVES):
-            read = _read(script, node)
-            if read is not None and read[0].lineno not in said and any(map(tensors.gave, read[1:])):
-                said.add(read[0].lineno)
-                yield _remark(script, read[0], ", of a buffer (beside which a Python number may count)")
+        given = ", of a buffer (beside which a Python number may count)"
+        yield from _remarks(script, _each_step(function.body, _LEAVES), tensors, said, given)
 
 
 def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
@@ -81,13 +69,21 @@ def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
                 reached += [called] if called is not None and called not in reached else []
 
 
-def _remark(script: Script, read: ast.expr, given: str = "") -> Finding:
-    return Finding(
-        read.lineno,
-        "host_read",
-        f"{_shown(script, read)} in each step{given}: the host waits for the device. Do it in "
-        "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
-    )
+def _remarks(
+    script: Script, run: Iterable[ast.AST], tensors: _Tensors, said: set[int], given: str = ""
+) -> Iterator[Finding]:
+    """On what reads one of the tensors in what is run; but none on a line of which one is said."""
+    for node in run:
+        read, *of = _read(script, node) or (None,)
+        if read is None or read.lineno in said or not any(map(tensors.gave, of)):
+            continue
+        said.add(read.lineno)
+        yield Finding(
+            read.lineno,
+            "host_read",
+            f"{_shown(script, read)} in each step{given}: the host waits for the device. Do it in "
+            "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+        )
 
 
 @functools.lru_cache(maxsize=1)

@@ -105,12 +105,12 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
         ]
         if moves and not _is_made_again(*moves[0]):
             (other, move), *_ = moves
-            there = "" if other is subject else f" of {other.script.path.name}"
             yield Finding(
                 call.lineno,
                 "optimizer_before_move",
-                f"the optimizer is made before the model goes to the device in line {move.lineno}{there}, where .to() "
-                "makes new parameters: it would change none of these. Make it after that line.",
+                "the optimizer is made before the model goes to the device in "
+                f"{subject.line_in(other, move.lineno)}, where .to() makes new parameters: it would change none of "
+                "these. Make it after that line.",
                 _moved_before(subject, call, model) if model != "self" and _is_sure(other, move) else (),
             )
 

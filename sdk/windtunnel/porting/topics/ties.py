@@ -47,9 +47,7 @@ def untied(subject: Subject) -> Iterator[Finding]:
 
 def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
     assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-    there = f"line {tie.made.lineno}" + (
-        "" if tie.subject is subject else f" of {tie.subject.script.path.name}"
-    )
+    there = subject.line_in(tie.subject, tie.made.lineno)
     statement = subject.script.parents[move]
     model = ast.unparse(statement.targets[0] if isinstance(statement, ast.Assign) else move.func.value)
     direct = tie.owner is None or is_made_by(subject, move.func.value, {tie.owner.name})
