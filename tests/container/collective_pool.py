@@ -91,7 +91,10 @@ class Pool:
             self.start(rank, method, *own, world=world)
         return [self.answer(rank) for rank in ranks]
 
-    def close(self) -> None:
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for pipe, process in zip(self.pipes, self.processes, strict=True):
             if process.is_alive():
                 pipe.send(None)

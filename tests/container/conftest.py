@@ -10,6 +10,7 @@ import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ LAUNCHER = [*FORKED, "torchrun"]
 # A core that has the processors to itself computes in a thread on each: beside other tests they wait for each other,
 # and take a tenth more of the processors for that.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def records(folder: Path, kind: str | None = None, rank: int = 0) -> list[dict[str, Any]]:
+    """What a core has written down, the first one if no other is named: of a kind, or all."""
+    found = map(json.loads, (folder / f"rank-{rank}.jsonl").read_text().splitlines())
+    return [record for record in found if kind in (None, record["kind"])]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -68,7 +75,8 @@ def uninstall() -> Iterator[Callable[[str], None]]:
     names: list[str] = []
     before = SITE.stat()
     yield names.append
-    subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", *names], check=True)
+    if there := [name for name in names if any(metadata.distributions(name=name))]:
+        subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", *there], check=True)
     if OWNS_SITE:
         os.utime(SITE, ns=(before.st_atime_ns, before.st_mtime_ns))
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from conftest import records
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [("bf16", 8), ("fp16", 11), ("tf32", 11)])
@@ -20,8 +19,7 @@ def test_products_round_their_inputs_forward_and_backward(torchrun, tmp_path, dt
         WINDTUNNEL_SIMULATE_AUTO_CAST="1",
         WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
     )
-    counted = map(json.loads, (tmp_path / "rank-0.jsonl").read_text().splitlines())
-    assert {record["fp32_products"] for record in counted if record["kind"] == "graph"} == {dtype}
+    assert {graph["fp32_products"] for graph in records(tmp_path, "graph")} == {dtype}
     (said,) = launch.said
     for name, found in said["cases"].items():
         assert max(found["rounded"]) < 2e-5, (name, found)

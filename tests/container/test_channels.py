@@ -58,19 +58,15 @@ def many(communicator, send, count):
 
 def test_any_dtype_and_size_arrives_in_order_and_nobody_need_wait_to_send():
     """Both send all before they receive, over a shared memory that is smaller than one of the tensors."""
-    pool = Pool(2)
-    try:
+    with Pool(2) as pool:
         pool.call([0, 1], send_all, [(1, "send at a.py:1"), (2**63 + 5, "send at a.py:1")])
         counts = pool.call([0, 1], receive_all, [(2**63 + 5, "recv at a.py:2"), (1, "recv at a.py:2")])
         assert counts == [len(all_payloads())] * 2
-    finally:
-        pool.close()
 
 
 def test_channels_do_not_mix_and_other_collectives_go_on_between():
     """What is fetched is chosen by channel, not by age; an all_reduce passes what still waits."""
-    pool = Pool(2)
-    try:
+    with Pool(2) as pool:
         for channel in (7, 8):
             pool.call([0], "send", [(torch.tensor(channel), channel, "send at a.py:1")])
         both = [(torch.ones(50_000), "sum", [0, 1])] * 2
@@ -79,39 +75,30 @@ def test_channels_do_not_mix_and_other_collectives_go_on_between():
         for channel in (8, 7):
             (got,) = pool.call([1], "receive", [((), torch.int64, channel, "recv at a.py:2")])
             assert int(got) == channel
-    finally:
-        pool.close()
 
 
 def test_a_sender_waits_for_the_receiver_rather_than_keep_ever_more():
     """Files and memory of what has been received are given back."""
-    pool = Pool(2)
-    try:
+    with Pool(2) as pool:
         descriptors = pool.call([0, 1], many, [(True, 200), (False, 200)])
         assert max(descriptors) < LETTERS + 30
-    finally:
-        pool.close()
 
 
 def test_another_shape_or_dtype_is_an_error_with_both_lines():
     """The message has what each side said."""
-    pool = Pool(2)
-    try:
+    with Pool(2) as pool:
         for channel, (shape, dtype) in enumerate((((4,), torch.float32), ((2, 2), torch.bfloat16))):
             pool.call([0], "send", [(torch.ones(2, 2), channel, "send of float32[2, 2] at a.py:1")])
             (answer,) = pool.call([1], "receive", [(shape, dtype, channel, "recv of another at b.py:2")])
             assert isinstance(answer, MismatchError)
             assert "rank 0: send of float32[2, 2] at a.py:1" in str(answer)
             assert "rank 1: recv of another at b.py:2" in str(answer)
-    finally:
-        pool.close()
 
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_killed_sender_ends_the_wait(known):
     """Whether or not it has sent on the channel before."""
-    pool = Pool(3)
-    try:
+    with Pool(3) as pool:
         pool.call([0, 1, 2], "join", [()] * 3)
         if known:
             pool.call([0], "send", [(torch.ones(2), 4, "send at a.py:1")])
@@ -124,14 +111,11 @@ def test_a_killed_sender_ends_the_wait(known):
         assert isinstance(answer, PeerLostError)
         assert "rank 0 exited with signal SIGKILL (9)" in str(answer)
         assert "rank 1 waited in recv at b.py:2" in str(answer)
-    finally:
-        pool.close()
 
 
 def test_what_a_rank_sent_before_it_left_still_arrives_and_then_the_wait_ends():
     """A sender whose script is over stays until all is received; a receiver does not wait for one that left."""
-    pool = Pool(2)
-    try:
+    with Pool(2) as pool:
         pool.call([0, 1], "join", [()] * 2)
         pool.call([0], "send", [(torch.ones(2), 4, "send at a.py:1")])
         pool.start(0, "leave")
@@ -142,14 +126,11 @@ def test_what_a_rank_sent_before_it_left_still_arrives_and_then_the_wait_ends():
         assert pool.answer(0) is None
         (answer,) = pool.call([1], "receive", [((2,), torch.float32, 4, "recv at b.py:2")])
         assert isinstance(answer, PeerLostError) and "rank 0 ended: its script" in str(answer)
-    finally:
-        pool.close()
 
 
 def test_ranks_that_all_wait_are_told():
     """One receives on a channel that the other, in an all_reduce with it, will not send on."""
-    pool = Pool(2)
-    try:
+    with Pool(2) as pool:
         pool.start(1, "agree", [0, 1], "all_reduce of x at train.py:20")
         pool.start(0, "receive", (2,), torch.float32, 4, "recv on channel 4 at train.py:10")
         assert pool.pipes[0].poll(LONGEST_S)
@@ -157,19 +138,14 @@ def test_ranks_that_all_wait_are_told():
         assert isinstance(answer, MismatchError)
         assert "rank 0: recv on channel 4 at train.py:10" in str(answer)
         assert "rank 1: all_reduce of x at train.py:20" in str(answer)
-    finally:
-        pool.close()
 
 
 def test_the_time_out_holds_for_a_channel_too():
     """The other rank lives and is busy elsewhere."""
-    pool = Pool(2, timeout_s=10)
-    try:
+    with Pool(2, timeout_s=10) as pool:
         pool.call([0, 1], "join", [()] * 2)
         pool.start(0, "receive", (2,), torch.float32, 4, "recv on channel 4 at a.py:1")
         assert pool.pipes[0].poll(LONGEST_S)
         answer = pool.answer(0)
         assert isinstance(answer, PeerLostError)
         assert "send on channel 4 within 10 s (rank 1 is not in a collective)" in str(answer)
-    finally:
-        pool.close()

@@ -26,9 +26,8 @@ RELAXED = settings(
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """Eight processes for all examples; half a MiB of shared memory, so that large tensors need many pieces."""
-    made = Pool(8, 2**19)
-    yield made
-    made.close()
+    with Pool(8, 2**19) as made:
+        yield made
 
 
 @st.composite

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
+from conftest import SCRIPTS, records
 
-SCRIPT = Path(__file__).parent / "scripts" / "custom_operator.py"
+SCRIPT = SCRIPTS / "custom_operator.py"
 
 
 @pytest.mark.timeout(1500)  # the C++ compiler reads all of torch's headers, once a source
@@ -31,14 +29,12 @@ def test_the_mlp_of_the_tutorial_trains_with_its_own_relu_as_with_torchs(torchru
         in said["of_the_same_name"]
     )
     assert "built anew after this process had loaded it" in said["built_anew"]
-    found = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
-    operators = {record["cause"]: record for record in found if record.get("finding") == "custom_operator"}
+    found = records(tmp_path, "finding")
+    operators = {record["cause"]: record for record in found if record["finding"] == "custom_operator"}
     number = next(n for n, text in enumerate(SCRIPT.read_text().splitlines(), 1) if "# line: forward" in text)
     forward = operators["tutorial::relu_forward"]
     assert (forward["line"], forward["count"]) == (f"custom_operator.py:{number}", 20)
     assert "not modelled" in forward["message"]
     # It ends the graph, and is no value that the script reads.
-    assert not any(
-        "relu" in record.get("message", "") for record in found if record.get("finding") == "host_read"
-    )
-    assert not [record for record in found if record.get("finding") == "cpu_fallback"]
+    assert not any("relu" in record["message"] for record in found if record["finding"] == "host_read")
+    assert not [record for record in found if record["finding"] == "cpu_fallback"]

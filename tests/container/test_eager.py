@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from conftest import records
 
 
 def test_operations_run_when_their_line_runs_and_nothing_is_counted(torchrun, tmp_path):
@@ -18,6 +18,5 @@ def test_operations_run_when_their_line_runs_and_nothing_is_counted(torchrun, tm
         assert (
             launch.output.count("warning: NEURON_USE_EAGER_DEBUG_MODE: each operation") == 2
         )  # when found, at the end
-    records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
-    assert not [record for record in records if record["kind"] == "graph"]
-    assert not [record for record in records if record["kind"] == "step" and record["graphs"]]
+    assert not records(tmp_path, "graph")
+    assert not [step for step in records(tmp_path, "step") if step["graphs"]]

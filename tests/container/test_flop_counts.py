@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import json
+from conftest import records
 
 BATCH, SEQUENCE, LAYERS = 2, 128, 2
 """As in scripts/flops.py, where the models' dimensions come from, too."""
@@ -62,14 +62,14 @@ ANALYTIC = {function.__name__: function for function in (bert, gpt2, llama, vit,
 def test_flops_are_within_a_percent_of_the_analytic_count_and_of_flop_counter_mode(torchrun, tmp_path):
     """Forward and backward pass of five architectures; attention as written out, and torch's own."""
     said = torchrun("flops.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path), HF_HUB_OFFLINE="1").said
-    records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
-    graphs = {record["graph"]: record for record in records if record["kind"] == "graph"}
+    written = records(tmp_path)
+    graphs = {record["graph"]: record for record in written if record["kind"] == "graph"}
     print("\n| model | attention | HLO | analytic | | FlopCounterMode | |\n|---|---|---|---|---|---|---|")
     seen = set()
     for entry in said:
         begin, end = entry["records"]
         counted = products = 0
-        for step in (record for record in records[begin:end] if record["kind"] == "step"):
+        for step in (record for record in written[begin:end] if record["kind"] == "step"):
             for name, runs in step["graphs"].items():
                 graph = graphs[name]
                 counted += runs * sum(graph["flops"].values())

@@ -12,17 +12,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from conftest import SCRIPTS
 
 from neuron_sim.errors import NeuronSimError
 from neuron_sim.hooks.hook import Hook, install
-
-SCRIPT = Path(__file__).parent / "scripts" / "hooked.py"
 
 
 def test_the_table_names_all_that_is_changed(tmp_path: Path) -> None:
     """Whoever reads it knows every function of torch and torch_xla that is not the original one."""
     environment = {**os.environ, "SAY_TO": str(tmp_path / "said")}
-    subprocess.run([sys.executable, str(SCRIPT), "2.9", "2.1"], env=environment, check=True)
+    subprocess.run([sys.executable, str(SCRIPTS / "hooked.py"), "2.9", "2.1"], env=environment, check=True)
     newest, oldest = map(json.loads, re.findall("SAY (.*)", (tmp_path / "said.0").read_text()))
     assert newest["changed"] == newest["table"]
     assert oldest["changed"] == oldest["table"]

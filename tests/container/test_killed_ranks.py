@@ -66,9 +66,8 @@ def test_survivors_are_told_who_died():
     chance = random.Random(1)  # noqa: S311
     slowest = 0.0
     for number in range(30):
-        pool = Pool(4)
         victim = chance.randrange(4)
-        try:
+        with Pool(4) as pool:
             # Who dies before it has attached is only known to who started it.
             pool.call([0, 1, 2, 3], "join", [()] * 4)
             for rank in range(4):
@@ -85,8 +84,6 @@ def test_survivors_are_told_who_died():
                     message,
                 ), message
                 slowest = max(slowest, ended - killed)
-        finally:
-            pool.close()
         assert not left()
     print(f"30 rounds, the slowest survivor ended after {slowest:.2f} s")
     assert slowest < LONGEST_S
@@ -119,6 +116,7 @@ def test_a_launch_names_the_dead_rank_and_leaves_nothing(script, workers, rounds
         )
         over = re.findall(r"^OVER ([\d.]+)", done.stdout, re.M) or [str(time.monotonic())]
         assert [rank for rank, _, _ in said] == told, done.stdout[-3000:]
+        assert done.returncode == (1 if script == "killed_training.py" else 0)
         assert len(over) == len(said) > 0
         for (_, _, killed), end in zip(said, over, strict=True):
             slowest = max(slowest, float(end) - float(killed))

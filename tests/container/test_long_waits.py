@@ -40,12 +40,11 @@ def waits(communicator):
     return communicator.all_reduce(torch.ones(1), "sum", [0, 1, 2])
 
 
-def run_with(late, seconds, patience, capfd):
-    """Two ranks wait for one that does something else for so long; the log, and what was noted meanwhile."""
-    pool = Pool(3, patience=patience)
-    try:
+def run_with(late, patience, capfd):
+    """Two ranks wait for one that does something else for 8 seconds; the log, and what was noted meanwhile."""
+    with Pool(3, patience=patience) as pool:
         pool.call([0, 1, 2], "agree", [([0, 1, 2], "all_gather of x at other.py:1")] * 3)
-        pool.start(2, late, seconds)
+        pool.start(2, late, 8)
         pool.start(0, waits)
         pool.start(1, waits)
         deadline, noted = time.monotonic() + LONGEST_S, []
@@ -54,8 +53,6 @@ def run_with(late, seconds, patience, capfd):
             time.sleep(0.1)
         for rank in range(3):
             assert torch.equal(pool.answer(rank), torch.full((1,), 3.0))
-    finally:
-        pool.close()
     said = [line for line in capfd.readouterr().out.splitlines() if "[windtunnel]" in line]
     return said, noted
 
@@ -63,7 +60,7 @@ def run_with(late, seconds, patience, capfd):
 def test_an_idle_rank_is_named_once_and_by_one(tmp_path, capfd):
     """With the place of the wait, and what is to be done; the notes are gone when the wait is over."""
     patience = Patience(tmp_path, long_s=3, computing_s=1000, look_s=2)
-    said, noted = run_with(idles, 8, patience, capfd)
+    said, noted = run_with(idles, patience, capfd)
     assert len(said) == 1
     assert re.fullmatch(
         r"\[windtunnel\] rank 0 has waited [345] s in all_reduce at train.py:45; rank 2 has not come "
@@ -87,7 +84,7 @@ def test_an_idle_rank_is_named_once_and_by_one(tmp_path, capfd):
 def test_a_rank_that_computes_is_no_error(computing_s, times, tmp_path, capfd):
     """A first compile is waited for in silence, and one that lasts is told in words that do not read as a fault."""
     patience = Patience(tmp_path, long_s=3, computing_s=computing_s, look_s=2)
-    said, _ = run_with(computes, 8, patience, capfd)
+    said, _ = run_with(computes, patience, capfd)
     assert len(said) == times
     assert all(line.endswith("looks like this and ends by itself.") for line in said)
 

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import LAUNCHER
+from conftest import LAUNCHER, SCRIPTS
 
-SCRIPTS = Path(__file__).parent / "scripts"
 CONFIG = {
     # Twice as long as from one publication of a core to its next.
     "period": "2s",

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SCRIPTS
@@ -32,20 +33,24 @@ def session(tmp_path_factory):
         os.kill(session.backend.ensure().pid, signal.SIGTERM)
 
 
-def test_a_job_trains_on_two_cores_without_docker(session):
+@pytest.fixture
+def estimator(session):
+    """Makes an estimator of a script of this suite's, on both cores of an instance if nothing else is said."""
+    import windtunnel
+
+    def make(script: str, source_dir: Path = SCRIPTS, **options: Any) -> windtunnel.PyTorch:
+        usual = {"instance_type": "ml.trn1.2xlarge", "instance_count": 1, "distribution": TORCHRUN}
+        job = {"framework_version": "2.9", "session": session, **usual, **options}
+        return windtunnel.PyTorch(script, source_dir=str(source_dir), **job)
+
+    return make
+
+
+def test_a_job_trains_on_two_cores_without_docker(session, estimator):
     """The real toolkit, torchrun and simulator; the log says that nothing isolates the job."""
     import windtunnel
 
-    estimator = windtunnel.PyTorch(
-        "counted.py",
-        source_dir=str(SCRIPTS),
-        framework_version="2.9",
-        instance_type="ml.trn1.2xlarge",
-        instance_count=1,
-        distribution={"torch_distributed": {"enabled": True}},
-        session=session,
-    )
-    job = estimator.fit(wait=False)
+    job = estimator("counted.py").fit(wait=False)
     try:
         job.wait(logs=False, timeout=600)
     except windtunnel.WindtunnelError as error:
@@ -61,20 +66,12 @@ def test_a_job_trains_on_two_cores_without_docker(session):
 @pytest.mark.parametrize(
     ("forward", "distribution", "times"), [("0", TORCHRUN, 0), ("1", TORCHRUN, 2), ("1", None, 1)]
 )
-def test_a_stop_reaches_the_script_if_it_is_to(session, forward, distribution, times):
+def test_a_stop_reaches_the_script_if_it_is_to(estimator, forward, distribution, times):
     """SIGTERM ends AWS's toolkit and the script is not told; the setting hands it on, to torchrun's workers too."""
     import windtunnel
 
-    job = windtunnel.PyTorch(
-        "terminated.py",
-        source_dir=str(SCRIPTS),
-        framework_version="2.9",
-        instance_type="ml.trn1.2xlarge",
-        instance_count=1,
-        distribution=distribution,
-        environment={"WINDTUNNEL_FORWARD_SIGTERM": forward},
-        session=session,
-    ).fit(wait=False)
+    environment = {"WINDTUNNEL_FORWARD_SIGTERM": forward}
+    job = estimator("terminated.py", distribution=distribution, environment=environment).fit(wait=False)
     deadline = time.monotonic() + 300
     # Of each of the processes, or the signal ends one that does not listen yet.
     processes = 2 if distribution else 1
@@ -89,35 +86,18 @@ def test_a_stop_reaches_the_script_if_it_is_to(session, forward, distribution, t
     assert len(told) == times, list(job.logs())
 
 
-def test_a_job_that_misses_a_package_ends_with_what_it_is(session, tmp_path):
+def test_a_job_that_misses_a_package_ends_with_what_it_is(estimator, tmp_path):
     """In its log and in FailureReason."""
     import windtunnel
 
     (tmp_path / "train.py").write_text("import neuronx_distributed\n")
-    estimator = windtunnel.PyTorch(
-        "train.py",
-        source_dir=str(tmp_path),
-        framework_version="2.9",
-        instance_type="ml.trn1.2xlarge",
-        instance_count=1,
-        session=session,
-    )
     with pytest.raises(windtunnel.TrainingJobFailed, match="neuronx_distributed is not in the image"):
-        estimator.fit(logs=False)
+        estimator("train.py", tmp_path, distribution=None).fit(logs=False)
 
 
-def test_several_hosts_are_refused_with_the_runner_that_can(session):
+def test_several_hosts_are_refused_with_the_runner_that_can(estimator):
     """One machine without containers is one host."""
     import windtunnel
 
-    estimator = windtunnel.PyTorch(
-        "counted.py",
-        source_dir=str(SCRIPTS),
-        framework_version="2.9",
-        instance_type="ml.trn1.2xlarge",
-        instance_count=2,
-        distribution={"torch_distributed": {"enabled": True}},
-        session=session,
-    )
     with pytest.raises(windtunnel.TrainingJobFailed, match="docker"):
-        estimator.fit(logs=False)
+        estimator("counted.py", instance_count=2).fit(logs=False)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
+from conftest import SCRIPTS, records
 
-SCRIPTS = Path(__file__).parent / "scripts"
 STEPS = 6
 WORKERS = 2
 
@@ -22,15 +20,14 @@ def loaders_of(torchrun, folder, shape, **environment):
         WINDTUNNEL_REHEARSE_STEPS=str(STEPS),
         **environment,
     )
-    records = [json.loads(line) for line in (folder / "rank-0.jsonl").read_text().splitlines()]
     # Should it be stopped, the latest one stays: that it was a rehearsal, and what had been shown by the end of a pass.
-    *kept, seen = [record for record in records if record["kind"] == "loaders"]
+    *kept, seen = records(folder, "loaders")
     assert kept and all(record["rehearsed_steps"] == STEPS for record in kept)
     assert all(record["ended_early"] == bool(record["loaders"]) for record in kept)
     seen["kept"] = [[loader["passes"] for loader in record["loaders"]] for record in kept]
     trained = [loader for loader in seen["loaders"] if loader["trains"]]
     others = [loader for loader in seen["loaders"] if not loader["trains"]]
-    seen["steps"] = sum(bool(record.get("optimizer")) for record in records if record["kind"] == "step")
+    seen["steps"] = sum(step["optimizer"] for step in records(folder, "step"))
     return trained, others, seen, launch
 
 
@@ -174,8 +171,7 @@ def test_a_batch_that_is_only_looked_at_is_no_pass(torchrun, tmp_path):
     """Nor are its samples any step's."""
     (train,), _, seen, _ = loaders_of(torchrun, tmp_path, "looked")
     assert (train["passes"], train["taken"], train["left_after"]) == (3, STEPS + 2, None)
-    records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
-    assert {record["samples"] for record in records if record.get("optimizer") is True} == {8}
+    assert {step["samples"] for step in records(tmp_path, "step") if step["optimizer"]} == {8}
     assert seen["steps"] == STEPS + 2
 
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-
-def records(folder, kind, rank=0):
-    lines = (folder / f"rank-{rank}.jsonl").read_text().splitlines()
-    return [record for record in map(json.loads, lines) if record["kind"] == kind]
+from conftest import records
 
 
 @pytest.mark.parametrize(
