@@ -17,12 +17,3 @@ def test_names_that_small_scripts_call_give_what_trn1_would(torchrun):
     """On two cores: values where there are any, else that the call goes through."""
     for entry in torchrun("called_names.py").said:
         assert entry["wrong"] == {}
-
-
-def test_a_script_that_uses_a_newer_name_than_its_framework_has_is_warned(torchrun):
-    """With the version that brought the name: on SageMaker the job would fail there."""
-    launch = torchrun("world.py", workers=1, WINDTUNNEL_FRAMEWORK_VERSION="2.1.0")
-    assert (
-        "torch_xla.device came with torch_xla 2.3: a job with framework_version 2.1 does not" in launch.output
-    )
-    assert "came with" not in torchrun("world.py", workers=1).output

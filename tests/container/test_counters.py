@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import json
 import statistics
 from pathlib import Path
 
 import pytest
-from conftest import SCRIPTS
+from conftest import SCRIPTS, records
 
 
-def records(folder: Path, rank: int) -> list[dict]:
-    return [json.loads(line) for line in (folder / f"rank-{rank}.jsonl").read_text().splitlines()]
+def trained(folder: Path) -> list[dict]:
+    """The steps that train."""
+    return [step for step in records(folder, "step") if step["optimizer"]]
 
 
 def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
@@ -24,7 +24,7 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
         SM_CURRENT_HOST="algo-1",
         WINDTUNNEL_INSTANCE_TYPE="ml.trn1.2xlarge",
     )
-    first = records(tmp_path, 0)
+    first = records(tmp_path)
     start, end = first[0], first[-1]
     assert (start["kind"], start["world_size"], start["instance_type"]) == ("start", 2, "ml.trn1.2xlarge")
     assert "trial" not in start  # not under neuron_parallel_compile
@@ -76,14 +76,14 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     # The second step compiles the graph of the steady state at the latest; the last ones compile nothing.
     assert training[-1]["compile_seconds"] == 0.0
     # One core a host counts the graphs: all run the same. Each looks at its own memory.
-    kinds = [record["kind"] for record in records(tmp_path, 1)]
+    kinds = [record["kind"] for record in records(tmp_path, rank=1)]
     assert [kind for kind in kinds if kind != "memory"] == ["start", "end"]
 
 
 def test_a_script_that_sends_its_batches_to_the_device_itself_is_counted_alike(torchrun, tmp_path):
     """Without MpDeviceLoader, as many first scripts are: samples and the wait for them are known as well."""
     torchrun("counted.py", "plain", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step"]
+    steps = records(tmp_path, "step")
     training = [step for step in steps if step["optimizer"]]
     assert [step["samples"] for step in training] == [8] * 5
     assert all(step["input_wait_seconds"] > 0 for step in training)
@@ -93,7 +93,7 @@ def test_a_script_that_sends_its_batches_to_the_device_itself_is_counted_alike(t
 def test_the_cpu_time_of_tracing_is_the_scripts_own(torchrun, tmp_path):
     """50 ms of Python in a step are there; sleep, waiting for another core, and compiling are not."""
     torchrun("host_time.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    first = records(tmp_path, 0)
+    first = records(tmp_path)
     assert "host_cpu" in first[0]
     steps = [record for record in first if record["kind"] == "step" and record["optimizer"]]
     traced = {
@@ -169,7 +169,7 @@ def test_what_tracing_is_held_against_is_timed_before_and_after_it(torchrun, tmp
         f"runpy.run_path({str(SCRIPTS / 'counted.py')!r}, run_name='__main__')\n"
     )
     torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    steps = [record for record in records(tmp_path, 0) if record.get("reference_seconds")]
+    steps = [record for record in records(tmp_path) if record.get("reference_seconds")]
     assert [step["reference_seconds"] for step in steps] == [2.0] * 3
     assert all(step["updated"] and step["trace_seconds"] < 0.02 for step in steps), steps
 
@@ -183,7 +183,7 @@ def test_what_runs_where_a_value_is_read_is_in_the_fullest_moment(torchrun, tmp_
         "(value @ value).sum().item()\n"
     )
     torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    found = records(tmp_path, 0)
+    found = records(tmp_path)
     (fullest,) = [record for record in found if record["kind"] == "memory"][-1:]
     graphs = [record for record in found if record["kind"] == "graph"]
     assert fullest["total"] >= max(graph["temp_bytes"] + graph["output_bytes"] for graph in graphs) > 0
@@ -192,7 +192,7 @@ def test_what_runs_where_a_value_is_read_is_in_the_fullest_moment(torchrun, tmp_
 def test_sharded_state_counts_as_this_rank_holds_it(torchrun, tmp_path):
     """ZeRO-1 over two cores: all of the parameters and gradients, half of the moments."""
     torchrun("sharded.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    held = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"][-1]
+    held = records(tmp_path, "parameters")[-1]
     size = 64 * 32 * 4
     assert (held["count"], held["parameter_bytes"], held["gradient_bytes"]) == (64 * 32, size, size)
     assert 0 <= held["optimizer_bytes"] - 2 * size // 2 <= 16  # beside them the steps' number
@@ -205,7 +205,7 @@ def test_sharded_state_counts_as_this_rank_holds_it(torchrun, tmp_path):
 def test_the_model_is_more_than_what_a_rank_trains(torchrun, tmp_path, part, stepped, model, frozen):
     """Frozen parameters are the model's too, and other ranks' shards; an average kept of it is another model."""
     torchrun("parts.py", part, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    held = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"][-1]
+    held = records(tmp_path, "parameters")[-1]
     assert stepped <= held["count"] < 1.2 * stepped  # a shard is padded
     assert (held["model"], held["frozen"]) == (model, frozen)
 
@@ -213,7 +213,7 @@ def test_the_model_is_more_than_what_a_rank_trains(torchrun, tmp_path, part, ste
 def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, tmp_path):
     """A batch whose gradients are only accumulated is training, not evaluation."""
     torchrun("counted.py", "accumulate", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    first = records(tmp_path, 0)
+    first = records(tmp_path)
     graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
     steps = [record for record in first if record["kind"] == "step"]
     training = [step for step in steps if step["optimizer"]]
@@ -229,27 +229,10 @@ def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, 
     assert not [step for step in steps if not step["optimizer"] and step["samples"]]
 
 
-def test_a_failing_script_says_so_in_its_end_record(torchrun, tmp_path):
-    """A reader of the counters can tell a whole run from a broken one."""
-    script = tmp_path / "breaks.py"
-    script.write_text(
-        "import torch, torch_xla\ntorch.ones(2, device=torch_xla.device()) + 1\ntorch_xla.sync()\nraise SystemExit(4)\n"
-    )
-    torchrun(str(script), workers=1, check=False, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    assert records(tmp_path, 0)[-1]["exit"] == "error"
-
-
-def test_without_a_counters_folder_nothing_is_written(torchrun, tmp_path):
-    """A plain container run stays plain."""
-    assert torchrun("counted.py", workers=1).code == 0
-    assert not list(tmp_path.glob("*.jsonl"))
-
-
 def test_batches_that_a_script_makes_itself_are_counted(torchrun, tmp_path):
     """By what most of its tensors have first, once for each backward pass; parameters are no batch."""
     torchrun("own_batches.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    training = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
-    assert [step["samples"] for step in training] == [16] * 5
+    assert [step["samples"] for step in trained(tmp_path)] == [16] * 5
 
 
 def test_a_value_read_behind_a_collective_costs_what_it_costs_on_one_core(torchrun, tmp_path):
@@ -260,7 +243,7 @@ def test_a_value_read_behind_a_collective_costs_what_it_costs_on_one_core(torchr
     def steps(workers: int) -> list[tuple[float, tuple[int, int], bool]]:
         folder = tmp_path / str(workers)
         torchrun("read_early.py", workers=workers, WINDTUNNEL_COUNTERS_DIR=str(folder))
-        first = records(folder, 0)
+        first = records(folder)
         flops = {
             record["graph"]: sum(record["flops"].values()) for record in first if record["kind"] == "graph"
         }
@@ -290,8 +273,7 @@ def test_a_value_read_behind_a_collective_costs_what_it_costs_on_one_core(torchr
 def test_a_batch_of_which_gradients_are_computed_several_times_is_one(torchrun, tmp_path, way):
     """Each checkpointed layer computes its own within the backward pass: three were four batches."""
     torchrun("sent_batches.py", way, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    training = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
-    assert [step["samples"] for step in training] == [8] * 3
+    assert [step["samples"] for step in trained(tmp_path)] == [8] * 3
 
 
 def test_buckets_of_ddp_cost_about_what_xm_optimizer_step_costs(torchrun, tmp_path):
@@ -300,7 +282,7 @@ def test_buckets_of_ddp_cost_about_what_xm_optimizer_step_costs(torchrun, tmp_pa
     for way in ("xm", "views", "copies"):
         folder = tmp_path / way
         biases[way] = torchrun("bucketed.py", way, WINDTUNNEL_COUNTERS_DIR=str(folder)).said[0]["bias"]
-        first = records(folder, 0)
+        first = records(folder)
         planned[way] = max(record["temporaries"] for record in first if record["kind"] == "memory")
         graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
         last = [record for record in first if record["kind"] == "step"][-1]
@@ -336,7 +318,7 @@ def test_attention_that_transformers_chose_because_of_torch_xla_is_told(
         "torch_xla.sync()\n"
     )
     torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    (held,) = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"]
+    (held,) = records(tmp_path, "parameters")
     assert (held.get("sdpa_elsewhere"), held.get("is_causal")) == told
 
 
@@ -344,8 +326,8 @@ def test_attention_that_a_gpu_has_a_kernel_for_is_told(torchrun, tmp_path):
     """Scores of scaled_dot_product_attention, whoever calls it, and causal ones; none that a script writes out."""
     (said,) = torchrun("attending.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path)).said
     assert said["same"] and said["refused"]  # in torch's own words
-    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
-    told = [record["line"] for record in records(tmp_path, 0) if record.get("finding") == "torch_compile"]
+    steps = trained(tmp_path)
+    told = [record["line"] for record in records(tmp_path, "finding") if record["finding"] == "torch_compile"]
     assert len(set(told)) == 1 and told[0].startswith("attending.py:")
     scores = 2 * 4 * 16 * 16
     every, causal = {"scores": scores}, {"scores": scores, "causal_scores": scores}
@@ -394,12 +376,12 @@ def test_operations_that_a_gpu_would_launch_are_counted(torchrun, tmp_path, opti
     script = tmp_path / "train.py"
     script.write_text(LAUNCHING.format(optimizer=optimizer, step=step))
     torchrun(str(script), workers=workers, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    steps = trained(tmp_path)
     launches = [step["launches"] for step in steps if "launches" in step]
     assert launches and len(set(launches)) == 1
     # Forward: full, addmm, gelu, addmm, pow, mean. Backward: the rest.
     assert launches[0] == 17
-    (held,) = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"]
+    (held,) = records(tmp_path, "parameters")
     assert held["tensors"] == 4
 
 
@@ -424,6 +406,6 @@ def test_an_lstm_launches_nothing_of_its_own_however_long_it_is(torchrun, tmp_pa
     script = tmp_path / "recurrent.py"
     script.write_text(RECURRENT)
     torchrun(str(script), *words, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    steps = trained(tmp_path)
     assert [step.get("launches", expected) for step in steps] == [expected] * 8
     assert sum("launches" in step for step in steps) > 4, "none counted of one of the two lengths"

@@ -76,14 +76,12 @@ def test_processes_that_a_script_starts_are_cores(how, tmp_path):
 
 def test_cores_that_stay_idle_are_told(tmp_path):
     """Without NEURONCORE_NUM_DEVICES torch_xla starts one process, whatever the instance has."""
-    code, output = spawning("spawn", tmp_path, cores="1")
+    code, output = spawning("fork", tmp_path, cores="1")
     assert code == 0, output
     assert "starts 1 process, here and on trn1, and 31 of 32 NeuronCores stay idle" in output
 
 
-@pytest.mark.parametrize(
-    ("how", "plain"), [("spawn", "0"), ("fork", "0"), ("launch", "0"), ("spawn", "1"), ("fork", "1")]
-)
+@pytest.mark.parametrize(("how", "plain"), [("spawn", "0"), ("fork", "0"), ("launch", "0"), ("fork", "1")])
 def test_what_a_worker_of_torchrun_starts_is_its_core(how, plain, torchrun, tmp_path):
     """Each starts a process, twice, and those of one launch meet; also of torch's own launcher."""
     environment = {"WINDTUNNEL_COUNTERS_DIR": str(tmp_path), "NEURON_SIM_PLAIN_TORCHRUN": plain}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+
+from conftest import SCRIPTS
 
 LIBRARIES = {
     "neuronx_distributed/__init__.py": (
@@ -73,7 +74,7 @@ def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_
         file.write_text(text)
     script = tmp_path / "train.py"
     script.write_text(
-        f"import importlib.util, sys\nsys.path.append({str(Path(__file__).parent / 'scripts')!r})\n"
+        f"import importlib.util, sys\nsys.path.append({str(SCRIPTS)!r})\n"
         "import torch, torch_xla\nfrom saying import say\n"
         "missing = importlib.util.find_spec('nki') is None and importlib.util.find_spec('neuronxcc') is None\n"
         "import neuronx_distributed as nxd\nimport optimum.neuron as on\n"
@@ -103,7 +104,7 @@ def test_flash_attention_is_attention(torchrun):
     to its rounding; queries behind the last key see all keys. Dropout is refused, and what the kernel does not take.
     """
     (said,) = torchrun("flash.py", workers=1).said
-    assert len(said["worst"]) == 12
+    assert len(said["worst"]) == 8
     assert max(said["worst"].values()) < 1e-5
     assert said["bf16"] < 0.05
     assert "Flash attention with dropout" in said["dropout"]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
@@ -46,8 +47,13 @@ def install(tmp_path, monkeypatch, uninstall):
         assert (tmp_path / "requirements.txt").read_text() == text
         return done.returncode, done.stdout + done.stderr
 
-    yield run
-    monkeypatch.undo()
+    return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def whole() -> Iterator[None]:
+    """What is installed fits together when all have installed something."""
+    yield
     subprocess.run([sys.executable, "-m", "pip", "check"], check=True)
 
 

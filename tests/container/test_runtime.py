@@ -18,10 +18,10 @@ def start(tmp_path):
     """Start a script on the cores of one host; what still runs at the end is killed."""
     started = []
 
-    def run(script: str, *arguments: str, **environment: str) -> subprocess.Popen:
+    def run(script: str, *arguments: str) -> subprocess.Popen:
         process = subprocess.Popen(
             [*FORKED, str(SCRIPTS / script), *arguments],
-            env={**os.environ, "WINDTUNNEL_COUNTERS_DIR": str(tmp_path / "counters"), **environment},
+            env={**os.environ, "WINDTUNNEL_COUNTERS_DIR": str(tmp_path / "counters")},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -48,13 +48,13 @@ def wait_until_holding(process: subprocess.Popen) -> int:
 def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(start, tmp_path):
     """By number, by count and by default; cores that the instance lacks; and no trace after SIGKILL."""
     never, now = str(tmp_path / "never"), str(Path(__file__))
-    holder = start("holding.py", never, NEURON_RT_VISIBLE_CORES="0")
+    holder = start("holding.py", never, "NEURON_RT_VISIBLE_CORES=0")
     pid = wait_until_holding(holder)
     refused = {
-        "lnc0-lnc0 Available:0": start("holding.py", now, NEURON_RT_VISIBLE_CORES="0"),
+        "lnc0-lnc0 Available:0": start("holding.py", now, "NEURON_RT_VISIBLE_CORES=0"),
         "2 Available:1": start("holding.py", now),
     }
-    absent = start("holding.py", now, NEURON_RT_VISIBLE_CORES="1,5-6")
+    absent = start("holding.py", now, "NEURON_RT_VISIBLE_CORES=1,5-6")
     for requested, process in refused.items():
         output, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 1
@@ -62,7 +62,8 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
         assert f"ERROR   NRT:nrt_allocate_neuron_cores               {text}" in output
         assert f"CoreBusyError: {text}. Process {pid} (" in output
         assert "holding.py" in output.partition("CoreBusyError")[2] and "holds NeuronCore 0." in output
-    free = start("holding.py", now, NEURON_RT_NUM_CORES="1")  # not before: it is the one that was available
+    # Not before: it is the one that was available.
+    free = start("holding.py", now, "NEURON_RT_NUM_CORES=1")
     assert free.communicate(timeout=PATIENCE_S) and free.returncode == 0
     output, _ = absent.communicate(timeout=PATIENCE_S)
     assert absent.returncode == 1 and "names NeuronCore 5, but ml.trn1.2xlarge has cores 0 to 1" in output

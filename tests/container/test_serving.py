@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
-from conftest import SCRIPTS
+from conftest import FORKED, SCRIPTS
 from test_requirements import wheel
 
 JSON = {"Content-Type": "application/json"}
@@ -385,7 +384,7 @@ def test_a_model_traced_for_a_core_answers_as_the_model_itself(tmp_path):
         "SM_MODEL_DIR": str(tmp_path / "model"),
         "WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.2xlarge",
     }
-    subprocess.run([sys.executable, str(SCRIPTS / "traced_bert.py")], env=environment, check=True)
+    subprocess.run([*FORKED, str(SCRIPTS / "traced_bert.py")], env=environment, check=True)
     said = json.loads((tmp_path / "said.0").read_text().removeprefix("SAY "))
     with serving(tmp_path / "model", WINDTUNNEL_INSTANCE_TYPE="ml.trn1.2xlarge") as container:
         container.ready()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from conftest import SCRIPTS
+from conftest import FORKED, SCRIPTS
 
 
 def run(script: str, said: Path) -> dict:
     """Without torchrun, as inference is: one process has both cores of the instance."""
     environment = {**os.environ, "SAY_TO": str(said), "WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.2xlarge"}
-    subprocess.run([sys.executable, str(SCRIPTS / script)], env=environment, check=True, timeout=300)
+    subprocess.run([*FORKED, str(SCRIPTS / script)], env=environment, check=True, timeout=300)
     return json.loads(said.with_suffix(".0").read_text().removeprefix("SAY "))
 
 

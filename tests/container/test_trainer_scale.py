@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from conftest import records
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "sdk"))
 from windtunnel.priceperf.workload.counted_input import Input, Loader
@@ -22,7 +23,7 @@ TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a wor
     [
         ({"num_train_epochs": 3, "eval_strategy": "epoch"}, TRAIN, 3, HELD_OUT),
         ({"max_steps": 700}, 700 * 8 * WORKERS, 1, 0),
-        ({"num_train_epochs": 6, "gradient_accumulation_steps": 4}, TRAIN, 6, 0),
+        ({"num_train_epochs": 2, "gradient_accumulation_steps": 4}, TRAIN, 2, 0),
     ],
     ids=["evaluation each epoch", "max_steps", "accumulation"],
 )
@@ -38,9 +39,8 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
         WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
         WINDTUNNEL_REHEARSE_STEPS="5",
     )
-    records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
     named = [part.name for part in fields(Loader)]
-    *_, kept, seen = (record for record in records if record["kind"] == "loaders")
+    *_, kept, seen = records(tmp_path, "loaders")
     assert (kept["ended_early"], seen["ended_early"]) == (True, False)
     for record in (kept, seen):
         loaders = tuple(Loader(**{name: loader[name] for name in named}) for loader in record["loaders"])
@@ -48,9 +48,9 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
         found = found_scale(shown, WORKERS)
         assert not isinstance(found, str), found
         assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
-    findings = {record["finding"]: record["message"] for record in records if record["kind"] == "finding"}
+    findings = {record["finding"]: record["message"] for record in records(tmp_path, "finding")}
     assert "classifier.weight and 10 more" in findings["unequal_weights"], findings
-    trained = [record for record in records if record["kind"] == "step" and record["optimizer"]]
+    trained = [step for step in records(tmp_path, "step") if step["optimizer"]]
     assert {step["samples"] for step in trained} == {8 * settings.get("gradient_accumulation_steps", 1)}
     assert all(step["updated"] for step in trained)
     assert all(loader.taken <= 3 for loader in loaders if not loader.trains)

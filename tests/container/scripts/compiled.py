@@ -1,7 +1,6 @@
 """A few training steps of a small network: the graphs of a job. Its loss is printed as `loss=`."""
 
 import os
-import sys
 
 import torch
 import torch.distributed as dist
@@ -9,10 +8,7 @@ import torch_xla
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.xla_backend
 
-if "--flags" in sys.argv:  # as scripts do: in the process, before the first graph
-    os.environ["NEURON_CC_FLAGS"] = os.environ.get("NEURON_CC_FLAGS", "") + " " + sys.argv[-1]
-if os.environ.get("WORLD_SIZE"):
-    dist.init_process_group("xla")
+dist.init_process_group("xla")
 device = torch_xla.device()
 torch.manual_seed(0)
 model = torch.nn.Linear(16, 4).to(device)
@@ -22,9 +18,6 @@ for _ in range(steps):
     optimizer.zero_grad()
     loss = model(torch.ones(8, 16, device=device)).square().mean()
     loss.backward()
-    if os.environ.get("WORLD_SIZE"):
-        xm.optimizer_step(optimizer)
-    else:
-        optimizer.step()
+    xm.optimizer_step(optimizer)
     torch_xla.sync()
 print(f"loss={loss.item():.6f} steps={steps}")

@@ -68,17 +68,6 @@ elif how == "sigterm":
     signal.signal(signal.SIGTERM, handler)
     say(ready=True)
     time.sleep(600)
-elif how == "die-in-collective":
-    import torch
-    import torch_xla
-    import torch_xla.core.xla_model as xm
-
-    value = torch.ones(2, device=torch_xla.device())
-    xm.all_reduce(xm.REDUCE_SUM, value)
-    torch_xla.sync()
-    if RANK == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    xm.all_reduce(xm.REDUCE_SUM, value)
 elif how == "leave-early":
     import torch
     import torch_xla

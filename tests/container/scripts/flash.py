@@ -37,7 +37,7 @@ said = io.StringIO()
 with contextlib.redirect_stdout(said):
     worst = {
         f"{tokens} {shared} {causal}": compared(tokens, shared, causal)
-        for tokens in (256, 1024, 1152)
+        for tokens in (256, 1152)
         for shared in (4, 2)
         for causal in (True, False)
     }

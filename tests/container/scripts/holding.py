@@ -1,4 +1,7 @@
-"""Uses its core step by step until the file --until exists; no collectives, so that each process is for itself."""
+"""Uses its core step by step until a file exists; no collectives, so that each process is for itself.
+
+holding.py FILE [NAME=VALUE]: a variable that it sets itself, before it uses the device.
+"""
 
 import os
 import sys
@@ -7,6 +10,7 @@ import time
 import torch
 import torch_xla
 
+os.environ.update(word.split("=") for word in sys.argv[2:])
 device = torch_xla.device()
 model = torch.nn.Linear(64, 64).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
