@@ -44,7 +44,7 @@ def test_a_cache_in_s3_takes_the_compile_time_from_the_second_job(session: Local
     counters = first.counters()
     assert counters is not None
     assert counters["graphs"]["cached"] < counters["graphs"]["count"]
-    assert compile_cost(first)["seconds"] >= 7
+    assert compile_cost(first)["seconds"] > 3
 
     second, log = train(session, {"NEURON_CC_FLAGS": f"--cache_dir={url}"})
     assert f"Using a cached neff at {url}/neuronxcc-" in log
