@@ -211,11 +211,12 @@ def test_a_folder_that_is_made_anew_is_another_job_s(runner: ProcessRunner, tmp_
     assert list(folder.iterdir()) == []
 
 
-def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: Path) -> None:
-    """As in a container, whose processes end with the first."""
+@pytest.mark.parametrize("how", ["", ", env={}", ", start_new_session=True"])
+def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: Path, how: str) -> None:
+    """As in a container, whose processes end with the first: without the job's environment or its session, too."""
     code = (
         "import subprocess, sys\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\nprint(child.pid)"
+        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']{how})\nprint(child.pid)"
     )
     runner.start(plan(tmp_path, code))
     (pid,) = output(runner)

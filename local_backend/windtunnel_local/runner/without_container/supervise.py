@@ -95,7 +95,7 @@ def _run(orders: dict[str, Any]) -> tuple[int, bool]:
         token = orders["environment"][TOKEN_VARIABLE]
         code = _await_end(job, token, output.fileno() if orders.get("shared") else None)
         # As in a container: when its first process ends, all that it left behind ends with it.
-        kill_all(token)
+        kill_all(token, job.pid)
         if orders.get("shared"):
             os.fsync(output.fileno())
         return code if code >= 0 else 128 - code, told
@@ -135,12 +135,15 @@ def _there() -> set[str]:
     return found if "run.json" in found else {"kill"}
 
 
-def kill_all(token: str) -> None:
-    """SIGKILL for every process that carries ``token``, until none is left. Linux."""
+def kill_all(token: str, session: int | None = None) -> None:
+    """SIGKILL for every process that carries ``token``, or is of the session, until none is left. Linux.
+
+    A process that begins another program, or ends, carries nothing for a moment; its session it has to its end.
+    """
     mark = f"{TOKEN_VARIABLE}={token}".encode()
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
-        pids = [int(entry.name) for entry in Path("/proc").iterdir() if _carries(entry, mark)]
+        pids = [int(entry.name) for entry in Path("/proc").iterdir() if _is_left(entry, mark, session)]
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -149,11 +152,15 @@ def kill_all(token: str) -> None:
         time.sleep(0.01)
 
 
-def _carries(entry: Path, mark: bytes) -> bool:
+def _is_left(entry: Path, mark: bytes, session: int | None) -> bool:
+    if not entry.name.isdigit():
+        return False
     try:
-        return entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(
-            b"\0"
-        )  # empty: a zombie
+        if session is not None:
+            state, _, _, own = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(own) == session and state != "Z":
+                return True
+        return mark in (entry / "environ").read_bytes().split(b"\0")  # empty: a zombie
     except OSError:
         return False
 
