@@ -1,9 +1,9 @@
-"""What a rehearsal says of a GPU, held against plain scripts measured on an H100, or published of an A100.
+"""What a rehearsal says of plain scripts, held against those measured on an H100, or published elsewhere.
 
     python tests/benchmarks/gpu_transfer.py [--models "BERT-Base" ...] [--write]
 
 Each model of `gpu_training` that fits this machine trains for a few steps on one simulated core, from what those count
-a step on one GPU of p5 is modelled, and set beside each measured run of that model. With ``--write`` what was counted
+a step on one GPU or NeuronCore is modelled, and set beside each run of that model. With ``--write`` what was counted
 goes into the price model's `rehearsed.json`; then run scripts/fit_calibrations.py. Prints one JSON object:
 
     rows      for each run: ``modelled_ms``, ``measured_ms``, ``error`` of the throughput, ``inside`` the 80 % interval

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import io
 import json
-import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -22,6 +20,7 @@ from botocore.eventstream import EventStreamBuffer
 from botocore.exceptions import ClientError, EventStreamError
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
+from tests.fakes.archive import archive
 from tests.fakes.model_server import serve
 from windtunnel_local.api import invocations
 from windtunnel_local.service.ground.hosting import LIMIT_TAG, Kind
@@ -45,17 +44,7 @@ class Deployed:
 
     def put(self, *files: tuple[str, bytes], links: tuple[tuple[str, str], ...] = ()) -> None:
         """Store a model.tar.gz."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-            for name, data in files:
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-            for name, target in links:
-                info = tarfile.TarInfo(name)
-                info.type, info.linkname = tarfile.SYMTYPE, target
-                tar.addfile(info)
-        self.s3.put_object(Bucket=BUCKET, Key=KEY, Body=packed.getvalue())
+        self.s3.put_object(Bucket=BUCKET, Key=KEY, Body=archive(*files, links=links))
 
     def model(self, name: str, **environment: str) -> None:
         """CreateModel."""

@@ -15,8 +15,8 @@ no constant: it says how far software that nobody fitted lies from the model (`l
 
 `measured.csv` has what the project measured itself: plain scripts on an H100 (`measured_scripts`).
 `measured_other_models.csv` has the same of models that no description tells, which can only be rehearsed
-(`workload.rehearsed_scripts`). `published_other_models.csv` has what NVIDIA published of some on one A100: it sets
-nothing.
+(`workload.rehearsed_scripts`). `published_other_models.csv` has what others published of such models, on an A100 or a
+NeuronCore: one row set `engines.CONVOLVED`, the others set nothing.
 
 `published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
 they were collected; they say how much less certain it is than that of trained weights (`widening`).

@@ -97,6 +97,8 @@ class StepWork:
 
     def as_products(self) -> StepWork:
         """The same, its convolutions as any other product."""
+        if not self.convolved:
+            return self
         return replace(
             self,
             products={

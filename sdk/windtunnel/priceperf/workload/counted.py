@@ -140,7 +140,12 @@ class Counted:
         Counters of versions that told no products are taken for one's.
         """
         attends = self.step.scores.elements > 0 or not self.step.products
-        return attends and self.step.convolved < FEW_CONVOLUTIONS
+        return attends and not self.convolves
+
+    @property
+    def convolves(self) -> bool:
+        """Whether it has more than a few convolutions: on NeuronCores they are most of its products' time."""
+        return self.step.convolved >= FEW_CONVOLUTIONS
 
     @property
     def known_as(self) -> Known:
@@ -282,11 +287,9 @@ class Counted:
             from_specification=run.instance.from_specification or run.fp32_on_neuron,
         )
         other = 0.0 if self.is_transformer else widenings()["other_model"]
-        slowest = self.step_with(constants, run, HOST_SPEED.high if traced else HOST_SPEED.value).total_s
-        quick = self
-        if run.instance.is_neuron:
-            quick = replace(self, step=self.step.as_products())
-        quickest = quick.step_with(constants, run, HOST_SPEED.low if traced else HOST_SPEED.value).total_s
+        quick = replace(self, step=self.step.as_products()) if run.instance.is_neuron else self
+        quickest = quick.step_with(constants, run, HOST_SPEED.low).total_s
+        slowest = self.step_with(constants, run, HOST_SPEED.high).total_s
         return check._replace(
             log_fast=math.hypot(check.log_fast, math.log(step.total_s / quickest), other),
             log_slow=math.hypot(check.log_slow, math.log(slowest / step.total_s), other),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from windtunnel.priceperf import CountedWorkload, Estimate, Workload
-from windtunnel.priceperf.workload.counted_work import FEW_CONVOLUTIONS
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label
 
@@ -50,18 +49,13 @@ def _words(item: Estimate) -> dict[str, str]:
     }
 
 
-def _convolves(workload: Workload) -> bool:
-    """Whether its convolutions are modelled apart, and so are most of its products' time."""
-    return isinstance(workload, CountedWorkload) and workload.step.convolved >= FEW_CONVOLUTIONS
-
-
 def dominating(item: Estimate, workload: Workload) -> list[str]:
     """A sentence each for the parts that are a tenth of the billable time or more, the largest first."""
     if not item.billable_s:
         return []
     step = item.step.total_s
     advice = dict(_STEPS)
-    if item.instance.is_neuron and _convolves(workload):
+    if item.instance.is_neuron and isinstance(workload, CountedWorkload) and workload.convolves:
         advice["compute"] = "mostly convolutions, modelled at a hundredth of a NeuronCore's bf16 peak"
     found = [
         (

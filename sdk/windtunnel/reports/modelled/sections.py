@@ -21,7 +21,6 @@ from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.model.step_time import StepTime
-from windtunnel.priceperf.workload.counted_work import FEW_CONVOLUTIONS
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled.cheapest import cheapest_sections
@@ -227,7 +226,7 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload, unseen: floa
             ". Constants and published rows are of transformers, which this model is not: the interval is wider"
             f"{longer}, by what such models that were rehearsed and measured on an H100 differ"
         )
-        if calibration.is_neuron and workload.step.convolved >= FEW_CONVOLUTIONS:
+        if calibration.is_neuron and workload.convolves:
             text += (
                 ". Convolutions are as slow as in the one network whose step on a NeuronCore was published, and may be "
                 "as fast as other products: the fast end of the interval"
