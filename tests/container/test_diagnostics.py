@@ -236,6 +236,17 @@ def test_weights_that_a_move_has_untied_are_named(torchrun, tmp_path, how):
     assert "trains 400 weights more" in found["untied_weights"]["message"]
 
 
+@pytest.mark.parametrize("asked", ["", "1", "0"])
+def test_pieces_that_are_other_ones_on_trn1_are_named(torchrun, tmp_path, asked):
+    """Here they are right, whatever a script asks for; with functionalization they are so on trn1."""
+    variables = {"XLA_DISABLE_FUNCTIONALIZATION": asked} if asked else {}
+    launch = torchrun("splits.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path), **variables)
+    assert all(launch.said[0]["right"])
+    found = {(record["finding"], record["line"]) for record in findings(tmp_path)}
+    lines = [line_of("splits.py", f"{count} dimensions") for count in ("two", "three")]
+    assert found == (set() if asked == "0" else {("wrong_split", line) for line in lines})
+
+
 def test_nothing_is_said_of_steps_that_are_not_seen(torchrun, tmp_path):
     """Who asks for torch_xla's own debug output gets it, and no graphs are counted: no alarm comes of that."""
     debug = {"PT_XLA_DEBUG_LEVEL": "1", "PT_XLA_DEBUG_FILE": str(tmp_path / "debug.txt")}

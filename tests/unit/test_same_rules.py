@@ -181,6 +181,7 @@ def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
         "growing_graphs",
         "untied_weights",
         "unequal_weights",
+        "wrong_split",
         "host_read",
         "cpu_fallback",
         "torch_compile",

@@ -24,6 +24,8 @@ _SAVE_ALONE = (2, 1)
 """Since then xm.save() does not wait for all processes at its end: https://github.com/pytorch/xla/pull/4926."""
 
 _BROADCAST = (2, 1)
+_WITHOUT_FUNCTIONALIZATION = (2, 1)
+"""AWS Neuron documentation, "PyTorch NeuronX Environment Variables"."""
 
 
 class Names:
@@ -65,6 +67,10 @@ class Names:
     def has_broadcast(self) -> bool:
         """Whether there is xm.broadcast_master_param()."""
         return self._version >= _BROADCAST
+
+    def leaves_functionalization_out(self) -> bool:
+        """Whether torch-neuronx sets XLA_DISABLE_FUNCTIONALIZATION."""
+        return self._version >= _WITHOUT_FUNCTIONALIZATION
 
     def told_by_torchrun(self, name: str, default: int) -> str:
         """A number that torchrun gives each process in its environment."""

@@ -5,7 +5,7 @@ findings     what was found, each once a line; its order and its words in the lo
 advice       messages and what to do (pure)
 for_graphs   those on graphs that compile (pure)
 for_cores    those of several cores (pure)
-for_operations  those of operations that XLA lacks (pure)
+for_operations  those of operations that XLA lacks, or gets wrong (pure)
 for_library  what to change where a library does it, not the script (pure)
 recompiles   decides from graphs and batches which recompilations are worth a warning (pure)
 host_reads   `.item()`, `print(tensor)`, `if tensor:`, `.cpu()`: which line, how often
@@ -16,6 +16,7 @@ same_data    those that train on the same batches
 unequal_weights  those that train other weights
 by_hand      weights that a script changes without an optimizer
 untied       weights that were one, and became several on the device
+wrong_splits  pieces of a tensor that are other ones on trn1
 loaders      which loader made a batch, on which line
 progress     what a short rehearsal is at, where a step takes long
 log          how the simulator speaks in the job's log

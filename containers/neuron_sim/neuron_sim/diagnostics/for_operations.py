@@ -1,4 +1,4 @@
-"""The words of findings of operations that ran on the CPU. Pure."""
+"""The words of findings of operations that XLA has not, or not right. Pure."""
 
 from __future__ import annotations
 
@@ -37,4 +37,19 @@ def cpu_fallback(op: str, line: str, count: int, library: str = "") -> Finding:
         "boolean indexing), or move it into the data loader.",
         count,
         cause=op,
+    )
+
+
+def wrong_split(line: str, count: int, library: str = "") -> Finding:
+    """Pieces of sizes that differ, along a dimension that is not the first. ``library``: as in `cpu_fallback`."""
+    inside = f" (in {library})" if library else ""
+    return Finding(
+        "wrong_split",
+        "error",
+        line,
+        f"split() with a list of sizes{inside} gives other values on trn1 than here, and nothing there says so "
+        "(https://github.com/pytorch/xla/issues/8640): torch-neuronx leaves PyTorch's functionalization out.",
+        "Take slices (x[..., :n]) or torch.tensor_split, which are right, or set XLA_DISABLE_FUNCTIONALIZATION=0 "
+        "before torch_xla is imported.",
+        count,
     )

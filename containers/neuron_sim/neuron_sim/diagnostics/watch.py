@@ -29,6 +29,7 @@ from neuron_sim.diagnostics.recompiles import Recompilations
 from neuron_sim.diagnostics.same_data import SameData
 from neuron_sim.diagnostics.unequal_weights import Look, UnequalWeights
 from neuron_sim.diagnostics.untied import Untied
+from neuron_sim.diagnostics.wrong_splits import WrongSplits
 from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 
 _LOOP_STEPS = 3
@@ -77,6 +78,7 @@ class Watch(Listener):
         self.reads = HostReads(self.early.reads)
         self.fallbacks = Fallbacks()
         self.untied = Untied()
+        self.splits = WrongSplits(self.note)
         self._away = False
         self.begin()
 

@@ -19,6 +19,10 @@ _CLIENT = "CPU"
 # that nobody has asked for the CPU.
 _MARK = "NEURON_SIM_DEVICE"
 
+# torch-neuronx leaves functionalization out, and scripts may ask for either. What hooks put in the place of a tensor
+# reaches its views only with it, so XLA's C++ code always has it; `diagnostics.wrong_splits` tells what differs.
+_WITHOUT_FUNCTIONALIZATION = "XLA_DISABLE_FUNCTIONALIZATION"
+
 # The last module that `torch_xla/__init__.py` imports: all that we replace parts of is loaded by then.
 _LAST_IMPORT = "torch_xla._internal.c10d_registration"
 
@@ -88,7 +92,7 @@ def _wanted() -> bool:
 
 
 def _separate_device_type() -> None:
-    """Python sees PJRT_DEVICE=NEURON, XLA's C++ code sees CPU.
+    """Python sees PJRT_DEVICE=NEURON, XLA's C++ code sees CPU; and functionalization, whatever Python sees.
 
     Python's layers branch on the device type and must take the Neuron branch; the
     C++ client factory knows no simulated device. `os.environ` and the process's C
@@ -104,11 +108,15 @@ def _separate_device_type() -> None:
             simulated = os.fsencode(value) == _DEVICE_TYPE.encode()
             original(_MARK, _DEVICE_TYPE if simulated else "")
             value = _CLIENT if simulated else value
+        elif os.fsencode(name) == _WITHOUT_FUNCTIONALIZATION.encode():
+            value = "0"
         original(name, value)
 
     putenv.device_type_separated = True  # type: ignore[attr-defined]
     os.putenv = putenv  # type: ignore[assignment]
     os.environ["PJRT_DEVICE"] = _DEVICE_TYPE
+    if (asked := os.environ.get(_WITHOUT_FUNCTIONALIZATION)) is not None:
+        os.environ[_WITHOUT_FUNCTIONALIZATION] = asked  # again, for the C environment
 
 
 def _configure_process() -> None:

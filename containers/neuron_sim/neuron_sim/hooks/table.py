@@ -2,7 +2,7 @@
 
 Each entry point has one line; see `hook.Hook` for what a line says. `_XLAC` is torch_xla's C++ part: its
 Python layers look these functions up at each use, so all that is above them stays torch_xla's own.
-Not here, since it is none of torch's: PJRT_DEVICE and `os.putenv` (`activation`), and what a forked worker
+Not here, since it is none of torch's: what C sees of PJRT_DEVICE and others (`activation`), and what a forked worker
 sets right of Python itself (`launcher.worker`).
 """
 
@@ -233,6 +233,7 @@ def _transfers(on: Parts) -> Iterator[Hook]:
     yield Hook("_XLAC:_xla_memory_info", instead=on.memory.info)
     for name in fallbacks.CALLED:
         yield Hook(name, around=(on.watch.fallbacks.around(name),))
+    yield Hook("aten::split_with_sizes/AutogradXLA", around=(on.watch.splits.around_split,))
     yield Hook("aten::as_strided/AutogradXLA", around=(strided_views.around_as_strided,))
     yield Hook("aten::upsample_nearest2d_backward", instead=upsampling.nearest2d_backward)
 

@@ -12,6 +12,7 @@ logs                 lines of the script's own log that nobody will see
 model_paths          where models are saved: of a container SageMaker keeps two folders
 native_pytorch       native PyTorch on Trainium: the device "neuron", which the simulator has not
 optimizers           made too soon; gradients that no core exchanges, or that are clipped too soon
+pieces               of tensors, which are other ones on trn1
 precision            CUDA's autocast and GradScaler
 processes            their group, the wrapper of the model, and who starts them
 saves                files that every rank writes over the others'
@@ -40,6 +41,7 @@ from windtunnel.porting.topics import (
     model_paths,
     native_pytorch,
     optimizers,
+    pieces,
     precision,
     processes,
     saves,
@@ -78,6 +80,7 @@ TOPICS = (
     shapes.packed,
     shapes.of_values,
     shapes.of_chance,
+    pieces.of_sizes,
     optimizers.early_optimizers,
     optimizers.models_that_leave,
     ties.untied,

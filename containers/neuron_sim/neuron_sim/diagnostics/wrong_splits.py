@@ -1,0 +1,55 @@
+"""`tensor.split([1, 2, 3], dim)`, which gives other values on trn1, in silence: on which lines.
+
+torch-neuronx records in-place operations and views as they come, since torch 2.1 (its documentation:
+XLA_DISABLE_FUNCTIONALIZATION is 1). torch_xla then cuts the pieces out of memory as if they lay one after the other
+(https://github.com/pytorch/xla/issues/8640; https://github.com/aws-neuron/aws-neuron-sdk/issues/1140 on a device).
+torch_xla 2.9 does so wherever what comes before the split dimension is more than one element, forward and backward.
+Pieces of one size, as `split(2, dim)` and `chunk` make them, are right.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from neuron_sim import settings
+from neuron_sim.counters import script_lines, script_time
+from neuron_sim.diagnostics import for_operations
+from neuron_sim.diagnostics.findings import Finding
+
+VARIABLE = "XLA_DISABLE_FUNCTIONALIZATION"
+_SINCE = (2, 1)
+
+
+class WrongSplits:
+    """By line, how often."""
+
+    def __init__(self, note: Callable[[Finding], None]) -> None:
+        """None has been made. ``note`` is told of each."""
+        self._note = note
+        self._calls: Counter[str] = Counter()
+
+    def around_split(self, split: Callable[..., Any]) -> Callable[..., Any]:
+        """Around torch_xla's kernel of `split_with_sizes`, which gets a keyset first."""
+
+        @functools.wraps(split)
+        def noted(keys: Any, tensor: torch.Tensor, sizes: Sequence[int], dim: int = 0) -> Any:
+            if len(sizes) > 1 and math.prod(tensor.shape[: dim % tensor.dim()]) > 1:
+                self._tell()
+            return split(keys, tensor, sizes, dim)
+
+        return noted
+
+    @script_time.set_aside
+    def _tell(self) -> None:
+        if os.environ.get(VARIABLE, "1") in ("0", "false") or settings.read().framework_version < _SINCE:
+            return
+        line, library = script_lines.calling_line(), script_lines.calling_library()
+        self._calls[line] += 1
+        self._note(for_operations.wrong_split(line, self._calls[line], library))
