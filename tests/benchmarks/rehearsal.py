@@ -5,9 +5,10 @@
 BERT base classifies reviews of Amazon Polarity's schema, batch 8 a core, sequence 128, as in AWS's table
 (`windtunnel report --published`). The example's script runs with BERT base's dimensions and loaders as long as AWS's
 in a short rehearsal; what it counts is modelled on ml.trn1.32xlarge and ml.p4d.24xlarge and set beside what AWS
-printed. Nothing of that table is in the calibration of the steps; the time to tokenise a review is fitted to both of
-its rows (``crossed``: each taken from the other row). With --counters FILE the counters are kept there, or read from
-there where the file exists. Prints one JSON object; ``seconds`` are from `fit()` to the report, measured here.
+printed. Nothing of that table is in the calibration of the device; the speed of its host (`host_tracing.REFERENCE_S`)
+lies between what it tells and what another's log tells, and the time to tokenise a review is fitted to both of its rows
+(``crossed``: each taken from the other row). With --counters FILE the counters are kept there, or read from there where
+the file exists. Prints one JSON object; ``seconds`` are from `fit()` to the report, measured here.
 """
 
 from __future__ import annotations

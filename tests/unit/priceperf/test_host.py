@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,12 @@ from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_step import training_step
 from windtunnel.priceperf.model.engines import HOST_S
-from windtunnel.priceperf.model.host_tracing import HostWork
+from windtunnel.priceperf.model.host_tracing import (
+    BACKWARD_TRACE_S,
+    FORWARD_TRACE_S,
+    OPTIMIZER_TRACE_S,
+    HostWork,
+)
 from windtunnel.priceperf.model.plain_script import LAUNCH_PER_TRACE
 from windtunnel.priceperf.model.step_time import StepTime
 
@@ -23,8 +30,6 @@ SECONDS = st.floats(0, 10)
 
 
 def step(host: HostWork | None, name: str = "ml.trn1.32xlarge") -> StepTime:
-    from dataclasses import replace
-
     instance = instance_type(name)
     work = replace(benchmark_work(8), host=host)
     precision = AUTO_CAST if instance.is_neuron else FP32
@@ -87,3 +92,15 @@ def test_a_stage_of_a_pipeline_runs_six_graphs_a_micro_batch() -> None:
         graphs = 6 if row.training.pipeline_parallel > 1 else 1
         step = training_step(row.training, row.instance, constants, row.nodes)
         assert step.host_s == pytest.approx(row.training.microbatches * graphs * HOST_S)
+
+
+@pytest.mark.parametrize("recompute", ["none", "full"])
+def test_a_described_step_takes_what_recording_its_layers_takes(recompute: Literal["none", "full"]) -> None:
+    """Where the device is done before that; what is recomputed is recorded again, and a long step hides it all."""
+    (row,) = (each for each in rows_of("trn1") if each.config == "BERT-L ph1 bf16 1n AdamW gbs16k")
+    small = replace(row.training, microbatch=0.1, global_batch=6.4, recompute=recompute)
+    constants = calibration_of(TRN1).constants
+    passes, layers = 1 + (recompute == "full"), small.architecture.layers
+    recorded = 2 * (passes * FORWARD_TRACE_S + BACKWARD_TRACE_S) + OPTIMIZER_TRACE_S
+    assert training_step(small, TRN1, constants).total_s >= recorded * layers
+    assert training_step(row.training, TRN1, constants).host_s == row.training.microbatches * HOST_S

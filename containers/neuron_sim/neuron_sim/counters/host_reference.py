@@ -16,7 +16,7 @@ import torch_xla
 from torch.autograd import profiler
 from torch.nn import functional
 
-_TIMES = 12
+_TIMES = 24
 _ROUNDS = 2, 4
 """At least and at most. The least of two is 3 to 5 % more than of four.
 

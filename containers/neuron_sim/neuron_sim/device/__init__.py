@@ -13,6 +13,7 @@ dynamo               torch.compile: collectives between compiled graphs, never i
 framework_names      torch_xla's names as the job's framework_version has them
 older_transformers   the process group, where a newer transformers stands in for a pinned one
 strided_views        views made with `as_strided`
+in_place             shapes of what optimizers change in place
 lookups              indices of embeddings that lie outside of the table
 upsampling           the gradient of nearest-neighbour upsampling
 nki                  kernels that scripts define, which are refused when they are launched

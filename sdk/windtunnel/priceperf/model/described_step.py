@@ -35,6 +35,7 @@ from .engines import (
     bytes_s,
     products_s,
 )
+from .host_tracing import BACKWARD_TRACE_S, FORWARD_TRACE_S, OPTIMIZER_TRACE_S
 from .lora import LAUNCHES
 from .memory_need import crowding
 from .step_time import StepTime
@@ -82,7 +83,7 @@ def forward_step(
         compute_s=part * step.compute_s,
         memory_s=part * step.memory_s,
         overlapped_s=part * step.overlapped_s,
-        host_s=step.host_s if instance.is_neuron else part * step.host_s,
+        host_s=max(_graphs_s(training) if instance.is_neuron else 0.0, part * step.host_s),
         gradients_s=0.0,
         tensor_parallel_s=step.tensor_parallel_s / 2,
         pipeline_transfer_s=step.pipeline_transfer_s / 2,
@@ -154,15 +155,21 @@ def _microbatch(
 def host_s(training: Training, instance: InstanceType, worked_s: float) -> float:
     """Seconds of a microbatch in which the device waits for its host.
 
-    A GPU's host launches ahead: it counts where launching the layers' kernels takes longer than they run.
+    The host goes ahead: it counts where recording the layers, or launching their kernels, takes longer than they run.
     """
-    if instance.is_neuron:
-        return HOST_S * (PIPELINE_GRAPHS if training.pipeline_parallel > 1 else 1)
     layers = layers_launched(training)
+    if instance.is_neuron:
+        passes = 2 if training.recompute == "full" else 1
+        per_layer = passes * FORWARD_TRACE_S + BACKWARD_TRACE_S + OPTIMIZER_TRACE_S / training.microbatches
+        return max(_graphs_s(training), per_layer * layers - worked_s)
     if not training.plain:
         return max(0.0, LAUNCH_S_PER_LAYER * layers - worked_s)
     per_layer = plain_script.LAYER_LAUNCH_S[training.architecture.family, training.mixed_precision]
     return max(HOST_S, per_layer * layers - worked_s)
+
+
+def _graphs_s(training: Training) -> float:
+    return HOST_S * (PIPELINE_GRAPHS if training.pipeline_parallel > 1 else 1)
 
 
 def layers_launched(training: Training) -> float:

@@ -21,16 +21,18 @@ HOST_SPEED = Assumed(1.0, 0.65, 1.6)
 """Seconds a trn1 host takes for what took one second here. Assumption: its processors and those of today's
 laptops and CI machines lie within this. Taken for the hosts of GPUs too, where a loader was timed elsewhere."""
 
-
 REFERENCE_S = 0.00511
-"""Seconds of the simulator's reference work (`neuron_sim.counters.host_reference`) on the host for which `HOST_SPEED`
-holds. Inferred, not measured: tracing BERT base's step took 143 ms where AWS's published job was rehearsed
-(`published.bert_rehearsal`), and takes 28.0 times as long as that work: the geometric mean of three machines (31.3 and
-25.9 on two of AMD EPYC processors, 27 on an Intel Xeon, model 207; on each alike alone and beside two busy processes).
-A rehearsal on any of them is 12 % or less from that mean."""
+"""Seconds of the simulator's reference work (`neuron_sim.counters.host_reference`) on a trn1 host. Between two that
+others' figures tell. A Llama of 362 million weights in optimum-neuron's NeuronTrainer was recorded on a trn1.2xlarge in
+67.5 ms (forward) and 155.5 ms (with recomputation, backward), its own log says (alpharomercoma/torchneuronx@51b1d0c5,
+trn1/results/phase4/pretrain_nt_362m_mb8.log); here that takes 14.7 and 29.9 times as long as the work, so 0.0050 s.
+AWS's published BERT base is met where its step takes 143 ms to record, which is 25.2 to 28.2 times the work (three
+rehearsals): 0.0053 s. All on an Intel Xeon, model 167."""
+FORWARD_TRACE_S, BACKWARD_TRACE_S, OPTIMIZER_TRACE_S = 0.0023, 0.0025, 0.0010
+"""Seconds in which a trn1 host records a transformer's layer, and its part of AdamW, where nobody rehearsed it: those
+of that Llama's 32 layers, recorded here with torch's AdamW, in units of `REFERENCE_S`."""
 PLAIN_TRACE_S_PER_LAYER = 0.012
-"""Seconds in which a plain script records a transformer's layer with its optimizer, where nobody rehearsed it: the
-143 ms that BERT base's 12 layers took here (`published.bert_rehearsal`)."""
+"""The same of a plain script that is slow at it: the 143 ms of BERT base's 12 layers (`published.bert_rehearsal`)."""
 
 
 @dataclass(frozen=True)
