@@ -21,6 +21,8 @@ REFUSED = [
     lambda x: x.lerp_(torch.ones(2, 3, 4, device=x.device), 0.25),
     lambda x: x.addcmul_(torch.ones(2, 3, 4, device=x.device), x),
     lambda x: x.addcdiv_(torch.ones(5, device=x.device), x),
+    lambda x: x.lerp_(torch.tensor(1.0, device=x.device, dtype=torch.float64), 0.5),
+    lambda x: x.addcdiv_(*[torch.tensor(1, device=x.device)] * 2),
 ]
 
 

@@ -13,25 +13,34 @@ from typing import Any
 
 import torch
 
-OPERATIONS = ("add_.Tensor", "mul_.Tensor", "lerp_.Scalar", "addcmul_", "addcdiv_")
-"""Those of torch's optimizers whose shapes Python works out."""
+OPERATIONS = {
+    "add_.Tensor": True,
+    "mul_.Tensor": True,
+    "lerp_.Scalar": False,
+    "addcmul_": False,
+    "addcdiv_": False,
+}
+"""Those of torch's optimizers whose shapes Python works out; whether a number comes as a tensor without dimensions."""
 
 
-def around_shapes(worked_out: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Around torch's function for the shape: of tensors that are alike, and of numbers, it is known."""
+def around_shapes(numbers: bool) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
+    """Around torch's function for the shape: of tensors that are alike, and of ``numbers``, it is known."""
 
-    def shapes(keys: Any, tensor: torch.Tensor, *others: Any, **keywords: Any) -> torch.Tensor:
-        if tensor.is_floating_point() and all(_fits(other, tensor) for other in others):
-            return tensor
-        return worked_out(keys, tensor, *others, **keywords)
+    def around(worked_out: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def shapes(keys: Any, tensor: torch.Tensor, *others: Any, **keywords: Any) -> torch.Tensor:
+            if tensor.is_floating_point() and all(_fits(other, tensor, numbers) for other in others):
+                return tensor
+            return worked_out(keys, tensor, *others, **keywords)
 
-    return shapes
+        return shapes
+
+    return around
 
 
-def _fits(other: Any, tensor: torch.Tensor) -> bool:
-    """Whether ``other`` changes neither shape nor type: Python's numbers come as tensors without dimensions."""
+def _fits(other: Any, tensor: torch.Tensor, numbers: bool) -> bool:
+    """Whether ``other`` changes neither shape nor type, and is where ``tensor`` is."""
     if not isinstance(other, torch.Tensor):
         return True
-    return (other.shape == tensor.shape and other.dtype == tensor.dtype) or (
-        not other.dim() and not other.is_complex()
-    )
+    if numbers and not other.dim():
+        return not other.is_complex()
+    return (other.shape, other.dtype, other.device) == (tensor.shape, tensor.dtype, tensor.device)

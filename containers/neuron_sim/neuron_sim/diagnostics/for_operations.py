@@ -41,7 +41,7 @@ def cpu_fallback(op: str, line: str, count: int, library: str = "") -> Finding:
 
 
 def wrong_split(line: str, count: int, library: str = "") -> Finding:
-    """Pieces of sizes that differ, along a dimension that is not the first. ``library``: as in `cpu_fallback`."""
+    """Pieces by a list of sizes, not along the first dimension. ``library``: as in `cpu_fallback`."""
     inside = f" (in {library})" if library else ""
     return Finding(
         "wrong_split",
@@ -49,7 +49,7 @@ def wrong_split(line: str, count: int, library: str = "") -> Finding:
         line,
         f"split() with a list of sizes{inside} gives other values on trn1 than here, and nothing there says so "
         "(https://github.com/pytorch/xla/issues/8640): torch-neuronx leaves PyTorch's functionalization out.",
-        "Take slices (x[..., :n]) or torch.tensor_split, which are right, or set XLA_DISABLE_FUNCTIONALIZATION=0 "
-        "before torch_xla is imported.",
+        f"{'Set' if library else 'Take slices (x[..., :n]) or torch.tensor_split, which are right, or set'} "
+        "XLA_DISABLE_FUNCTIONALIZATION=0 before torch_xla is imported.",
         count,
     )

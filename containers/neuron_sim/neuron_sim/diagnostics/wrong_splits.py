@@ -40,15 +40,18 @@ class WrongSplits:
 
         @functools.wraps(split)
         def noted(keys: Any, tensor: torch.Tensor, sizes: Sequence[int], dim: int = 0) -> Any:
-            if len(sizes) > 1 and math.prod(tensor.shape[: dim % tensor.dim()]) > 1:
+            pieces = split(keys, tensor, sizes, dim)
+            several = sum(size > 0 for size in sizes) > 1
+            if several and tensor.numel() and math.prod(tensor.shape[: dim % tensor.dim()]) > 1:
                 self._tell()
-            return split(keys, tensor, sizes, dim)
+            return pieces
 
         return noted
 
     @script_time.set_aside
     def _tell(self) -> None:
-        if os.environ.get(VARIABLE, "1") in ("0", "false") or settings.read().framework_version < _SINCE:
+        left_out = os.environ.get(VARIABLE, "1").lower() in ("1", "true")
+        if not left_out or settings.read().framework_version < _SINCE:
             return
         line, library = script_lines.calling_line(), script_lines.calling_library()
         self._calls[line] += 1

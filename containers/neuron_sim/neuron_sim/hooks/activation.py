@@ -22,6 +22,8 @@ _MARK = "NEURON_SIM_DEVICE"
 # torch-neuronx leaves functionalization out, and scripts may ask for either. What hooks put in the place of a tensor
 # reaches its views only with it, so XLA's C++ code always has it; `diagnostics.wrong_splits` tells what differs.
 _WITHOUT_FUNCTIONALIZATION = "XLA_DISABLE_FUNCTIONALIZATION"
+# As with _MARK: what was asked for, for processes that this one starts.
+_ASKED = "NEURON_SIM_FUNCTIONALIZATION_DISABLED"
 
 # The last module that `torch_xla/__init__.py` imports: all that we replace parts of is loaded by then.
 _LAST_IMPORT = "torch_xla._internal.c10d_registration"
@@ -109,14 +111,15 @@ def _separate_device_type() -> None:
             original(_MARK, _DEVICE_TYPE if simulated else "")
             value = _CLIENT if simulated else value
         elif os.fsencode(name) == _WITHOUT_FUNCTIONALIZATION.encode():
+            original(_ASKED, value)
             value = "0"
         original(name, value)
 
     putenv.device_type_separated = True  # type: ignore[attr-defined]
     os.putenv = putenv  # type: ignore[assignment]
     os.environ["PJRT_DEVICE"] = _DEVICE_TYPE
-    if (asked := os.environ.get(_WITHOUT_FUNCTIONALIZATION)) is not None:
-        os.environ[_WITHOUT_FUNCTIONALIZATION] = asked  # again, for the C environment
+    if (found := os.environ.get(_WITHOUT_FUNCTIONALIZATION)) is not None:
+        os.environ[_WITHOUT_FUNCTIONALIZATION] = os.environ.pop(_ASKED, found)  # again, for the C environment
 
 
 def _configure_process() -> None:

@@ -157,8 +157,8 @@ def _training(on: Parts) -> Iterator[Hook]:
     )
     yield Hook("aten::embedding/AutogradXLA", around=(lookups.around_embedding,))
     yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
-    for name in in_place.OPERATIONS:
-        yield Hook(f"aten::{name}/Meta", around=(in_place.around_shapes,))
+    for name, numbers in in_place.OPERATIONS.items():
+        yield Hook(f"aten::{name}/Meta", around=(in_place.around_shapes(numbers),))
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
     yield Hook("torch._VF:lstm", around=(launching.around_lstm,))
     # A GPU has few operations for all parameters together.

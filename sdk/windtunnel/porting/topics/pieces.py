@@ -9,39 +9,72 @@ from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import constant, keyword
 from windtunnel.porting.subject import Subject
 
+_VARIABLE = "XLA_DISABLE_FUNCTIONALIZATION"
+_NAMES = ("split", "split_with_sizes")
+
 
 def of_sizes(subject: Subject) -> Iterator[Finding]:
     """In forward passes, where tensors are the device's. `tensor_split` takes where pieces begin, not their sizes."""
     script = subject.script
-    asked = (
-        constant(node) == "XLA_DISABLE_FUNCTIONALIZATION"
-        for one in subject.program
-        for node in one.script.nodes
-    )
-    if not subject.names.leaves_functionalization_out() or any(asked):
+    if not subject.names.leaves_functionalization_out() or any(map(_asks_for_it, subject.program)):
         return
     for call, name in script.calls:
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "split"):
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _NAMES:
             continue
-        place = 1 if name == "torch.split" else 0
+        module = name.rpartition(".")[0]
+        if constant(call.func.value) is not None or (module != "torch" and module in script.imports.values()):
+            continue
+        place = 1 if module == "torch" else 0
         sizes = call.args[place] if len(call.args) > place else None
         if not isinstance(sizes, ast.List | ast.Tuple) or len(sizes.elts) < 2 or _is_first(call, place + 1):
             continue
-        if getattr(script.scopes(call)[0], "name", "") != "forward":
-            continue
+        if getattr(script.scopes(call)[0], "name", "") == "forward":
+            yield Finding(
+                call.lineno,
+                "wrong_split",
+                f"{call.func.attr}() with a list of sizes gives other values on trn1, in silence "
+                "(https://github.com/pytorch/xla/issues/8640). tensor_split is right.",
+                tuple(_edits(subject, call.func, sizes)),
+            )
+
+
+def _edits(subject: Subject, function: ast.Attribute, sizes: ast.List | ast.Tuple) -> Iterator[Edit]:
+    """Where each piece but the first begins, if the sizes may be written twice."""
+    script = subject.script
+    if all(map(_is_simple, sizes.elts)):
         pieces = [script.segment(one) for one in sizes.elts]
         begins = ", ".join(" + ".join(pieces[:count]) for count in range(1, len(pieces)))
-        end = script.end(call.func)
-        yield Finding(
-            call.lineno,
-            "wrong_split",
-            "split() with a list of sizes gives other values on trn1, in silence "
-            "(https://github.com/pytorch/xla/issues/8640). tensor_split is right.",
-            (
-                Edit(end - len("split"), end, "tensor_split"),
-                Edit(script.start(sizes), script.end(sizes), f"[{begins}]"),
-            ),
+        end = script.end(function)
+        yield Edit(end - len(function.attr), end, "tensor_split")
+        yield Edit(script.start(sizes), script.end(sizes), f"[{begins}]")
+
+
+def _is_simple(size: ast.expr) -> bool:
+    """A number, a name, and products of them: what can stand in a sum, and be said again."""
+    if isinstance(size, ast.BinOp):
+        return (
+            isinstance(size.op, ast.Mult | ast.FloorDiv) and _is_simple(size.left) and _is_simple(size.right)
         )
+    if isinstance(size, ast.Attribute):
+        return _is_simple(size.value)
+    return isinstance(size, ast.Name) or isinstance(constant(size), int)
+
+
+def _asks_for_it(subject: Subject) -> bool:
+    """Whether a file of the program sets the variable to anything but 1."""
+    for node in subject.script.nodes:
+        if isinstance(node, ast.Assign):
+            named = any(
+                isinstance(one, ast.Subscript) and constant(one.slice) == _VARIABLE for one in node.targets
+            )
+            value: ast.expr | None = node.value if named else None
+        elif isinstance(node, ast.Call) and len(node.args) == 2 and constant(node.args[0]) == _VARIABLE:
+            value = node.args[1]
+        else:
+            continue
+        if value is not None and str(constant(value)).lower() not in ("1", "true"):
+            return True
+    return False
 
 
 def _is_first(call: ast.Call, place: int) -> bool:
