@@ -1,9 +1,9 @@
 """In-place operations of optimizers, without torch's long way to their shapes.
 
 Before torch_xla records `addcdiv_`, torch works out the result's shape, to tell of tensors that do not fit. For these
-operations a Python function does it, of a hundred lines and 0.1 ms, and recording AdamW took four times as long for
-it. On trn1 nothing of it runs: torch-neuronx records in-place operations as they are (XLA_DISABLE_FUNCTIONALIZATION
-is 1 there, its documentation says).
+operations a Python function does it, which takes longer than all else: recording AdamW took three times as long. On
+trn1 it does not run: torch-neuronx records in-place operations as they are (XLA_DISABLE_FUNCTIONALIZATION is 1 there,
+its documentation says).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ torch-neuronx records in-place operations and views as they come, since torch 2.
 XLA_DISABLE_FUNCTIONALIZATION is 1). torch_xla then cuts the pieces out of memory as if they lay one after the other
 (https://github.com/pytorch/xla/issues/8640; https://github.com/aws-neuron/aws-neuron-sdk/issues/1140 on a device).
 torch_xla 2.9 does so wherever what comes before the split dimension is more than one element, forward and backward.
-Pieces of one size, as `split(2, dim)` and `chunk` make them, are right.
+What `split(2, dim)`, with one size for all, and `chunk` make is right.
 """
 
 from __future__ import annotations
