@@ -17,7 +17,11 @@ from packaging.requirements import Requirement
 from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings, for_library
-from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
+from neuron_sim.settings import (
+    DEFAULT_FRAMEWORK_VERSION,
+    WITHOUT_FUNCTIONALIZATION,
+    leaves_functionalization_out,
+)
 from windtunnel.cli.main import PASSED_ON
 from windtunnel.job import log
 from windtunnel.porting.program import read
@@ -156,6 +160,19 @@ def kinds() -> set[str]:
     """Of the simulator's findings."""
     simulator = (ROOT / "containers/neuron_sim/neuron_sim").rglob("*.py")
     return {kind for path in simulator for kind in re.findall(r'Finding\(\s*"(\w+)"', path.read_text())}
+
+
+@pytest.mark.parametrize("version", ["1.13", "2.0", "2.1", "2.9"])
+def test_check_and_the_log_know_where_functionalization_is_left_out(version: str) -> None:
+    """By framework version, and by what the script asks for."""
+    split = "class M(Module):\n    def forward(self, x):\n        return x.split([1, 2], 1)\n"
+    for asked in (None, "0", "1"):
+        given = {} if asked is None else {WITHOUT_FUNCTIONALIZATION: asked}
+        lines = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in given.items())
+        script = Script(Path("train.py"), (lines + split).encode())
+        told = [found.kind for found in read(script, version)]
+        left_out = leaves_functionalization_out({"WINDTUNNEL_FRAMEWORK_VERSION": version, **given})
+        assert told == ["wrong_split"] * left_out
 
 
 def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:

@@ -17,6 +17,7 @@ DEFAULT_INSTANCE_TYPE = "ml.trn1.2xlarge"
 DEFAULT_FRAMEWORK_VERSION = "2.9"
 TRIAL_CACHES = "NEURON_SIM_TRIAL_CACHES"
 """Set by `neuron_parallel_compile` for the script that it runs."""
+WITHOUT_FUNCTIONALIZATION = "XLA_DISABLE_FUNCTIONALIZATION"
 OLDER_TRANSFORMERS = "NEURON_SIM_OLDER_TRANSFORMERS"
 """Set for a script whose requirements.txt was not installed as it is: see `older_transformers`."""
 
@@ -308,6 +309,16 @@ def _positive(environment: Mapping[str, str], name: str) -> int | None:
             f"{name}={text!r} is not a positive whole number. Unset it, or set it to 1 or more."
         )
     return int(text)
+
+
+def leaves_functionalization_out(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether torch_xla would record the job without PyTorch's functionalization on trn1.
+
+    torch-neuronx does so unless it is told otherwise, since torch 2.1: AWS Neuron documentation, "PyTorch NeuronX
+    Environment Variables".
+    """
+    asked = environment.get(WITHOUT_FUNCTIONALIZATION, "1").lower() in ("1", "true")
+    return asked and _framework_version(environment) >= (2, 1)
 
 
 def _framework_version(environment: Mapping[str, str]) -> tuple[int, int]:

@@ -8,9 +8,7 @@ from typing import Any
 
 SEVERITIES = ("error", "warning", "note")
 """Worst first."""
-WRONG_RESULT = (
-    "no_exchange", "same_data", "no_number", "untied_weights", "unequal_weights", "wrong_split"
-)  # fmt: skip
+WRONG_RESULT = ("no_exchange", "same_data", "no_number", "untied_weights", "unequal_weights", "wrong_split")
 """Kinds that no seconds measure: what was trained is not what the script means to train."""
 
 _MOST_AT_ONCE = 20

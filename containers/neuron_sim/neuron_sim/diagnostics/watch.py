@@ -93,6 +93,7 @@ class Watch(Listener):
         self.reads.forget()
         self._recompiles = Recompilations()
         self.fallbacks.forget()
+        self.splits.forget()
         self._has_stepped = False
         self._input: dict[int, _Input] = {}
         self._loop_steps = 0

@@ -1,7 +1,6 @@
 """`tensor.split([1, 2, 3], dim)`, which gives other values on trn1, in silence: on which lines.
 
-torch-neuronx records in-place operations and views as they come, since torch 2.1 (its documentation:
-XLA_DISABLE_FUNCTIONALIZATION is 1). torch_xla then cuts the pieces out of memory as if they lay one after the other
+There torch_xla records without functionalization, and cuts the pieces out of memory as if they lay one after the other
 (https://github.com/pytorch/xla/issues/8640; https://github.com/aws-neuron/aws-neuron-sdk/issues/1140 on a device).
 torch_xla 2.9 does so wherever what comes before the split dimension is more than one element, forward and backward.
 What `split(2, dim)`, with one size for all, and `chunk` make is right.
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,9 +21,6 @@ from neuron_sim.counters import script_lines, script_time
 from neuron_sim.diagnostics import for_operations
 from neuron_sim.diagnostics.findings import Finding
 
-VARIABLE = "XLA_DISABLE_FUNCTIONALIZATION"
-_SINCE = (2, 1)
-
 
 class WrongSplits:
     """By line, how often."""
@@ -33,6 +28,10 @@ class WrongSplits:
     def __init__(self, note: Callable[[Finding], None]) -> None:
         """None has been made. ``note`` is told of each."""
         self._note = note
+        self.forget()
+
+    def forget(self) -> None:
+        """Count from here on."""
         self._calls: Counter[str] = Counter()
 
     def around_split(self, split: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,8 +49,7 @@ class WrongSplits:
 
     @script_time.set_aside
     def _tell(self) -> None:
-        left_out = os.environ.get(VARIABLE, "1").lower() in ("1", "true")
-        if not left_out or settings.read().framework_version < _SINCE:
+        if not settings.leaves_functionalization_out():
             return
         line, library = script_lines.calling_line(), script_lines.calling_library()
         self._calls[line] += 1

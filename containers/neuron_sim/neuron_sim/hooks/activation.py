@@ -11,6 +11,7 @@ import os
 
 from neuron_sim.hooks import deferred
 from neuron_sim.hooks.after_import import after_import
+from neuron_sim.settings import WITHOUT_FUNCTIONALIZATION
 
 _DEVICE_TYPE = "NEURON"
 _CLIENT = "CPU"
@@ -21,7 +22,6 @@ _MARK = "NEURON_SIM_DEVICE"
 
 # torch-neuronx leaves functionalization out, and scripts may ask for either. What hooks put in the place of a tensor
 # reaches its views only with it, so XLA's C++ code always has it; `diagnostics.wrong_splits` tells what differs.
-_WITHOUT_FUNCTIONALIZATION = "XLA_DISABLE_FUNCTIONALIZATION"
 # As with _MARK: what was asked for, for processes that this one starts.
 _ASKED = "NEURON_SIM_FUNCTIONALIZATION_DISABLED"
 
@@ -110,7 +110,7 @@ def _separate_device_type() -> None:
             simulated = os.fsencode(value) == _DEVICE_TYPE.encode()
             original(_MARK, _DEVICE_TYPE if simulated else "")
             value = _CLIENT if simulated else value
-        elif os.fsencode(name) == _WITHOUT_FUNCTIONALIZATION.encode():
+        elif os.fsencode(name) == WITHOUT_FUNCTIONALIZATION.encode():
             original(_ASKED, value)
             value = "0"
         original(name, value)
@@ -118,8 +118,8 @@ def _separate_device_type() -> None:
     putenv.device_type_separated = True  # type: ignore[attr-defined]
     os.putenv = putenv  # type: ignore[assignment]
     os.environ["PJRT_DEVICE"] = _DEVICE_TYPE
-    if (found := os.environ.get(_WITHOUT_FUNCTIONALIZATION)) is not None:
-        os.environ[_WITHOUT_FUNCTIONALIZATION] = os.environ.pop(_ASKED, found)  # again, for the C environment
+    if (found := os.environ.get(WITHOUT_FUNCTIONALIZATION)) is not None:
+        os.environ[WITHOUT_FUNCTIONALIZATION] = os.environ.pop(_ASKED, found)  # again, for the C environment
 
 
 def _configure_process() -> None:

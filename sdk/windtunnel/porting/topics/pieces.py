@@ -62,19 +62,14 @@ def _is_simple(size: ast.expr) -> bool:
 
 def _asks_for_it(subject: Subject) -> bool:
     """Whether a file of the program sets the variable to anything but 1."""
-    for node in subject.script.nodes:
-        if isinstance(node, ast.Assign):
-            named = any(
-                isinstance(one, ast.Subscript) and constant(one.slice) == _VARIABLE for one in node.targets
-            )
-            value: ast.expr | None = node.value if named else None
-        elif isinstance(node, ast.Call) and len(node.args) == 2 and constant(node.args[0]) == _VARIABLE:
-            value = node.args[1]
-        else:
-            continue
-        if value is not None and str(constant(value)).lower() not in ("1", "true"):
-            return True
-    return False
+    script = subject.script
+    given = [node.value for target, node in script.assigned if target.endswith(f"[{_VARIABLE!r}]")]
+    given += [
+        call.args[1]
+        for call, _ in script.calls
+        if len(call.args) == 2 and constant(call.args[0]) == _VARIABLE
+    ]
+    return any(str(constant(value)).lower() not in ("1", "true") for value in given)
 
 
 def _is_first(call: ast.Call, place: int) -> bool:

@@ -1,10 +1,9 @@
 """AWS's two published jobs (`bert_jobs`), predicted from a rehearsal of the same job.
 
-The steps are predicted: nothing of these jobs is in the calibration of the device, and one figure of theirs in that of
-the host (`host_tracing.REFERENCE_S`). What they spent beside steps is
-mostly tokenising 4,000,000 reviews in one process, for which no other published figure exists:
-`fixed_costs.TOKENISE_S` is fitted to both jobs, one number for two. `Predictions.crossed` takes each
-job's from the other one instead, so that no figure of a job goes into its own prediction.
+The steps are predicted: nothing of these jobs is in the calibration of the device, and one figure of trn1's in that of
+its host (`host_tracing.REFERENCE_S`). What they spent beside steps is mostly tokenising 4,000,000 reviews in one
+process, for which no other published figure exists: `fixed_costs.TOKENISE_S` is fitted to both jobs, one number for
+two. `Predictions.crossed` takes each job's from the other one instead.
 """
 
 from __future__ import annotations

@@ -23,9 +23,7 @@ MOST_INSTANCES = 1_000_000
 """Assumption: more than any cluster has; it keeps figures in the range of numbers."""
 SEVERITIES = ("error", "warning", "note")
 """Of what is found in a script, worst first."""
-WRONG_RESULT = (
-    "no_exchange", "same_data", "no_number", "untied_weights", "unequal_weights", "wrong_split"
-)  # fmt: skip
+WRONG_RESULT = ("no_exchange", "same_data", "no_number", "untied_weights", "unequal_weights", "wrong_split")
 """Kinds that no seconds measure."""
 
 
