@@ -199,11 +199,7 @@ def _config(settings: Settings, credentials: Credentials, kind: RunnerKind, port
         forward_sigterm=settings.forward_sigterm,
         max_cores=settings.max_cores or (sys.maxsize if kind.elsewhere else most_cores),
         max_memory_bytes=_bytes(settings.max_memory_gib) or spare_bytes or sys.maxsize,
-        spot_interruptions=settings.spot.interruptions,
-        spot_seed=settings.spot.seed,
-        spot_mean_s=settings.spot.mean_s,
-        spot_after=settings.spot.after,
-        spot_discount=settings.spot.discount,
+        spot=settings.spot,
     )
 
 

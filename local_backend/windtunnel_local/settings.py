@@ -32,25 +32,11 @@ from typing import cast, get_args
 
 from windtunnel_local.runner import RUNNERS
 from windtunnel_local.runner.variables import SettingsError, Variables
-from windtunnel_local.service.ground.job import SpotClock
+from windtunnel_local.service.ground.job import MOST_INTERRUPTIONS, SpotClock, SpotTerms
 
 _DEFAULT_IDLE_S = 900.0
 _DEFAULT_STOP_GRACE_S = 120.0
-_DEFAULT_SPOT_MEAN_S = 60.0
-_DEFAULT_SPOT_DISCOUNT = 0.7
-_MAX_INTERRUPTIONS = 1000
 _MAX_PORT = 65535
-
-
-@dataclass(frozen=True)
-class SpotSettings:
-    """How managed spot jobs are simulated that do not say so themselves."""
-
-    interruptions: int = 0
-    seed: int = 0
-    mean_s: float = _DEFAULT_SPOT_MEAN_S
-    after: SpotClock = "start"
-    discount: float = _DEFAULT_SPOT_DISCOUNT
 
 
 @dataclass(frozen=True)
@@ -69,7 +55,8 @@ class Settings:
     forward_sigterm: bool = False
     max_cores: int | None = None
     max_memory_gib: float | None = None
-    spot: SpotSettings = field(default_factory=SpotSettings)
+    spot: SpotTerms = field(default_factory=SpotTerms)
+    """Of jobs that do not say so themselves."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The server's own: runners read their settings from it, and hand parts of it to jobs."""
 
@@ -94,12 +81,12 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         forward_sigterm=given.choice("WINDTUNNEL_FORWARD_SIGTERM", "0", "1") == "1",
         max_cores=int(given.number("WINDTUNNEL_MAX_CORES", 0)) or None,
         max_memory_gib=given.number("WINDTUNNEL_MAX_MEMORY_GIB", 0) or None,
-        spot=SpotSettings(
-            interruptions=int(given.number("WINDTUNNEL_SPOT_INTERRUPTIONS", 0, most=_MAX_INTERRUPTIONS)),
+        spot=SpotTerms(
+            interruptions=int(given.number("WINDTUNNEL_SPOT_INTERRUPTIONS", 0, most=MOST_INTERRUPTIONS)),
             seed=int(given.number("WINDTUNNEL_SPOT_SEED", 0)),
-            mean_s=given.number("WINDTUNNEL_SPOT_MEAN_SECONDS", _DEFAULT_SPOT_MEAN_S),
+            mean_s=given.number("WINDTUNNEL_SPOT_MEAN_SECONDS", SpotTerms.mean_s),
             after=cast(SpotClock, given.choice("WINDTUNNEL_SPOT_AFTER", *get_args(SpotClock))),
-            discount=given.number("WINDTUNNEL_SPOT_DISCOUNT", _DEFAULT_SPOT_DISCOUNT, most=1),
+            discount=given.number("WINDTUNNEL_SPOT_DISCOUNT", SpotTerms.discount, most=1),
         ),
         environment=dict(environment),
     )

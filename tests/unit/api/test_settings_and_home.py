@@ -15,7 +15,8 @@ from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.docker import docker_settings
 from windtunnel_local.runner.variables import SettingsError
 from windtunnel_local.runner.without_container.interpreter import interpreter_of
-from windtunnel_local.settings import SpotSettings, from_environment, version
+from windtunnel_local.service.ground.job import SpotTerms
+from windtunnel_local.settings import from_environment, version
 
 
 def test_without_an_environment_there_are_defaults() -> None:
@@ -26,7 +27,7 @@ def test_without_an_environment_there_are_defaults() -> None:
     assert settings.image == f"windtunnel-training:{version()}"
     assert settings.memory_gib is None
     assert (settings.max_cores, settings.max_memory_gib) == (None, None)
-    assert settings.spot == SpotSettings(interruptions=0, seed=0, mean_s=60, after="start", discount=0.7)
+    assert settings.spot == SpotTerms(interruptions=0, seed=0, mean_s=60, after="start", discount=0.7)
 
 
 def test_every_name_is_read() -> None:
@@ -53,7 +54,7 @@ def test_every_name_is_read() -> None:
         }
     )
     assert (settings.max_cores, settings.max_memory_gib) == (16, 12.5)
-    assert settings.spot == SpotSettings(3, 7, 2.5, "checkpoint", 0.6)
+    assert settings.spot == SpotTerms(3, 7, 2.5, 0.6, "checkpoint")
     assert settings.home == Path.cwd() / "relative"
     assert (settings.runner, settings.port, settings.idle_s) == ("process", 8123, 1.5)
     assert (settings.image, settings.memory_gib, settings.stop_grace_s) == ("mine:1", 3.5, 120)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -297,7 +298,7 @@ def test_what_the_environment_may_ask(world: World) -> None:
     config = world.config
     accepted = spot_request(Environment={"WINDTUNNEL_SPOT_SEED": "9"})
     terms = spot.terms(accepted, config)
-    assert terms == SpotTerms(config.spot_interruptions, 9, config.spot_mean_s, config.spot_discount)
+    assert terms == replace(config.spot, seed=9)
     assert spot.terms(request(Environment={"WINDTUNNEL_SPOT_SEED": "x"}), config) is None
     for name in ("WINDTUNNEL_SPOT_SEED", "WINDTUNNEL_SPOT_INTERRUPTIONS", "WINDTUNNEL_SPOT_MEAN_SECONDS"):
         for value in ("x", "-1", "nan", "1e12", "2.5" if "MEAN" not in name else "inf"):

@@ -46,7 +46,7 @@ def test_a_job_comes_back_as_it_was(store: SqliteStore, tmp_path: Path) -> None:
         model_artifact="s3://b/m",
         final_metrics=(metric,),
         slot="other",
-        spot=SpotTerms(3, 7, 60.0, 0.7, "checkpoint"),
+        spot=SpotTerms(3, 7, 61.0, 0.6, "checkpoint"),
         updates={"ResourceConfig": {"KeepAlivePeriodInSeconds": 60}},
         warm_pool=WarmPool("Reused", 12, "b", 1, 2, ready=True, begins={"algo-1": "x"}),
     )

@@ -16,6 +16,7 @@ strided_views        views made with `as_strided`
 in_place             shapes of what optimizers change in place
 lookups              indices of embeddings that lie outside of the table
 upsampling           the gradient of nearest-neighbour upsampling
+neuron_operations    operations that torch_neuronx brings along, such as RmsNorm
 nki                  kernels that scripts define, which are refused when they are launched
 flash_attention      Neuron's own kernels of it, which NxD Core and optimum-neuron launch
 nxd_core             what these two import and find nowhere else

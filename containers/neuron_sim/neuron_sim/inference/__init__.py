@@ -3,7 +3,6 @@
 trace      one function with fixed shapes, lowered for the device, as a ScriptModule
 batching   a traced module for batches of any size; DataParallel over cores
 placement  which core a traced module is on
-kernels    operations that torch_neuronx brings along
 
 On trn1 neuronx-cc compiles the HLO, and the core runs it. Here the function is lowered to HLO
 on the simulated device, so that what XLA cannot lower fails as it does there, and the

@@ -10,7 +10,7 @@ _DECORATORS = ("nki_jit", "xla_hlo_call")
 __getattr__ = resolver(
     __name__,
     {
-        **dict.fromkeys(_OPERATIONS, "neuron_sim.inference.kernels"),
+        **dict.fromkeys(_OPERATIONS, "neuron_sim.device.neuron_operations"),
         **dict.fromkeys(_DECORATORS, "neuron_sim.device.nki"),
     },
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from windtunnel_local.service.ground.containers import Forward
-from windtunnel_local.service.ground.job import SpotClock
+from windtunnel_local.service.ground.job import SpotTerms
 from windtunnel_local.service.ground.job_paths import JobPaths
 
 
@@ -56,16 +56,8 @@ class ServiceConfig:
     """Most simulated cores of all jobs that run at once; further jobs wait."""
     max_memory_bytes: int = 2**63
     """Most memory that is reserved for all jobs that run at once; further jobs wait."""
-    spot_interruptions: int = 0
-    """How often each managed spot job is interrupted, unless it says so itself."""
-    spot_seed: int = 0
-    """What the moments of the interruptions follow from, unless the job says so itself."""
-    spot_mean_s: float = 60.0
-    """Seconds of training between two interruptions, on average, unless the job says so itself."""
-    spot_after: SpotClock = "start"
-    """What these seconds count from in each attempt, unless the job says so itself."""
-    spot_discount: float = 0.7
-    """What spot capacity is assumed to save: 0.7 is 70 % of the on-demand price."""
+    spot: SpotTerms = field(default_factory=SpotTerms)
+    """How managed spot jobs are simulated that do not say so themselves."""
     pace: Pace = Pace()
 
     @property

@@ -78,17 +78,23 @@ class Lifecycle:
         return sum(transition.status == secondary for transition in self.transitions)
 
 
+MOST_INTERRUPTIONS = 1000
+
+
 @dataclass(frozen=True)
 class SpotTerms:
-    """How a managed spot job is simulated; settled when it is accepted, so that a restart changes nothing."""
+    """How a managed spot job is simulated; settled when it is accepted, so that a restart changes nothing.
 
-    interruptions: int
+    The defaults are those of a backend that is told nothing of it.
+    """
+
+    interruptions: int = 0
     """How often the job is interrupted, if it runs for long enough."""
-    seed: int
+    seed: int = 0
     """The same seed gives the same moments."""
-    mean_s: float
+    mean_s: float = 60.0
     """Seconds of training between two interruptions, on average."""
-    discount: float
+    discount: float = 0.7
     """What spot capacity is assumed to save of the on-demand price: 0.7 is 70 %."""
     after: SpotClock = "start"
     """What the seconds of an attempt count from: the start of its containers, or the first checkpoint that

@@ -22,14 +22,13 @@ from typing import Any, cast, get_args
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import LogLine
 from windtunnel_local.service.ground.errors import ValidationFailed
-from windtunnel_local.service.ground.job import Job, SpotClock, SpotTerms
+from windtunnel_local.service.ground.job import MOST_INTERRUPTIONS, Job, SpotClock, SpotTerms
 
 INTERRUPTIONS = "WINDTUNNEL_SPOT_INTERRUPTIONS"
 SEED = "WINDTUNNEL_SPOT_SEED"
 MEAN_S = "WINDTUNNEL_SPOT_MEAN_SECONDS"
 AFTER = "WINDTUNNEL_SPOT_AFTER"
 
-MOST_INTERRUPTIONS = 1000
 _NAMED: Mapping[SpotClock, str] = {"start": "attempt's start", "checkpoint": "attempt's first checkpoint"}
 
 
@@ -41,11 +40,11 @@ def terms(request: Mapping[str, Any], config: ServiceConfig) -> SpotTerms | None
     """
     if not request.get("EnableManagedSpotTraining"):
         return None
-    given = request.get("Environment", {})
-    interruptions = _number(given, INTERRUPTIONS, config.spot_interruptions, most=MOST_INTERRUPTIONS)
-    seed = _number(given, SEED, config.spot_seed)
-    mean_s = _number(given, MEAN_S, config.spot_mean_s)
-    after = given.get(AFTER, config.spot_after)
+    given, usual = request.get("Environment", {}), config.spot
+    interruptions = _number(given, INTERRUPTIONS, usual.interruptions, most=MOST_INTERRUPTIONS)
+    seed = _number(given, SEED, usual.seed)
+    mean_s = _number(given, MEAN_S, usual.mean_s)
+    after = given.get(AFTER, usual.after)
     if after not in get_args(SpotClock):
         valid = " or ".join(get_args(SpotClock))
         raise ValidationFailed(f"Environment: {AFTER} is {after!r}; it must be {valid}.")
@@ -53,7 +52,7 @@ def terms(request: Mapping[str, Any], config: ServiceConfig) -> SpotTerms | None
         raise ValidationFailed(
             f"Environment: {AFTER} is 'checkpoint', but the job has no CheckpointConfig. Add one, or use 'start'."
         )
-    return SpotTerms(int(interruptions), int(seed), mean_s, config.spot_discount, cast(SpotClock, after))
+    return SpotTerms(int(interruptions), int(seed), mean_s, usual.discount, cast(SpotClock, after))
 
 
 def moments_s(spot: SpotTerms) -> Sequence[float]:
