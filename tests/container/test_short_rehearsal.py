@@ -70,12 +70,40 @@ def test_a_script_that_counts_its_own_steps_ends_where_it_wants_to(torchrun, tmp
     assert trained[-1]["left"]
 
 
-@pytest.mark.parametrize("shape", ["next", "next_of_generator", "made", "made_by_a_process"])
+@pytest.mark.parametrize("shape", ["next", "next_of_generator"])
 def test_a_loop_without_passes_is_ended(torchrun, tmp_path, shape):
-    """With a process of the script's own, which it would have ended after its loop."""
     _, _, seen, launch = loaders_of(torchrun, tmp_path, shape)
     assert seen["ended_early"] and seen["steps"] == STEPS
     assert "was not rehearsed" in launch.output
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "samples"),
+    [
+        ("made", 3000, 8),
+        ("made_by_a_process", 3000, 8),
+        ("made_on_device", 400, 8),
+        # Every second turn of the inner loop ends a step: of four passes, each with the 8 samples of a call.
+        ("made_in_two_loops", 120, 16),
+        ("made_while", None, 8),
+    ],
+)
+def test_the_loops_around_its_steps_say_how_many_a_script_without_a_loader_makes(
+    torchrun, tmp_path, shape, steps, samples
+):
+    """It was ended after some, and its user had to say the size. Of batches that are made on the device no samples were
+    known at all. A process of the script's own, which it would have ended after its loop, is ended, too.
+    """
+    (train,), others, seen, launch = loaders_of(torchrun, tmp_path, shape)
+    assert seen["ended_early"] and not others
+    assert "was not rehearsed" in launch.output
+    assert (train["bound"], train["samples"], train["batches"]) == (steps, samples, None)
+
+
+def test_evaluation_between_such_steps_goes_on_as_often(torchrun, tmp_path):
+    (train,), (evaluated,), seen, _ = loaders_of(torchrun, tmp_path, "made_and_evaluated")
+    assert (train["bound"], seen["steps"], train["taken"]) == (600, STEPS, STEPS)
+    assert (evaluated["inside"], evaluated["every"]) == (evaluated["passes"], 3)
 
 
 def test_a_loop_that_ends_no_step_is_ended(torchrun, tmp_path):
@@ -92,8 +120,9 @@ def test_accumulation_takes_batches_until_the_optimizer_has_made_steps(torchrun,
 
 def test_so_it_does_where_the_script_makes_its_batches(torchrun, tmp_path):
     """As nanoGPT does, with forty passes for a step: it was ended before the first, and priced all the same."""
-    _, _, seen, _ = loaders_of(torchrun, tmp_path, "made_accumulate")
+    (train,), _, seen, _ = loaders_of(torchrun, tmp_path, "made_accumulate")
     assert seen["ended_early"] and seen["steps"] == 30
+    assert (train["bound"], train["samples"]) == (2999, 8)
 
 
 def test_a_list_is_as_long_as_it_is(torchrun, tmp_path):

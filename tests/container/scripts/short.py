@@ -163,6 +163,34 @@ elif SHAPE == "made_accumulate":
             xm.optimizer_step(optimizer)
             optimizer.zero_grad()
         xm.mark_step()
+elif SHAPE == "made_on_device":
+    step, features = 0, torch.randn(8, 4, device=device)
+    while True:
+        train(features)
+        xm.mark_step()
+        if step >= 400:
+            break
+        step += 1
+elif SHAPE == "made_in_two_loops":
+    for _epoch in range(20):
+        for first in range(0, 90, 8):
+            for _part in range(2):
+                model(torch.randn(8, 4, device=device)).square().mean().backward()
+            xm.optimizer_step(optimizer)
+            optimizer.zero_grad()
+            if first % 16:
+                xm.mark_step()
+elif SHAPE == "made_and_evaluated":
+    for step in range(600):
+        train(torch.randn(8, 4).to(device))
+        xm.mark_step()
+        if step % 3 == 2:
+            evaluate(sampled(40, 8))
+elif SHAPE == "made_while":
+    while not (loss := model(torch.randn(8, 4, device=device)).square().mean()) < 0:
+        loss.backward()
+        xm.optimizer_step(optimizer)
+        xm.mark_step()
 elif SHAPE == "endless":
     while True:
         train(torch.randn(8, 4).to(device))

@@ -135,6 +135,15 @@ def test_what_cannot_be_told_says_where() -> None:
         assert isinstance(found, str) and said in found
 
 
+def test_steps_without_a_loader_are_those_of_every_worker() -> None:
+    """As the simulator tells them; and evaluation after each 30 of them."""
+    own = train(batches=None, split=False, bound=3000, left=True, taken=6)
+    evaluation = Loader(line="e.py:1", batches=20, samples=10, split=True, passes=2, inside=2, every=30.0)
+    assert size(own, early=True) == (3000 * 8 * 2, 1, 0)
+    assert size(own, evaluation, early=True) == (3000 * 8 * 2, 1, 100 * 20 * 10 * 2)
+    assert "train.py:9 does not tell how often it runs" in str(scale(replace(own, bound=None), early=True))
+
+
 def test_a_stream_with_a_bound_is_known() -> None:
     found = scale(train(batches=None, bound=50), early=True)
     assert isinstance(found, FullScale) and found.train_samples == 800

@@ -12,6 +12,7 @@ attention     what scaled_dot_product_attention computes
 parameters    bytes of parameters, gradients and optimizer state
 modules       a model's parameters, also where its class has a method of its own for them
 batches       how many samples came from the input pipeline, and how long the loop waited for them
+called        how many samples a batch has that the script makes on the device
 script_lines  the line of the user's script that is running
 script_time   CPU time of the script's thread, without the simulator's own
 pending_reads values that the script read while they were pending, and what that cost the step

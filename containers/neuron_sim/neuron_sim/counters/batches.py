@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from neuron_sim.counters import script_time
+from neuron_sim.counters.called import called
 
 _DEPTH, _LOOKED_AT = 4, 64
 """How deep, and at how many of a batch's parts, to look for its first tensor."""
@@ -141,12 +142,15 @@ class Sent:
         finally:
             self._is_within = not is_outer
 
-    def samples(self) -> int:
+    def samples(self, updates: int) -> int:
         """What most tensors have first is the batch (a mask or a scale may be among them), for each pass that has one.
 
-        A batch that is sent once may be cut up on the device, and several losses may be computed from it.
+        A batch that is sent once may be cut up on the device, and several losses may be computed from it. Where none is
+        sent, each pass of an update has what the model is called with. ``updates``: of optimizers, in this step.
         """
-        ((size, times),) = self._tensors.most_common(1) or ((0, 0),)
+        if not self._tensors:
+            return called.first * max(1, self._passes // max(1, updates))
+        ((size, times),) = self._tensors.most_common(1)
         return size * min(times, self._passes)
 
 

@@ -30,6 +30,7 @@ from neuron_sim.counters import (
     records,
     script_time,
 )
+from neuron_sim.counters.called import called
 from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
 from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.pending_reads import PendingReads
@@ -70,6 +71,9 @@ class Recorder:
         self._reads = PendingReads()
         self._samples = 0
         self._has_loader = False
+        self.made = 0
+        """Samples of the latest step that its script made by itself, without a loader."""
+        called.watch()
         self.waits = False
         """Whether the script has waited for the device since the latest step."""
         self.has_failed = False
@@ -124,7 +128,8 @@ class Recorder:
         self._collective_s = 0.0
         self._input_wait_s = 0.0
         self._compile_s = 0.0
-        self._trains = self._updates = self._in_pieces = False
+        self._trains = self._in_pieces = False
+        self._updates = 0
         batches.sent.forget()
         batches.summed.clear()
 
@@ -181,7 +186,8 @@ class Recorder:
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
-        self._trains = self._updates = True
+        self._trains = True
+        self._updates += 1
         self._time_reference()
         if self._graphs is not None and self._held.stepped(optimizer):
             self.write(self._held.record())
@@ -230,11 +236,13 @@ class Recorder:
         self._executed += elsewhere
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
+        called.step_ended(trains=self._trains)
+        by_itself = self._trains and not self._has_loader
+        self.made = batches.sent.samples(self._updates) if by_itself else 0
         samples = 0
         if not self._arithmetic.isdisjoint(self._executed):
             samples, self._samples = self._samples, 0
-            if self._trains and not self._has_loader:
-                samples = batches.sent.samples() or samples
+            samples = self.made or samples
         if self._graphs is not None and (self._executed or self._collectives):
             record = {
                 "kind": "step",
@@ -252,7 +260,7 @@ class Recorder:
             }
             self._trace_s = 0.0
             some = {
-                "updated": self._updates,
+                "updated": bool(self._updates),
                 "microbatch": self._in_pieces,
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
                 "waited": self.waits,

@@ -17,6 +17,7 @@ from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.unequal_weights import Look
 from neuron_sim.rehearsal.loader_facts import asked, facts, sequence_length
+from neuron_sim.rehearsal.own_steps import OwnSteps
 from neuron_sim.rehearsal.passes import Pass, Passes
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
@@ -49,6 +50,7 @@ class Loaders:
         self._look = look
         self.has_kept = False
         self.passes = passes
+        self._own = OwnSteps(passes)
         self.all: list[Loader] = []
         """Also of loaders that are gone."""
         # By what they are, not by what they are equal to: a script's own loader may not be hashable.
@@ -171,7 +173,8 @@ class Loaders:
     def record(self) -> dict[str, Any] | None:
         """What the script's loaders have shown; None: it went over none, and was not ended early."""
         used = [(loader, run) for loader in self.all for run in loader.runs if run.passes]
-        if not used and not self.passes.ended:
+        own = None if any(run.trains for _, run in used) else self._own.record()
+        if not (used or own or self.passes.ended):
             return None
         return {
             "kind": "loaders",
@@ -188,7 +191,8 @@ class Loaders:
                     **run.to_dict(),
                 }
                 for loader, run in used
-            ],
+            ]
+            + ([own] if own else []),
         }
 
     def unreached_ends(self) -> Iterator[tuple[Loader, int]]:
@@ -201,6 +205,11 @@ class Loaders:
         for loader, last in told:
             if self.passes.steps and last and last < loader.usual and last not in loader.sizes:
                 yield loader, last
+
+    def step_ended(self, samples: int) -> None:
+        """``samples``: that the script made by itself for a step that has trained; 0: there were none."""
+        if self.passes.steps is not None:
+            self._own.made(samples)
 
     def trained(self, *_: object) -> None:
         """Gradients are computed from the latest batch, or an optimizer has stepped with some."""

@@ -88,9 +88,12 @@ def around(frame: FrameType | None) -> Loop | None:
     """The innermost loop of the script's that is running in this frame, or where a library was called from."""
     frame = next(stack(frame), None)
     line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
-    if frame is None or not line:
-        return None
-    return Loop(id(frame), frame.f_code, line.lineno, line.end_lineno or line.lineno)
+    return None if frame is None or not line else at(frame, line)
+
+
+def at(frame: FrameType, loop: ast.For | ast.While) -> Loop:
+    """That loop, running in this frame."""
+    return Loop(id(frame), frame.f_code, loop.lineno, loop.end_lineno or loop.lineno)
 
 
 def yields(frame: FrameType) -> bool:
@@ -170,6 +173,22 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
         if is_users(frame.f_code.co_filename):
             yield frame
         frame = frame.f_back
+
+
+def outermost(frame: FrameType | None) -> tuple[FrameType, ast.For | ast.While] | None:
+    """The loop around all others that are running in the script's own files, and where."""
+    found = [(inner, within[0]) for inner in stack(frame) if (within := running_in(inner))]
+    return found[-1] if found else None
+
+
+def counts_of(frame: FrameType, wanted: ast.AST) -> dict[tuple[str, bool], Count]:
+    """As `counts`, of this loop alone."""
+    return {(text, True): count for loop, text, count in _counts_of(frame) if loop is wanted}
+
+
+def running_in(frame: FrameType) -> list[ast.For | ast.While]:
+    """`running`, of the line that a frame is at."""
+    return running(frame.f_code.co_filename, frame.f_lineno)
 
 
 def running(filename: str, line: int) -> list[ast.For | ast.While]:

@@ -142,6 +142,15 @@ class Pass:
         ]
         return math.ceil(min(ends) - 1e-9) if ends else None
 
+    def read_bounds(self, counts: Mapping[tuple[str, bool], loops.Count]) -> None:
+        """A count that grows from batch to batch, and the number that it runs up to, tell the last batch."""
+        for condition, count in counts.items():
+            if self.passes == 1:
+                new = Growth(self.now, count.value, count.value, count.decides)
+                self.ends.setdefault(condition, new).read(self, count)
+            elif condition in self.ends:
+                self.ends[condition].read(self, count)
+
     def to_dict(self) -> dict[str, Any]:
         """As it is written down: see docs/reference/counters.md."""
         return {
@@ -255,7 +264,7 @@ class Passes:
         counts = loops.counts(frame)
         if between.sliced is not None:
             counts[_SLICE] = between.sliced
-        self._read_bounds(record, counts)
+        record.read_bounds(counts)
         if record.now < self._allowed(record, self.steps, evaluates=evaluates):
             return False
         self.end(record)
@@ -269,6 +278,11 @@ class Passes:
     def trained(self, record: Pass) -> None:
         """Gradients are computed from its batch."""
         record.trains, self._training, record.looked = True, record, None
+
+    def trained_by_itself(self, record: Pass) -> None:
+        """A step has trained on a batch that came from no loader."""
+        self.trained(record)
+        self._is_cut = False
 
     def anew(self, record: Pass) -> None:
         """What has come to its end begins again: workers that persist have one iterator for all passes."""
@@ -363,15 +377,6 @@ class Passes:
         if not record.trains:
             return _READ_AHEAD * steps
         return steps if optimized >= _OPTIMIZED else _MOST * steps
-
-    def _read_bounds(self, record: Pass, counts: Mapping[tuple[str, bool], loops.Count]) -> None:
-        """A count that grows from batch to batch, and the number that it runs up to, tell the last batch."""
-        for condition, count in counts.items():
-            if record.passes == 1:
-                new = Growth(record.now, count.value, count.value, count.decides)
-                record.ends.setdefault(condition, new).read(record, count)
-            elif condition in record.ends:
-                record.ends[condition].read(record, count)
 
 
 def _end_helpers() -> None:

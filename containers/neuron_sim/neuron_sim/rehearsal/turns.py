@@ -42,8 +42,9 @@ def around(frame: FrameType | None) -> Turns | None:
     while frame is not None:
         file = frame.f_code.co_filename
         for loop in reversed(loops.running(file, frame.f_lineno)) if is_users(file) else ():
-            number = _length(loop.iter, frame) if within and isinstance(loop, ast.For) else None
-            if number is not None and isinstance(loop, ast.For):
+            numbers = _range(loop.iter, frame) if within and isinstance(loop, ast.For) else None
+            if numbers is not None and isinstance(loop, ast.For):
+                number = len(numbers)
                 # The number of a repetition is not read: it may decide, too.
                 found = (
                     found._replace(number=found.number * number, decides=True)
@@ -58,6 +59,21 @@ def around(frame: FrameType | None) -> Turns | None:
             found, within = Turns(epochs, decides=True, hands_on=True, is_last=False), True
         frame = None if _is_script(frame) else frame.f_back
     return found
+
+
+def taken(frame: FrameType | None) -> loops.Count | None:
+    """Of all loops around a step: which of their turns this is, and how many there are; None: one is no ``range``."""
+    turn, number = 0, 1
+    around_it = [(inner, loop) for inner in loops.stack(frame) for loop in reversed(loops.running_in(inner))]
+    for inner, loop in around_it:
+        if not isinstance(loop, ast.For) or (numbers := _range(loop.iter, inner)) is None:
+            return None
+        now = loops.value(ast.parse(ast.unparse(loop.target), mode="eval").body, inner)
+        if not isinstance(now, int) or now not in numbers:
+            return None
+        turn += numbers.index(now) * number
+        number *= len(numbers)
+    return loops.Count(turn, number, decides=False) if around_it else None
 
 
 def _epochs_of_trainer(frame: FrameType) -> int | None:
@@ -91,13 +107,13 @@ def _may_count(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not _is_format(node)
 
 
-def _length(iterated: ast.expr, frame: FrameType) -> int | None:
-    """Of a ``range``, also within a progress bar's call."""
+def _range(iterated: ast.expr, frame: FrameType) -> range | None:
+    """That a loop goes over, also within a progress bar's call."""
     for call in ast.walk(iterated):
         if isinstance(call, ast.Call) and _name(call) in ("range", "trange"):
             ends = [end for given in call.args if isinstance(end := loops.value(given, frame), int)]
             if len(ends) == len(call.args) and 1 <= len(ends) <= 3 and 0 not in ends[2:]:
-                return len(range(*ends))  # type: ignore[call-overload]  # one to three
+                return range(*ends)  # type: ignore[call-overload, no-any-return]  # one to three
     return None
 
 

@@ -29,8 +29,8 @@ def trained_steps(told: Counters) -> tuple[Steps, int, int]:
         raise _no_step(told)
     if train.samples_per_step_per_core == 0:
         raise InvalidCounters(
-            "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
-            "to the device. "
+            "the counters know no samples per step: no training step took its batch from a DataLoader, sent one to "
+            "the device, or called a module with one. "
             "Iterate over a torch DataLoader, best inside torch_xla.distributed.parallel_loader.MpDeviceLoader, "
             "and let no mark_step stand between a batch and its backward()."
         )

@@ -1,0 +1,47 @@
+"""How many samples a pass has whose batch the script makes on the device: the first dimension of what its model is
+called with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+
+class Called:
+    """Looks at the calls of modules until a step has trained: a hook on each of them would cost every step."""
+
+    def __init__(self) -> None:
+        """Nothing has been called."""
+        self.first = 0
+        """The first dimension; 0: not known."""
+        self._hook: Any = None
+        self._is_known = False
+
+    def watch(self) -> None:
+        """Look from now on, unless a step has trained. Idempotent."""
+        if self._hook is None and not self._is_known:
+            self._hook = register_module_forward_pre_hook(self._note)
+
+    def step_ended(self, *, trains: bool) -> None:
+        """What was called in a step that does not train, tells nothing."""
+        if self._hook is None:
+            return
+        if trains:
+            self._hook.remove()
+            self._hook, self._is_known = None, True
+        else:
+            self.first = 0
+
+    def _note(self, _module: torch.nn.Module, inputs: tuple[Any, ...]) -> None:
+        """Of the outermost module, which is called before those within it, or of the first that is given a tensor."""
+        if self.first or not torch.is_grad_enabled():
+            return
+        given = (one for one in inputs if isinstance(one, torch.Tensor) and one.is_xla and one.dim())
+        self.first = next((one.shape[0] for one in given), 0)
+
+
+called = Called()
+"""That of this process."""
