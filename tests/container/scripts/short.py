@@ -144,6 +144,19 @@ elif SHAPE == "next_of_generator":
     batches = once(pl.MpDeviceLoader(sampled(100000, 8), device))
     for _step in range(3000):
         train(next(batches))
+elif SHAPE == "next_again":
+    loader = sampled(48, 8)
+    batches = iter(loader)
+    for _step in range(500):
+        for _part in range(2):
+            batch = next(batches, None)
+            if batch is None:
+                batches = iter(loader)
+                batch = next(batches)
+            model(batch[0].to(device)).square().mean().backward()
+        xm.optimizer_step(optimizer)
+        optimizer.zero_grad()
+        xm.mark_step()
 elif SHAPE == "made_by_a_process":
     queue = multiprocessing.Queue(2)
     process = multiprocessing.Process(target=fill, args=(queue,))

@@ -59,6 +59,8 @@ class Loaders:
         self.latest: Loader | None = None
         self._told = 0
         """Samples of its latest batch, until they come in pieces."""
+        self._since = 0
+        """Samples that were taken to train on since the latest step."""
 
     def _record(self, loader: Any) -> Loader:
         inner = _innermost(loader)
@@ -105,7 +107,9 @@ class Loaders:
         if before is not (record if record.is_ragged(size) else None):
             recorder.counting.look()  # what has run until now did not do so with this batch
         record.came(size, line)
-        _run(record).line = line
+        run = _run(record)
+        run.line = line
+        self._since += size if run is record.run else 0
         self.latest = record
 
     @script_time.set_aside
@@ -173,7 +177,9 @@ class Loaders:
     def record(self) -> dict[str, Any] | None:
         """What the script's loaders have shown; None: it went over none, and was not ended early."""
         used = [(loader, run) for loader in self.all for run in loader.runs if run.passes]
-        own = None if any(run.trains for _, run in used) else self._own.record()
+        own = self._own.record() if all(run.by_itself for _, run in used if run.trains) else None
+        if own is not None:
+            used = [(loader, run) for loader, run in used if not run.trains]
         if not (used or own or self.passes.ended):
             return None
         return {
@@ -206,10 +212,14 @@ class Loaders:
             if self.passes.steps and last and last < loader.usual and last not in loader.sizes:
                 yield loader, last
 
-    def step_ended(self, samples: int) -> None:
-        """``samples``: that the script made by itself for a step that has trained; 0: there were none."""
-        if self.passes.steps is not None:
-            self._own.made(samples)
+    def step_ended(self, made: int, *, trains: bool) -> None:
+        """``made``: samples of a step that trains, if it takes them from no loader."""
+        taken, self._since = self._since, 0
+        if self.passes.steps is None or not trains:
+            return
+        if self.latest is not None and self.latest.run.by_itself:
+            made = taken or self.latest.latest  # it may train on one batch again and again
+        self._own.made(made)
 
     def trained(self, *_: object) -> None:
         """Gradients are computed from the latest batch, or an optimizer has stepped with some."""

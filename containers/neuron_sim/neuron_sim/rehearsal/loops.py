@@ -79,6 +79,13 @@ def asks_by_itself(frame: FrameType | None) -> bool:
     return False
 
 
+def behind_generators(frame: FrameType | None) -> FrameType | None:
+    """Who asks the generators that hand a loader's batches on."""
+    while frame is not None and is_users(frame.f_code.co_filename) and yields(frame) and _in_header(frame):
+        frame = frame.f_back
+    return frame
+
+
 def _in_header(frame: FrameType) -> bool:
     """Of a loop, or of a `yield from`, which goes over the loader as one does."""
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("FOR_ITER", "SEND", "YIELD_FROM")

@@ -1,4 +1,4 @@
-"""Training steps of a script that goes over no loader: the loops around them say how many it would make."""
+"""Training steps of a script that loops over no loader: the loops around them say how many it would make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OwnSteps:
 
     def made(self, samples: int) -> None:
         """A step has trained on so many samples. Called below the line of the script that ends it."""
-        frame = loops.caller()
+        frame = loops.behind_generators(loops.caller())
         around = loops.outermost(frame)
         if not samples or around is None:
             return

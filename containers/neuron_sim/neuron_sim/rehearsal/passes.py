@@ -107,6 +107,8 @@ class Pass:
     """Batches of the first pass, where the script left it and then began another."""
     wrapped: str | None = None
     """What of itertools, or zip, the loop goes through: it may end or repeat what the loader gives."""
+    by_itself: bool = False
+    """Whether the script has called ``next`` for its batches: how long it goes on, its steps tell."""
     sliced: bool = False
     """Whether the loop goes through an `islice`, whose end is known."""
     ends: dict[tuple[str, bool], Growth] = field(default_factory=dict)
@@ -260,6 +262,7 @@ class Passes:
         evaluates = evaluates or loops.is_evaluation(frame) or self._follows_training(record, frame)
         self._is_cut = not loops.asks_by_itself(frame)
         if not self._is_cut:
+            record.by_itself = True
             return False
         counts = loops.counts(frame)
         if between.sliced is not None:
@@ -280,7 +283,7 @@ class Passes:
         record.trains, self._training, record.looked = True, record, None
 
     def trained_by_itself(self, record: Pass) -> None:
-        """A step has trained on a batch that came from no loader."""
+        """A step has trained on a batch that no loop over a loader gave."""
         self.trained(record)
         self._is_cut = False
 

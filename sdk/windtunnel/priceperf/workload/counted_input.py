@@ -11,7 +11,7 @@ from .strict_reader import Shown
 class Loader:
     """A loader that the script went over. Batches are those of one core.
 
-    Of a script without one: what it trains on, a batch a step, in loops that end by a count (``bound``).
+    Of a script that loops over none: what it trains on, a batch a step, in loops that end by a count (``bound``).
 
     Attributes:
         line: of the script's loop over it.
