@@ -28,6 +28,8 @@ from windtunnel_local.service.hosting import instance_run
 
 BUCKET = "models"
 ROLE = "arn:aws:iam::000000000000:role/r"
+VPC = {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}
+"""As companies name one; it is kept, and changes nothing."""
 KEY = "model.tar.gz"
 
 
@@ -49,7 +51,8 @@ class Deployed:
     def model(self, name: str, **environment: str) -> None:
         """CreateModel."""
         container = {"Image": LOCAL_IMAGE, "ModelDataUrl": f"s3://{BUCKET}/{KEY}", "Environment": environment}
-        self.sagemaker.create_model(ModelName=name, PrimaryContainer=container, ExecutionRoleArn=ROLE)
+        given = {"PrimaryContainer": container, "ExecutionRoleArn": ROLE, "VpcConfig": VPC}
+        self.sagemaker.create_model(ModelName=name, **given)
 
     def config(self, name: str, *variants: tuple[str, str, float], count: int = 1, **more: Any) -> None:
         """CreateEndpointConfig of variants: name, model, weight."""
@@ -142,7 +145,8 @@ def test_from_model_to_answer_and_back(deployed: Deployed) -> None:
 def test_what_a_request_left_out_is_described_as_it_was_taken(deployed: Deployed) -> None:
     """A model with a network, a variant of weight 1."""
     deployed.model("m")
-    assert deployed.sagemaker.describe_model(ModelName="m")["EnableNetworkIsolation"] is False
+    model = deployed.sagemaker.describe_model(ModelName="m")
+    assert (model["EnableNetworkIsolation"], model["VpcConfig"]) == (False, VPC)
     variant = {
         "VariantName": "v",
         "ModelName": "m",

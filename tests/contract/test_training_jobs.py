@@ -36,16 +36,17 @@ def refused(call: Any, **arguments: Any) -> tuple[str, str]:
 
 
 def test_a_job_runs_and_is_described_as_aws_describes_it(sagemaker: Any, backend: Backend) -> None:
-    """Create, wait with botocore's waiter, describe, fetch the model."""
-    arn = sagemaker.create_training_job(**create_request(Tags=[{"Key": "team", "Value": "a"}]))[
-        "TrainingJobArn"
-    ]
+    """Create, wait with botocore's waiter, describe, fetch the model. A VPC, as companies name, is kept."""
+    vpc = {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}
+    given = create_request(Tags=[{"Key": "team", "Value": "a"}], VpcConfig=vpc)
+    arn = sagemaker.create_training_job(**given)["TrainingJobArn"]
     assert arn == "arn:aws:sagemaker:us-east-1:000000000000:training-job/job"
     waiter = sagemaker.get_waiter("training_job_completed_or_stopped")
     waiter.wait(TrainingJobName="job", WaiterConfig={"Delay": 0, "MaxAttempts": 1000})
     job = sagemaker.describe_training_job(TrainingJobName="job")
     assert (job["TrainingJobStatus"], job["SecondaryStatus"]) == ("Completed", "Completed")
     assert job["ResourceConfig"] == create_request()["ResourceConfig"]
+    assert job["VpcConfig"] == vpc
     assert job["CreationTime"] <= job["TrainingStartTime"] <= job["TrainingEndTime"]
     assert [t["Status"] for t in job["SecondaryStatusTransitions"]][-1] == "Completed"
     assert job["ModelArtifacts"]["S3ModelArtifacts"] == "s3://out/models/job/output/model.tar.gz"

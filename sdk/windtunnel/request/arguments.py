@@ -50,8 +50,8 @@ class JobArguments:
         base_job_name: Start of generated job names; default: the image's repository.
         sagemaker_session: The same as ``session``; SDK v2's name.
         tags: ``{"key": "value"}`` or ``[{"Key": ..., "Value": ...}]``.
-        subnets: With ``security_group_ids``: the VPC; AWS only.
-        security_group_ids: With ``subnets``: the VPC; AWS only.
+        subnets: With ``security_group_ids``: the VPC; without effect here.
+        security_group_ids: With ``subnets``: the VPC; without effect here.
         model_uri: A model to start from, as one more channel.
         model_channel_name: Name of that channel.
         metric_definitions: ``[{"Name": ..., "Regex": ...}]`` applied to the log.

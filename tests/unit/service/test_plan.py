@@ -214,6 +214,14 @@ def test_isolated_hosts_keep_their_own_network_and_nothing_else() -> None:
     assert plans[0].network == plans[1].network not in {None, "none"}
 
 
+def test_the_log_says_that_a_vpc_has_no_effect() -> None:
+    """Training code of a company names one: it runs here as it is."""
+    within = job(HOME, request(VpcConfig={"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}))
+    (line,) = log_preface(within, "algo-1", config(HOME))
+    assert "VpcConfig has no effect here" in line.text
+    assert plan_job(within, config(HOME)).containers[0].isolated is False
+
+
 def test_the_log_says_which_image_runs() -> None:
     """Named, run and their versions, at the head of the first host's log; nothing for an image of one's own."""
     said = replace(config(HOME), image_contents="PyTorch 2.9.0, torch_xla 2.9.0")

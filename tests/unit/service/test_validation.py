@@ -128,7 +128,6 @@ def test_a_request_of_the_sdk_passes() -> None:
             },
             "greater than or equal to MaxRuntimeInSeconds; given: 59, and MaxRuntimeInSeconds is 60",
         ),
-        ({"VpcConfig": {"SecurityGroupIds": ["s"], "Subnets": ["n"]}}, "EnableNetworkIsolation rehearses"),
         ({"SomethingNew": {"A": {"B": 1}}}, "SomethingNew is not supported"),
         ({"DebugHookConfig": {"S3OutputPath": "s3://b", "HookParameters": {"a": "b"}}}, "HookParameters"),
         ({"OutputDataConfig": {"S3OutputPath": "https://b/x"}}, "must look like s3://bucket/prefix"),

@@ -7,7 +7,9 @@ from windtunnel_local.service.request.members import Members
 _CONTAINERS = ("PrimaryContainer", "Containers")
 _VARIANT = "ProductionVariants"
 _CAPACITY = "capacity is this machine's"
-_NO_VPC = "an endpoint here is in no VPC"
+_NETWORK = dict.fromkeys(
+    ("VpcConfig.SecurityGroupIds", "VpcConfig.Subnets"), "containers here are reached from this machine"
+)
 
 
 def _of_containers(*members: str) -> tuple[str, ...]:
@@ -37,6 +39,7 @@ MODEL = Members(
     ),
     {
         "ExecutionRoleArn": "nothing here asks for permissions",
+        **_NETWORK,
         **dict.fromkeys(
             _of_containers(
                 "ImageConfig.RepositoryAccessMode",
@@ -76,7 +79,6 @@ MODEL = Members(
             "metrics of the container's own are not collected; leave it out",
         ),
         "InferenceExecutionConfig": "inference pipelines are not served; put the steps into one container",
-        "VpcConfig": f"{_NO_VPC}; leave it out",
         "EnableNetworkIsolation": "a container that is cut off could not be called from here; leave it out",
     },
 )
@@ -104,6 +106,7 @@ ENDPOINT_CONFIG = Members(
         "AsyncInferenceConfig.OutputConfig.KmsKeyId": "nothing is encrypted here",
         "KmsKeyId": "nothing is encrypted here: files have the rights of their owner",
         "ExecutionRoleArn": "nothing here asks for permissions",
+        **_NETWORK,
         f"{_VARIANT}.VolumeSizeInGB": "the disk is this machine's",
         f"{_VARIANT}.VariantInstanceProvisionTimeoutInSeconds": _CAPACITY,
         f"{_VARIANT}.ModelDataDownloadTimeoutInSeconds": "the model comes from this machine's disk",
@@ -132,7 +135,6 @@ ENDPOINT_CONFIG = Members(
         ),
         "ShadowProductionVariants": "shadow variants are not served; use ProductionVariants alone",
         "ExplainerConfig": "explanations are not served; leave it out",
-        "VpcConfig": f"{_NO_VPC}; leave it out",
         "EnableNetworkIsolation": "a container that is cut off could not be called from here; leave it out",
         "CrossRegionTrafficConfig": "there is one region here; leave it out",
         f"{_VARIANT}.ServerlessConfig": "name an InstanceType and an InitialInstanceCount",

@@ -65,6 +65,11 @@ def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ..
         for kind in dict.fromkeys(group.instance for group in groups(job))
         if "training" not in kind.sagemaker
     ]
+    if "VpcConfig" in job.request:
+        texts.append(
+            "Windtunnel: VpcConfig has no effect here: the job has this machine's network. On AWS it reaches S3 and"
+            " package indexes only as its subnets do: by an endpoint of the VPC, or a NAT gateway."
+        )
     if config.image_contents is not None:
         named = job.request["AlgorithmSpecification"]["TrainingImage"]
         texts += substitution(named, config.image, config.image_contents)

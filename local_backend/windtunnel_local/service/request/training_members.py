@@ -60,6 +60,8 @@ _KEPT: Mapping[str, str] = {
     "ResourceConfig.VolumeSizeInGB": "the disk is this machine's",
     "AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAccessMode": "images are the engine's",
     "EnableInterContainerTrafficEncryption": "traffic never leaves this machine",
+    "VpcConfig.SecurityGroupIds": "a job here has this machine's network; its log says so",
+    "VpcConfig.Subnets": "a job here has this machine's network; its log says so",
     "ExperimentConfig.ExperimentName": "bookkeeping",
     "ExperimentConfig.TrialName": "bookkeeping",
     "ExperimentConfig.TrialComponentDisplayName": "bookkeeping",
@@ -103,7 +105,6 @@ REFUSED: Mapping[str, str] = {
     ),
     "ResourceConfig.SelectedInstanceType": "it is read-only: DescribeTrainingJob returns it",
     "ResourceConfig.SelectedInstanceCount": "it is read-only: DescribeTrainingJob returns it",
-    "VpcConfig": "a local job is in no VPC; EnableNetworkIsolation rehearses a job without network",
     "DebugHookConfig.HookParameters": "the debugger is not simulated; remove it to rehearse the job",
     "DebugHookConfig.CollectionConfigurations": (
         "the debugger is not simulated; leave the list empty to rehearse the job"
