@@ -345,6 +345,19 @@ def test_attention_that_a_gpu_has_a_kernel_for_is_told(torchrun, tmp_path):
     ]
 
 
+def test_a_module_that_is_compiled_first_meets_no_hook(torchrun, tmp_path):
+    """Calls of modules are looked at until a step has trained; torch.compile warns of that, and would compile it."""
+    script = tmp_path / "compiled_first.py"
+    script.write_text(
+        "import warnings\n"
+        "import torch, torch_xla\n"
+        "torch_xla.device()\n"
+        "warnings.filterwarnings('error', 'Using .torch.compile.module')\n"
+        "torch.compile(torch.nn.Linear(2, 2), backend='eager')(torch.ones(2))\n"
+    )
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+
+
 LAUNCHING = """
 import torch, torch_xla, torch_xla.core.xla_model as xm, torch_xla.distributed.xla_backend
 from torch.optim import AdamW, SGD

@@ -27,13 +27,16 @@ class Called:
 
     def step_ended(self, *, trains: bool) -> None:
         """What was called in a step that does not train, tells nothing."""
-        if self._hook is None:
-            return
         if trains:
-            self._hook.remove()
-            self._hook, self._is_known = None, True
-        else:
+            self.stop()
+        elif self._hook is not None:
             self.first = 0
+
+    def stop(self) -> None:
+        """Look no more. Before `torch.compile`, which warns of such hooks, and would compile them."""
+        if self._hook is not None:
+            self._hook.remove()
+        self._hook, self._is_known = None, True
 
     def _note(self, _module: torch.nn.Module, inputs: tuple[Any, ...]) -> None:
         """Of the outermost module, which is called before those within it, or of the first that is given a tensor."""

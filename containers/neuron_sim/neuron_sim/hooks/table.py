@@ -24,6 +24,7 @@ from neuron_sim.collectives import (
 )
 from neuron_sim.compiler import cache
 from neuron_sim.counters import attention, batches, recorder
+from neuron_sim.counters.called import called
 from neuron_sim.counters.launches import counted as launching
 from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
@@ -156,6 +157,7 @@ def _training(on: Parts) -> Iterator[Hook]:
         before=(on.watch.loaders.trained,),
         around=(on.recorder.around_backward, on.watch.around_backward),
     )
+    yield Hook("torch:compile", before=(called.stop,))
     yield Hook("aten::embedding/AutogradXLA", around=(lookups.around_embedding,))
     yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
     for name, numbers in in_place.OPERATIONS.items():
