@@ -154,7 +154,9 @@ elif SHAPE == "next_again":
                 batches = iter(loader)
                 batch = next(batches)
             model(batch[0].to(device)).square().mean().backward()
-        xm.optimizer_step(optimizer)
+        xm.reduce_gradients(optimizer)
+        xm.mark_step()
+        optimizer.step()
         optimizer.zero_grad()
         xm.mark_step()
 elif SHAPE == "made_by_a_process":
@@ -179,8 +181,11 @@ elif SHAPE == "made_accumulate":
 elif SHAPE == "made_on_device":
     step, features = 0, torch.randn(8, 4, device=device)
     while True:
-        train(features)
+        model(features).square().mean().backward()
         xm.mark_step()
+        xm.optimizer_step(optimizer)
+        xm.mark_step()
+        optimizer.zero_grad()
         if step >= 400:
             break
         step += 1

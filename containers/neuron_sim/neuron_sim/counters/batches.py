@@ -98,7 +98,8 @@ class Sent:
         """Those that a script without a loader sends, by their first dimension."""
         self.numbers: set[int] = set()
         """torch_xla's, of all that is sent."""
-        self._passes = 0
+        self.passes = 0
+        """How often gradients were computed."""
 
     def note(self, *sent: torch.Tensor) -> None:
         """These tensors of the device came from the host."""
@@ -136,7 +137,7 @@ class Sent:
     def gradients(self) -> Iterator[None]:
         """Within: gradients are computed. What a checkpointed layer computes meanwhile is a part of it."""
         is_outer, self._is_within = not self._is_within, True
-        self._passes += is_outer
+        self.passes += is_outer
         try:
             yield
         finally:
@@ -149,9 +150,9 @@ class Sent:
         sent, each pass of an update has what the model is called with. ``updates``: of optimizers, in this step.
         """
         if not self._tensors:
-            return called.first * max(1, self._passes // max(1, updates))
+            return called.first * (self.passes and max(1, self.passes // max(1, updates)))
         ((size, times),) = self._tensors.most_common(1)
-        return size * min(times, self._passes)
+        return size * min(times, self.passes)
 
 
 sent = Sent()

@@ -71,8 +71,8 @@ class Recorder:
         self._reads = PendingReads()
         self._samples = 0
         self._has_loader = False
-        self.made = 0
-        """Samples of the latest step that its script made by itself, without a loader."""
+        self.passes = self.made = 0
+        """Of the latest step: how often gradients were computed, and samples that its script made without a loader."""
         called.watch()
         self.waits = False
         """Whether the script has waited for the device since the latest step."""
@@ -238,6 +238,7 @@ class Recorder:
         # and runs small graphs of its own (how many labels there are) between fetching and training.
         called.step_ended(trains=self._trains)
         by_itself = self._trains and not self._has_loader
+        self.passes = batches.sent.passes
         self.made = batches.sent.samples(self._updates) if by_itself else 0
         samples = 0
         if not self._arithmetic.isdisjoint(self._executed):

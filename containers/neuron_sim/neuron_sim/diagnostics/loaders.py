@@ -212,11 +212,13 @@ class Loaders:
             if self.passes.steps and last and last < loader.usual and last not in loader.sizes:
                 yield loader, last
 
-    def step_ended(self, made: int, *, trains: bool) -> None:
-        """``made``: samples of a step that trains, if it takes them from no loader."""
-        taken, self._since = self._since, 0
-        if self.passes.steps is None or not trains:
+    def step_ended(self, made: int, passes: int) -> None:
+        """``made``: samples of the step that came from no loader. ``passes``: how often gradients were computed in it;
+        a script may end another step behind its optimizer.
+        """
+        if self.passes.steps is None or not passes:
             return
+        taken, self._since = self._since, 0
         if self.latest is not None and self.latest.run.by_itself:
             made = taken or self.latest.latest  # it may train on one batch again and again
         self._own.made(made)
