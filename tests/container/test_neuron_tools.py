@@ -29,6 +29,15 @@ print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag 
 """
 
 
+def test_the_tools_are_where_aws_s_images_have_them():
+    """Scripts and Ray call them by this path. neuron-ls answers with the cores of the instance."""
+    for name in ("neuron-ls", "neuron-monitor", "neuron-top"):
+        assert os.access(f"/opt/aws/neuron/bin/{name}", os.X_OK), name
+    environment = {**os.environ, "WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.2xlarge"}
+    listed = subprocess.check_output(["/opt/aws/neuron/bin/neuron-ls", "--json-output"], env=environment)
+    assert sum(device["nc_count"] for device in json.loads(listed)) == 2
+
+
 def tool(name: str, *arguments: str, environment: dict[str, str]) -> str:
     """The output of a tool."""
     command = [sys.executable, "-m", f"neuron_sim.tools.{name}", *arguments]
