@@ -7,7 +7,9 @@ of torch_xla than is there by then waits for the end of the import: `activate`.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 from neuron_sim.hooks import deferred
 from neuron_sim.hooks.after_import import after_import
@@ -132,7 +134,28 @@ def _configure_process() -> None:
 
     neuron.set_envvar_defaults()
     if not _is_helper():
-        neuron.configure_pjrt_environment()
+        with _own_core_kept():
+            neuron.configure_pjrt_environment()
+
+
+@contextlib.contextmanager
+def _own_core_kept() -> Iterator[None]:
+    """Leave a worker the one core that its launcher has named for it, as Ray Train does.
+
+    torch_xla takes the variable for the cores of all workers of the host, as torchrun's have it, and raises where it
+    names fewer. On trn1 such workers run (ray-project/ray#65070, on a trn1.32xlarge).
+    """
+    name = "NEURON_RT_VISIBLE_CORES"
+    given = os.environ.get(name, "")
+    by_torchrun = "TORCHELASTIC_RESTART_COUNT" in os.environ
+    if by_torchrun or not given.isdigit():
+        yield
+        return
+    del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ[name] = given
 
 
 def _is_helper() -> bool:

@@ -44,6 +44,8 @@ class Hook:
     """The entry point is torch's (or Python's) own way to be told of something: it is given each of these."""
     is_new: bool = False
     """The entry point is not there without ``instead``."""
+    is_optional: bool = False
+    """Of a library whose other versions may have no such entry point: those stay as they are."""
 
     @property
     def module(self) -> str:
@@ -75,8 +77,13 @@ def install(hooks: Iterable[Hook], claim: Callable[[], object]) -> None:
 
 def _install_function(hook: Hook, uses: _DeviceUses) -> None:
     parents, _, name = hook.entry.partition(":")[2].rpartition(".")
-    owner = pkgutil.resolve_name(f"{hook.module}:{parents}" if parents else hook.module)
-    own = None if hook.is_new else getattr(owner, name)
+    try:
+        owner = pkgutil.resolve_name(f"{hook.module}:{parents}" if parents else hook.module)
+        own = None if hook.is_new else getattr(owner, name)
+    except AttributeError:
+        if hook.is_optional:
+            return
+        raise
     function = _wrapped(hook, hook.instead or own)
     if own is not None and not hasattr(own, "__module__"):
         # A method of C's, which is pickled by the place where it stands.

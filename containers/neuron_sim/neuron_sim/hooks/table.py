@@ -53,7 +53,7 @@ from neuron_sim.hooks.hook import Hook, install
 from neuron_sim.names import Version
 from neuron_sim.names.torch_xla_names import CUSTOM_CALL, ONE_PROCESS_A_CORE, PALLAS
 from neuron_sim.rehearsal.passes import Passes
-from neuron_sim.runtime import lifetime, spawning
+from neuron_sim.runtime import lifetime, ray_workers, spawning
 from neuron_sim.runtime.event_files import EventFile
 from neuron_sim.runtime.usage import Publisher
 from neuron_sim.settings import Settings
@@ -317,9 +317,10 @@ def _refused() -> Iterator[Hook]:
 
 
 def _processes(on: Parts) -> Iterator[Hook]:
-    """`xmp.spawn` and `torch_xla.launch`, and the end of a process."""
+    """`xmp.spawn` and `torch_xla.launch`, Ray Train's workers, and the end of a process."""
     yield Hook("torch_xla._internal.pjrt:run_multiprocess", around=(spawning.around_launch,))
     yield Hook("torch_xla._internal.pjrt:_run_thread_per_device", around=(spawning.around_process,))
+    yield Hook(ray_workers.ENTRY, around=(ray_workers.around_run,), is_optional=True)
     yield Hook("sys:excepthook", before=(on.recorder.failed,))
     # Called from the last to the first. What `lifetime` registers when it claims comes before all of them.
     yield Hook("atexit:register", told=(on.event_file.finish, on.recorder.end, on.memory.leave))

@@ -1,0 +1,96 @@
+"""Workers that Ray Train starts are cores of one job, as torchrun's are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import SCRIPTS, records
+
+LIKE_RAYS = """
+import threading
+
+class ThreadRunner:
+    def run(self, target):
+        def run_target():
+            self.failed = 1
+            try:
+                target()
+                self.failed = 0
+            except BaseException as error:
+                print("to Ray it failed:", repr(error), flush=True)
+
+        self.thread = threading.Thread(target=run_target, daemon=True)
+        self.thread.start()
+"""
+"""What of Ray's class the simulator meets."""
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Two workers of a host, with the variables that Ray 2.60 gives them: exit codes and outputs."""
+    folder = tmp_path / "like" / "ray" / "train" / "v2" / "_internal" / "execution" / "worker_group"
+    folder.mkdir(parents=True)
+    (folder / "thread_runner.py").write_text(LIKE_RAYS)
+
+    def start(rank: int, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        given = {
+            # Each worker has a run id of its own, and no count of restarts.
+            "TORCHELASTIC_RUN_ID": f"id of {rank}",
+            "NEURON_RT_VISIBLE_CORES": str(1 - rank),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": "29123",
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "LOCAL_WORLD_SIZE": "2",
+            "GROUP_RANK": "0",
+            "GROUP_WORLD_SIZE": "1.0",
+            "WINDTUNNEL_COUNTERS_DIR": str(tmp_path / "counters"),
+            "WINDTUNNEL_COLLECTIVE_TIMEOUT_SECONDS": "60",
+        }
+        return subprocess.Popen(
+            [sys.executable, str(SCRIPTS / "by_ray.py"), str(tmp_path / "like"), *arguments],
+            env={**os.environ, **given, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def both(*arguments: str, **environment: str) -> list[tuple[int, str]]:
+        workers = [start(rank, *arguments, **environment) for rank in (0, 1)]
+        outputs = [worker.communicate(timeout=600)[0] for worker in workers]
+        return [(worker.returncode, output) for worker, output in zip(workers, outputs, strict=True)]
+
+    return both
+
+
+def test_two_workers_are_one_group_on_cores_of_their_own(run, tmp_path):
+    """Whatever their run ids are. The end is counted and told although the process is killed."""
+    for rank, (code, output) in enumerate(run()):
+        assert code == 0, output
+        assert f"sum 3.0 on core {1 - rank}" in output
+        assert [end["exit"] for end in records(tmp_path / "counters", "end", rank)] == ["ok"]
+        assert ("what trn1 would tell you too late" in output) is (rank == 0), output
+    assert [step["samples"] for step in records(tmp_path / "counters", "step") if step["optimizer"]] == [
+        4,
+        4,
+        2,
+    ]
+
+
+def test_a_function_that_fails_is_counted_so(run, tmp_path):
+    """And Ray gets its error."""
+    for rank, (code, output) in enumerate(run("fails")):
+        assert code == 1 and "to Ray it failed: ValueError('as the script has it')" in output
+        assert [end["exit"] for end in records(tmp_path / "counters", "end", rank)] == ["error"]
+
+
+def test_a_short_rehearsal_is_no_failure(run, tmp_path):
+    """It may end the function where it stands."""
+    for rank, (code, output) in enumerate(run(WINDTUNNEL_REHEARSE_STEPS="2")):
+        assert code == 0, output
+        assert [end["exit"] for end in records(tmp_path / "counters", "end", rank)] == ["ok"]
