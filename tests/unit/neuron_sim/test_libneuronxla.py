@@ -14,6 +14,7 @@ from libneuronxla.neuron_cc_cache import (
     CompileCacheS3,
     create_compile_cache,
 )
+from libneuronxla.neuron_parallel_compile import parallel_compile
 from neuron_sim.compiler import cache_entry, cache_location
 from neuron_sim.errors import NotSimulatedError
 
@@ -66,6 +67,15 @@ def test_a_cache_takes_a_file_of_a_librarys_own(tmp_path: Path) -> None:
         tmp_path / cache_location.COMPILER / "0_REGISTRY/0.1.0/training/llama/model/1234.json"
     ).read_text() == "{}"
     assert cache_entry.entries(tmp_path / cache_location.COMPILER) == []
+
+
+def test_collected_graphs_are_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As Ray Train asks for, at the end of a run that collects them."""
+    item = cache_entry.entry(tmp_path / cache_location.COMPILER, "HloModule m\n", ())
+    item.collect("HloModule m\n", b"", ())
+    parallel_compile(str(tmp_path / "work"), CacheUrl(str(tmp_path)))
+    assert [entry.state for entry in cache_entry.entries(tmp_path / cache_location.COMPILER)] == ["done"]
+    assert "Total successful compilations: 1" in "".join(capsys.readouterr())
 
 
 def test_a_snapshot_callback_is_taken_with_a_warning() -> None:

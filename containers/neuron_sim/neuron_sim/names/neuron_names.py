@@ -81,4 +81,5 @@ NAMES: list[Name] = [
     ),
     *group("libneuronxla.libneuronpjrt_path", "libneuronpjrt_path", None),
     *group(_CACHE, "create_compile_cache", None),
+    *group("libneuronxla.neuron_parallel_compile", "parallel_compile", None),
 ]

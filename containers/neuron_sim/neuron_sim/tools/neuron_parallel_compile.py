@@ -119,6 +119,12 @@ def _collect(script: list[str], **environment: str) -> int:
     return 128 - code if code < 0 else code
 
 
+def compile_collected(cache: str) -> int:
+    """Compile all that is collected in the cache of this address; 1 when a graph fails."""
+    wish = settings.compiler_wish()
+    return _compile([cache_location.resolve(cache, wish)], flags.asked(wish))
+
+
 def _compile(caches: Sequence[cache_location.Location], parsed: flags.CompilerFlags) -> int:
     """Compile all that is collected in these caches; 1 when a graph fails."""
     tried = ("collected", "failed") if parsed.retry_failed else ("collected",)
