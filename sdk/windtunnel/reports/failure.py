@@ -15,8 +15,15 @@ _CODE = "/opt/ml/code/"
 """Where the user's files are in the container."""
 OF_A_HOST = r"(?:\[algo-[0-9]{1,6}\] )?"
 """What the SDK puts before each line of a log of several hosts: ``[algo-1] ``. As a pattern."""
-_RANK = re.compile(OF_A_HOST + r"(?:\[rank[0-9]{1,6}\]: |\[[^\]]{1,60}\]<\w{1,10}>:)?")
-"""What torch and MPI put before the lines of a process: ``[rank1]: ``, ``[1,mpirank:0,algo-1]<stderr>:``."""
+_COLOUR = r"(?:(?:\\x1b|\x1b)\[[0-9]{1,3}m)?"
+"""Of a terminal, as it is or as it is written out."""
+_OF_RAY = rf"{_COLOUR}\(\w{{1,60}} pid=[0-9]{{1,10}}(?:, ip=[^)]{{1,60}})?\){_COLOUR} "
+_RANK = re.compile(OF_A_HOST + rf"(?:\[rank[0-9]{{1,6}}\]: |\[[^\]]{{1,60}}\]<\w{{1,10}}>:|{_OF_RAY})?")
+"""What torch, MPI and Ray put before the lines of a process: ``[rank1]: ``, ``[1,mpirank:0,algo-1]<stderr>:``,
+``(RayTrainWorker pid=363) ``.
+"""
+_REPEATED = re.compile(rf"{_COLOUR} \[repeated [0-9]{{1,6}}x across cluster\].*")
+"""What Ray puts behind a line that several processes have printed."""
 _RAISED = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|Fault|Warning))(?:: .*|:?)"
 )
@@ -184,7 +191,7 @@ def _is_unread(lines: Sequence[str], at: int) -> bool:
 
 
 def _plain(line: str) -> str:
-    return _RANK.sub("", line, count=1)
+    return _REPEATED.sub("", _RANK.sub("", line, count=1), count=1)
 
 
 def _is_raised(line: str) -> bool:

@@ -85,6 +85,22 @@ def test_a_script_that_is_no_python() -> None:
     assert each_once(imported) == imported
 
 
+@pytest.mark.parametrize("escape", ["\x1b", r"\x1b"])
+def test_marks_of_rays_processes_are_left_out(escape: str) -> None:
+    """With their colours, which a FailureReason has written out."""
+    mark, end = f"{escape}[36m(RayTrainWorker pid=363, ip=10.0.0.1){escape}[0m ", f"{escape}[0m"
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/opt/ml/code/a.py", line 3, in f',
+        "    x",
+        "KeyError: 1",
+    ]
+    again = f"{escape}[32m [repeated 3x across cluster] (Ray deduplicates logs.){end}"
+    assert raised([f"{mark}{line}{again}" for line in lines], "") == Raised("KeyError: 1", "a.py:3", "f")
+    reason = f'AlgorithmError: ExecuteUserScriptError:\nErrorMessage "{mark}KeyError: 1{again}"\nCommand "x"'
+    assert in_short(reason) == "KeyError: 1"
+
+
 def test_marks_of_ranks_are_left_out() -> None:
     """As torch and MPI put them before each line."""
     for mark in ("[rank1]: ", "[1,mpirank:0,algo-1]<stderr>:", "[algo-2] ", "[algo-2] [rank1]: "):
