@@ -351,10 +351,9 @@ def region_name(identity: Identity) -> str:
 
 def launch_name() -> str:
     """What all workers of one launch share, and no other launch on this host does."""
-    # Any torchrun tells all its workers the same address, and Ray Train, whose workers each have another
-    # TORCHELASTIC_RUN_ID; `xmp.spawn` starts them from one parent.
-    text = "|".join(os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT"))
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
-        text += f"|{os.getppid()}"
+    # Where they meet is told to all workers by torchrun, by Ray Train, whose workers each have another
+    # TORCHELASTIC_RUN_ID, and by a shell around each worker; `xmp.spawn` starts them from one parent.
+    address = [os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT")]
+    text = "|".join(address if all(address) else [*address, str(os.getppid())])
     # What a script of ours starts in turn inherits the variable: alone it would not do.
     return os.environ.get(LAUNCH_VARIABLE, "") + "." + hashlib.sha256(text.encode()).hexdigest()[:16]
