@@ -115,6 +115,13 @@ def identity(environment: Mapping[str, str] = os.environ) -> Identity:
     return Identity(0, 1, 0, 1)
 
 
+def says_of_others(environment: Mapping[str, str] = os.environ) -> str:
+    """``WORLD_SIZE=2``, of a launcher that tells torch of other workers and torch_xla of none; else empty."""
+    size = environment.get("WORLD_SIZE", "")
+    alone = identity(environment).world_size == 1
+    return f"WORLD_SIZE={size}" if alone and size.isdigit() and int(size) > 1 else ""
+
+
 @dataclass(frozen=True)
 class StochasticRounding:
     """What the Neuron variables of that name ask for."""
@@ -285,7 +292,7 @@ def _own_dir(environment: Mapping[str, str]) -> Path:
 
 def _cores_dir(environment: Mapping[str, str]) -> Path:
     """Several torchruns of one launch on one machine play several hosts, each with cores of its own."""
-    several = environment.get("GROUP_WORLD_SIZE", "1") != "1"
+    several = environment.get("GROUP_WORLD_SIZE", "1") not in ("1", "1.0")  # the latter is Ray Train's
     return _own_dir(environment) / (f"cores-{environment.get('GROUP_RANK', '0')}" if several else "cores")
 
 

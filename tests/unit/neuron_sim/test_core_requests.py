@@ -91,7 +91,30 @@ def test_jobs_on_one_machine_have_cores_of_their_own(tmp_path: Path) -> None:
     ).cores_dir
     assert len({one, other, second}) == 3
     assert second.parent == one.parent
+    by_ray = settings.read({"WINDTUNNEL_COUNTERS_DIR": "/a", "GROUP_WORLD_SIZE": "1.0", "GROUP_RANK": "0"})
+    assert by_ray.cores_dir == one
     assert settings.read({"TMPDIR": str(tmp_path)}).cores_dir.parent.parent == tmp_path
+
+
+def test_a_launcher_that_is_none_of_trainiums_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As DeepSpeed's: a core for each of its processes would let each train alone."""
+    holder = _hold(tmp_path, "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    why = busy_message.explain(tmp_path, CoreRequest(None, 2), 2)
+    _kill(holder)
+    assert "WORLD_SIZE=2, but torch_xla knows of no other worker" in why
+    assert why.endswith("Start the workers with torchrun.")
+    torchrun = {
+        "TORCHELASTIC_RUN_ID": "x",
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "2",
+    }
+    assert not settings.says_of_others(torchrun)
+    assert not settings.says_of_others({"WORLD_SIZE": "1"})
 
 
 def test_a_held_core_is_refused_until_its_process_dies(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from neuron_sim import processes
+from neuron_sim import processes, settings
 from neuron_sim.runtime import usage_reader
 from neuron_sim.runtime.cores import CoreRequest, spans
 
@@ -31,6 +31,11 @@ def _advice(holders: set[int]) -> str:
         return (
             "It has started this process: a script that starts others for the device must not use the device "
             "itself before."
+        )
+    if said := settings.says_of_others():
+        return (
+            f"{said}, but torch_xla knows of no other worker: it takes such a process for one alone, with all cores. "
+            "Start the workers with torchrun."
         )
     return (
         "A process keeps its cores until it ends, and takes all when it does not say which: give each its own with "
