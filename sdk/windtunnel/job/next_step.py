@@ -127,6 +127,11 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "SparseAdam's place, and give the device a dense tensor, x.to_dense().to(device).",
     ),
     (
+        r"floating point types of different precisions in .*\bf64\[",
+        "a tensor of doubles, which numpy makes by itself, meets fp32: give it .float(). On trn1 torch_xla makes all "
+        "doubles fp32; on XLA's CPU they stay what they are.",
+    ),
+    (
         "module 'torch' has no attribute 'xla'|XLA currently does not support use_reentrant==False",
         "torch's gradient checkpointing asks for torch.xla, which does not exist. Call "
         "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) in its place; where a library calls it, write, "

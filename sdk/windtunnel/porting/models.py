@@ -32,6 +32,8 @@ def is_model(script: Script, owner: ast.expr) -> bool:
     Of one that nothing tells of, as of a function's argument, its name does.
     """
     name = ast.unparse(owner).removesuffix(".module")
+    if isinstance(owner, ast.Call):
+        return bool(_MAKES_A_MODEL.search(made := ast.unparse(owner.func))) and not NO_MODEL.search(made)
     makers = [ast.unparse(call.func) for value in script.values(name) if (call := made_by(value)) is not None]
     if name in script.models or any(
         _MAKES_A_MODEL.search(one) and not NO_MODEL.search(one) for one in makers

@@ -14,7 +14,8 @@ from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics import TOPICS
 
-_USE_A_CORE = {"torch_xla", "torch_neuronx", "optimum", "accelerate", "transformers"}
+_USE_A_CORE = {"torch_xla", "torch_neuronx", "neuronx_distributed", "optimum", "accelerate", "transformers"}
+_STARTS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn")
 _MOST_MODULES = 40
 """Files beside the script that are read: more are a library of their own."""
 
@@ -102,8 +103,11 @@ def of_its_imports(script: Script, modules: Sequence[Script] = (), *, packed: bo
             "unless --source-dir names it (or --dependency the file)."
         )
     if not any(one.packages & _USE_A_CORE for one in (script, *modules)):
+        started = next((call.lineno for call, name in script.calls if name.startswith(_STARTS)), None)
         notes.append(
             "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."
+            if started is None
+            else f"line {started} starts another program, which is not read: if that one trains, check it by its name."
         )
     return notes
 

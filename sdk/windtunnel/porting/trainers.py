@@ -17,6 +17,9 @@ _PACKAGES = {
 }
 """Packages that bring device, loaders and steps themselves."""
 _SEND_WEIGHTS = _PACKAGES - {"accelerate"}
+_LIGHTNING = {"lightning", "pytorch_lightning"}
+_PARTS = {"callbacks", "loggers", "utilities"}
+"""Of Lightning, what a program with a loop of its own takes, too."""
 
 
 def run_the_loop(program: Sequence[Script]) -> bool:
@@ -28,9 +31,16 @@ def run_the_loop(program: Sequence[Script]) -> bool:
         if isinstance(node, ast.ClassDef) and "Trainer" in node.name
     }
     return any(
-        script.packages & _PACKAGES or any(_is_a_librarys(name, classes) for _, name in script.calls)
+        _runs_it(script) or any(_is_a_librarys(name, classes) for _, name in script.calls)
         for script in program
     )
+
+
+def _runs_it(script: Script) -> bool:
+    """Whether what a script imports runs the loop: of Lightning not, if a callback or a logger is all."""
+    modules = (one.split(".") for one in script.imported_modules)
+    of_lightning = any(one[0] in _LIGHTNING and _PARTS.isdisjoint(one) for one in modules)
+    return of_lightning or not script.packages.isdisjoint(_PACKAGES - _LIGHTNING)
 
 
 def _is_a_librarys(name: str, classes: dict[str, tuple[Script, ast.ClassDef]]) -> bool:

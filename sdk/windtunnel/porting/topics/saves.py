@@ -144,6 +144,7 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
         owner, safe = ast.unparse(call.func.value), keyword(call, "safe_serialization")
         other = (
             owner in _at_home(script)
+            or _is_loaded_since(subject, call)
             or keyword(call, "state_dict")
             or (safe and constant(safe.value) is False)
         )
@@ -155,6 +156,29 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
                 f'read: {owner}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
                 "host.",
             )
+
+
+def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
+    """Whether what is saved was read from files behind the training, and is on the host: a base, to merge adapters."""
+    script, scope = subject.script, subject.script.scopes(call)[0]
+    owner = call.func.value  # type: ignore[attr-defined]
+    name = ast.unparse(owner)
+    given = [value for value in script.values(name) if script.scopes(value)[0] is scope]
+    for value in sorted((one for one in given if one.lineno < call.lineno), key=lambda one: -one.lineno):
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            return False
+        if is_method(value, "from_pretrained"):
+            moves = (
+                one
+                for one, _ in script.calls
+                if is_method(one, "to") or is_method(one, "cuda")
+                if value.lineno < one.lineno < call.lineno
+            )
+            moved = {ast.unparse(one.func.value) for one in moves}  # type: ignore[attr-defined]
+            return name not in moved and subject.has_trained(value)
+        if ast.unparse(value.func.value) != name:  # else as model = model.merge_and_unload()
+            return False
+    return False
 
 
 def _at_home(script: Script) -> set[str]:

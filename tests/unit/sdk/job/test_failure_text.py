@@ -224,6 +224,11 @@ JOB = {
             "leave sparse=True out",
         ),
         (
+            "ValueError: during context [hlo verifier]: Seen floating point types of different precisions in "
+            "%add.13 = f64[32,128]{1,0} add(%dot.8, %broadcast.12), but mixed precision is disallowed.",
+            r"doubles, .* give it \.float\(\)",
+        ),
+        (
             "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
             r"has no dataset: ask the DataLoader that it, or accelerator\.prepare\(\)",
         ),

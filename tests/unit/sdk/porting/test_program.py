@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel.porting import patch
-from windtunnel.porting.program import read
+from windtunnel.porting.program import of_its_imports, read
 from windtunnel.porting.script import Script
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -152,6 +152,7 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", "args = Seq2SeqTrainingArguments('o', optim='adamw_torch_fused')\noptimizer =", 7,
          "the fused optimizer"),
         ("optimizer =", "args = TrainingArguments(**options)\noptimizer =", None, ""),
+        ("optimizer =", "from optimum.neuron import NeuronTrainingArguments as T\nT('o')\noptimizer =", None, ""),
         ("model(batch)", "torch.distributed.fsdp.FullyShardedDataParallel(model)(batch)", 10, "XlaFullySharded"),
         ("device =", "import os\nos.environ['MASTER_PORT'] = '12355'\ndevice =", 7, "torchrun gives each process"),
         ("device =", "import os\nos.environ.setdefault('MASTER_PORT', '12355')\ndevice =", None, ""),
@@ -399,6 +400,22 @@ def test_lightning_has_no_neuron_core(text: str, line: int | None) -> None:
     assert found == ([] if line is None else [str(line)])
 
 
+@pytest.mark.parametrize(
+    ("imported", "of_its_own"),
+    [
+        ("from lightning.pytorch.callbacks import Callback", True),
+        ("import pytorch_lightning.loggers", True),
+        ("import lightning.pytorch as pl", False),
+        ("from lightning.fabric import Fabric", False),
+    ],
+)
+def test_lightning_runs_no_loop_by_a_callback(imported: str, of_its_own: bool) -> None:
+    """Beside one, the script's own loop is read."""
+    clips = "    torch.nn.utils.clip_grad_norm_(p, 1)\n    xm.opt"
+    text = imported + "\n" + (HEAD + LOOP).replace("    xm.opt", clips)
+    assert [remark.startswith("13: clips each core's own") for remark in said(text)] == [True] * of_its_own
+
+
 def test_one_process_needs_no_exchange_and_no_share() -> None:
     """Without torchrun there is one core."""
     text = HEAD.replace('torch.distributed.init_process_group("xla")\n', "") + LOOP.replace(
@@ -475,3 +492,22 @@ def test_no_false_alarms_in_tutorials_and_examples() -> None:
     assert len(paths) > 10
     found = [str(one) for path in paths for one in read(Script(path)) if one.sure]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import torch\n", "would train on the instance's CPU"),
+        (
+            "import sys\nimport subprocess\nsubprocess.run([sys.executable, '-m', 'train'])\n",
+            "line 3 starts another",
+        ),
+        ("import os\nos.system('torchrun train.py')\n", "line 2 starts another program, which is not read"),
+        ("from neuronx_distributed.lightning import NeuronXLAStrategy\n", ""),
+        ("import os, torch_xla\nos.system('df -k')\n", ""),
+    ],
+)
+def test_a_script_without_a_neuron_core(text: str, words: str) -> None:
+    """It may start the one that has it."""
+    notes = of_its_imports(Script(Path("train.py"), text.encode()), packed=True)
+    assert [words in note for note in notes] == [True] * bool(words)

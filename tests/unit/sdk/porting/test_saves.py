@@ -336,3 +336,41 @@ def test_a_function_that_saves_what_has_been_trained() -> None:
     (found,) = said(f"{text}save(model)\n")
     assert 'model.to("cpu") before it' in found
     assert said(f"{text}model.cpu()\nsave(model)\n") == said(text) == []
+
+
+_TRAINED = """\
+from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer
+from peft import PeftModel
+def train(args):
+    model = AutoModelForCausalLM.from_pretrained(args.model_id)
+    trainer = Trainer(model=model, args=args)
+    trainer.train()
+"""
+
+
+def test_a_model_that_is_loaded_behind_the_training_is_on_the_host() -> None:
+    """As where an adapter is merged into its base."""
+    merged = f"""{_TRAINED}\
+    base = AutoModelForCausalLM.from_pretrained(args.model_id)
+    model = PeftModel.from_pretrained(base, "adapter")
+    model = model.merge_and_unload()
+    model.save_pretrained(args.out)
+"""
+    assert [one for one in said(merged) if "save_pretrained" in one] == []
+    (found,) = [
+        one
+        for one in said(merged.replace("    model.save", "    model.to(device)\n    model.save"))
+        if "save_pretrained" in one
+    ]
+    assert found.startswith("11: ")
+    (found,) = [
+        one
+        for one in said(f"{_TRAINED}    model = model.merge_and_unload()\n    model.save_pretrained(out)\n")
+        if "save_pretrained" in one
+    ]
+    assert 'model.to("cpu") before it' in found
+
+
+def test_a_tokenizer_is_no_model_whatever_its_files_are_called() -> None:
+    text = f"{_TRAINED}    AutoTokenizer.from_pretrained(args.model_id).save_pretrained(args.out)\n"
+    assert [one for one in said(text) if "save_pretrained" in one] == []
