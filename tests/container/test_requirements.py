@@ -88,6 +88,40 @@ def test_a_pin_that_cannot_be_had_is_stood_in_for_and_the_rest_is_installed(inst
     assert "older transformers: transformers[torch]==4.21.0\n" in log
 
 
+def test_what_breaks_the_image_all_the_same_is_said(install, tmp_path, uninstall):
+    """Beside pins that were left out, and without any."""
+    uninstall("windtunnel-needs-it")
+    uninstall("windtunnel-needed")
+    wheel(tmp_path, "windtunnel-needs-it", "1", "windtunnel-needed<2")
+    wheel(tmp_path, "windtunnel-needed", "1")
+    assert "what the image has" not in install("windtunnel-needs-it\n")[1]
+    wheel(tmp_path, "windtunnel-needed", "2")
+    wheel(tmp_path, OWN, "1", "windtunnel-needed>=2")
+    said = "has brought breaks what the image has: windtunnel-needs-it 1 needs windtunnel-needed<2, not 2. An import"
+    code, log = install(f"transformers==4.21.0\n{OWN}\n")
+    assert code == 0
+    assert "transformers==4.21.0 is left out" in log and said in log
+    pip = [sys.executable, "-m", "pip"]
+    subprocess.run([*pip, "uninstall", "--yes", OWN], check=True)
+    subprocess.run([*pip, "install", "windtunnel-needed==1"], check=True)
+    assert said in install(f"{OWN}\n")[1]
+
+
+def test_a_pin_stays_where_leaving_it_out_mends_nothing(install, tmp_path, uninstall):
+    """It may be what makes the rest fit, as an older pyarrow for an older numpy."""
+    for name in ("windtunnel-needs-it", "windtunnel-needed", "windtunnel-beside"):
+        uninstall(name)
+        wheel(tmp_path, name, "1", *(["windtunnel-needed<2"] if name.endswith("needs-it") else []))
+    install("windtunnel-needs-it\nwindtunnel-beside\n")
+    wheel(tmp_path, "windtunnel-needed", "2")
+    wheel(tmp_path, "windtunnel-beside", "2")
+    wheel(tmp_path, OWN, "1", "windtunnel-needed>=2")
+    code, log = install(f"windtunnel-beside==2\n{OWN}\n")
+    assert code == 0
+    assert "is left out" not in log and "breaks what the image has: windtunnel-needs-it 1" in log
+    assert metadata.version("windtunnel-beside") == "2"
+
+
 def test_those_from_4_26_on_make_the_group_on_aws_too(install):
     """So a script that makes it again fails there."""
     _, log = install(f"transformers==4.30.2\n{OWN}\n")

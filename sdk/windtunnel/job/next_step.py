@@ -181,6 +181,13 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "awscrt speaks TLS to S3 whatever the endpoint is, and the local S3 has no TLS: for a job here leave awscrt "
         "(boto3[crt]) out of requirements.txt. boto3, and NxD Core's checkpoints with it, transfer without it.",
     ),
+    (
+        r"(\w+) requires NumPy [\d.]+ or newer, found ([\d.]+)",
+        lambda found, _: (
+            f"requirements.txt has brought another numpy than the image's {found[1]} was built for: name {found[1]} "
+            f"there too, of the time of numpy {found[2]}, and pandas, if that fails then."
+        ),
+    ),
     (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
     (r"No module named '([\w.]+)'", _no_module),
     (

@@ -1,12 +1,14 @@
 """A script's requirements.txt, on a Python and beside libraries that it was not written for.
 
 It is installed as AWS's toolkit does it. Where pip cannot, or where that would break what is installed, its
-pins of what is installed in another version are left out: the installed version stands in, and the log says so.
+pins of what is installed in another version are left out, if that mends anything: the installed version stands
+in, and the log says so. What breaks all the same, it names.
 What plays the device (`_OURS`) is never replaced, whoever asks for it: real ones need a real device.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -31,6 +33,7 @@ Install = Callable[[str, bool], None]
 
 _OURS = ("torch-neuronx", "libneuronxla")
 """Packages in whose place the simulator stands. pip counts it as them, and AWS's index has newer ones."""
+_CANNOT = ("pip cannot install it",)
 _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
 
@@ -53,9 +56,11 @@ def with_stand_ins(install: Install) -> Install:
     """The toolkit's function, with installed versions in the place of pins that cannot be had."""
 
     def install_requirements(path: str, capture_error: bool = False) -> None:
+        before = _versions()
         with _constrained():
             try:
                 install_constrained(path, capture_error)
+                _say_what_broke(before)
             except InstallRequirementsError:
                 print(
                     f"Windtunnel: where pip names {' or '.join(_OURS)} above: simulated NeuronCores stand in for it, "
@@ -70,20 +75,26 @@ def with_stand_ins(install: Install) -> Install:
         pins = list(pins_of(asked))
         if settings.strict_requirements() or not pins:
             return install(path, capture_error)
+        left_out = {pin.line for pin in pins}
+        rest = "\n".join(line for line in _lines(asked) if line not in left_out)
         with _cache():
-            why = _obstacle(path)
+            why = _obstacles(path)
+            if why not in ((), _CANNOT):
+                _write(file, rest)
+                mends_nothing = set(why) <= set(_obstacles(path))
+                _write(file, asked)
+                why = () if mends_nothing else why
             if not why:
                 try:
                     return install(path, capture_error)
                 except InstallRequirementsError:
-                    why = "pip cannot install it"
+                    why = _CANNOT
         _say(why, pins)
         os.environ[settings.OLDER_TRANSFORMERS] = next(
             (one.asked for one in pins if _makes_no_group(one)), ""
         )
-        left_out = {pin.line for pin in pins}
         try:
-            _write(file, "\n".join(line for line in _lines(asked) if line not in left_out))
+            _write(file, rest)
             return install(path, capture_error)
         except InstallRequirementsError:
             _write(file, asked)
@@ -132,14 +143,14 @@ def _minor(version: str) -> tuple[int, ...]:
     return Version(version).release[:2]
 
 
-def _obstacle(path: str) -> str:
-    """Why requirements.txt had better not be installed, as far as pip knows before it builds; empty: nothing."""
+def _obstacles(path: str) -> tuple[str, ...]:
+    """Why requirements.txt had better not be installed, as far as pip knows before it builds."""
     with tempfile.NamedTemporaryFile() as report:
         plan = ["install", "--dry-run", "--quiet", "--report", report.name, "-r", "requirements.txt"]
         if subprocess.run([sys.executable, "-m", "pip", *plan], cwd=path, check=False).returncode:
-            return "pip cannot install it"
+            return _CANNOT
         new = [item["metadata"] for item in json.load(report)["install"]]
-    return "; ".join(broken_by({canonicalize_name(item["name"]): item["version"] for item in new}))
+    return tuple(broken_by({canonicalize_name(item["name"]): item["version"] for item in new}))
 
 
 @contextmanager
@@ -179,9 +190,9 @@ def _set(variables: Mapping[str, str | None]) -> None:
         os.environ.update({name: value} if value is not None else {})
 
 
-def _say(why: str, pins: Sequence[Pin]) -> None:
+def _say(why: Sequence[str], pins: Sequence[Pin]) -> None:
     python = ".".join(map(str, sys.version_info[:2]))
-    print(f"Windtunnel: requirements.txt is not installed as it is on Python {python}: {why}.")
+    print(f"Windtunnel: requirements.txt is not installed as it is on Python {python}: {'; '.join(why)}.")
     for pin in pins:
         print(f"Windtunnel: {pin.asked} is left out; {pin.installed}, which is installed, stands in.")
     print(
@@ -189,6 +200,23 @@ def _say(why: str, pins: Sequence[Pin]) -> None:
         "WINDTUNNEL_STRICT_REQUIREMENTS=1 installs the file as it is, or fails.",
         flush=True,
     )
+
+
+def _versions() -> dict[str, str]:
+    importlib.invalidate_caches()
+    return {canonicalize_name(one.name): one.version for one in metadata.distributions()}
+
+
+def _say_what_broke(before: Mapping[str, str]) -> None:
+    """What no longer finds what it requires, whatever was left out. ``before``: all versions before pip ran."""
+    broken = list(broken_by(dict(_versions().items() - before.items())))
+    if broken:
+        print(
+            f"Windtunnel: what requirements.txt has brought breaks what the image has: {'; '.join(broken)}. An import "
+            "may fail for it. Name versions that fit in requirements.txt too: of what broke, or of what is built "
+            "for it, as pyarrow for numpy.",
+            flush=True,
+        )
 
 
 def _applies(requirement: Requirement) -> bool:

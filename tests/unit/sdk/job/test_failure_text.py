@@ -229,6 +229,10 @@ JOB = {
             r"doubles, .* give it \.float\(\)",
         ),
         (
+            "ImportError: pyarrow requires NumPy 2.0 or newer, found 1.25.2",
+            r"requirements\.txt has brought another numpy .* name pyarrow there too, of the time of numpy 1\.25\.2",
+        ),
+        (
             "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
             r"has no dataset: ask the DataLoader that it, or accelerator\.prepare\(\)",
         ),
