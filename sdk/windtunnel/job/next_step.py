@@ -188,6 +188,12 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
             f"there too, of the time of numpy {found[2]}, and pandas, if that fails then."
         ),
     ),
+    (
+        "NoCredentialsError|Unable to locate credentials",
+        "the script asks AWS for something, and a job has no keys here unless it says so: "
+        'environment={"WINDTUNNEL_AWS_IN_JOBS": "1"} (--env WINDTUNNEL_AWS_IN_JOBS=1) gives it keys of its role for '
+        "the local S3. A service that the backend does not have then answers with an error.",
+    ),
     (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
     (r"No module named '([\w.]+)'", _no_module),
     (

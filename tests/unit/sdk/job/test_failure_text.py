@@ -233,6 +233,10 @@ JOB = {
             r"requirements\.txt has brought another numpy .* name pyarrow there too, of the time of numpy 1\.25\.2",
         ),
         (
+            "botocore.exceptions.NoCredentialsError: Unable to locate credentials",
+            r"\{\"WINDTUNNEL_AWS_IN_JOBS\": \"1\"\}.* keys of its role",
+        ),
+        (
             "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
             r"has no dataset: ask the DataLoader that it, or accelerator\.prepare\(\)",
         ),
