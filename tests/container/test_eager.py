@@ -1,4 +1,4 @@
-"""NEURON_USE_EAGER_DEBUG_MODE=1: operations run one by one, and the log says what that costs."""
+"""Operations that run one by one, by NEURON_USE_EAGER_DEBUG_MODE=1 or the script: the log says what that costs."""
 
 from __future__ import annotations
 
@@ -20,3 +20,22 @@ def test_operations_run_when_their_line_runs_and_nothing_is_counted(torchrun, tm
         )  # when found, at the end
     assert not records(tmp_path, "graph")
     assert not [step for step in records(tmp_path, "step") if step["graphs"]]
+
+
+def test_eager_mode_of_the_script_is_told_once_it_trains_and_is_no_graph_that_grows(torchrun, tmp_path):
+    """More steps than may go without an end where operations wait for one."""
+    launch = torchrun("eager.py", "mode", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record for record in records(tmp_path, "finding")}
+    assert set(found) == {"eager_mode"} and "torch_xla.compile(" in found["eager_mode"]["advice"]
+    assert not [step for step in records(tmp_path, "step") if step["graphs"]]
+    assert [said["loss"] for said in launch.said] == [said["loss"] for said in torchrun("eager.py").said]
+
+
+def test_what_is_compiled_amid_eager_operations_is_counted(torchrun, tmp_path):
+    """XLA's files of these are not taken for those of the step."""
+    torchrun("eager.py", "compiled", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert not records(tmp_path, "finding")
+    graphs = {graph["graph"]: graph for graph in records(tmp_path, "graph")}
+    steps = [step for step in records(tmp_path, "step") if step["optimizer"]]
+    assert [step["samples"] for step in steps] == [2] * 12
+    assert all(any(graphs[name]["flops"] for name in step["graphs"]) for step in steps)

@@ -1,4 +1,7 @@
-"""Trains a little, eagerly if the environment asks for it, and says what was compiled; fails at a marked line."""
+"""Trains a little, eagerly if the environment asks for it, and says what was compiled.
+
+With "mode" in torch_xla's own eager mode, with "compiled" too: then each step is compiled, on a loader's batches.
+"""
 
 import os
 import sys
@@ -10,8 +13,11 @@ import torch
 import torch_xla
 import torch_xla.core.xla_model as xm
 import torch_xla.debug.metrics as met
+import torch_xla.distributed.parallel_loader as pl
 from saying import say
 
+if "mode" in sys.argv or "compiled" in sys.argv:
+    torch_xla.experimental.eager_mode(True)
 device = torch_xla.device()
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 3).to(device)
@@ -19,10 +25,20 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 inputs = torch.arange(8.0).view(2, 4).to(device) / 8
 model(inputs)
 before = [met.metric_data(name) for name in ("EagerOpExecuteTime", "ExecuteTime")]
-for _ in range(3):
+
+
+def step(inputs):
+    """One, as in any other script."""
     optimizer.zero_grad()
     loss = model(inputs).square().mean()
     loss.backward()
-    xm.optimizer_step(optimizer)
+    xm.optimizer_step(optimizer)  # line: step
+    return loss
+
+
+if "compiled" in sys.argv:
+    step = torch_xla.compile(step)
+for (inputs,) in pl.MpDeviceLoader([(inputs.cpu(),)] * 12, device) if len(sys.argv) > 1 else [(inputs,)] * 12:
+    loss = step(inputs)
     torch_xla.sync()
 say(loss=loss.item(), eager=before[0] is not None, lazy=before[1] is not None)

@@ -103,6 +103,17 @@ def test_without_a_training_step_it_says_what_ran_all_the_same(counters: Any) ->
         Workload.from_counters({**found, "graphs": {**found["graphs"], "count": 0, "ledger": []}})
 
 
+@pytest.mark.parametrize("train", [None, {"samples_per_step_per_core": 0}])
+def test_what_ran_one_by_one_is_said_to_be_why_nothing_was_counted(counters: Any, train: Any) -> None:
+    """Not that batches came from no loader: they may have. What was compiled and counted all the same is modelled."""
+    found = counters()
+    eager = {"kind": "eager_mode", "line": "a.py:3", "message": "One by one. More.", "advice": "Compile it."}
+    Workload.from_counters({**found, "diagnostics": [eager]})
+    found["train"] = train and {**found["train"], **train}
+    with pytest.raises(InvalidCounters, match=r"no step was counted: a\.py:3: One by one\. Compile it\."):
+        Workload.from_counters({**found, "diagnostics": [eager]})
+
+
 def test_missing_schema_is_invalid_counters() -> None:
     """An empty object is no counters file."""
     with pytest.raises(InvalidCounters):

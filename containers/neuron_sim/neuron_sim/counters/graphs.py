@@ -165,9 +165,14 @@ class GraphLog:
                     library=analysis.library,
                 )
             )
-        for path in self._dump.iterdir():
-            path.unlink()
+        self.drop_dumps()
         return graphs
+
+    def drop_dumps(self) -> None:
+        """What was compiled since the last call of `read` is in no analysis: operations that ran one by one."""
+        if self.enabled:
+            for path in self._dump.iterdir():
+                path.unlink()
 
     def _last_written(self) -> dict[str, float]:
         """When XLA wrote each module's last file: the end of its compilation, of which torch_xla keeps a total only."""

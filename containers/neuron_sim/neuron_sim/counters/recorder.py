@@ -63,7 +63,7 @@ class Recorder:
         self.listeners = listeners
         """Told in this order."""
         self._records: Records | None = None
-        self._graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
+        self.graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
         self._comparer = Comparer()
         self._compiled_s = 0.0
         self._arithmetic: set[str] = set()
@@ -85,7 +85,7 @@ class Recorder:
         self._looked_at = time.monotonic()
         self._is_busy = False
         self._pulse_error: Exception | None = None
-        self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self._graphs is not None else None
+        self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self.graphs is not None else None
         self._held = parameters.Held()
         launches.counted.begin(wanted=False)
         self._trace_s = 0.0
@@ -103,7 +103,7 @@ class Recorder:
     @property
     def sees_steps(self) -> bool:
         """Whether listeners are told of graphs and steps: not while the user has torch_xla's debug output."""
-        return self._graphs is not None and self._graphs.enabled
+        return self.graphs is not None and self.graphs.enabled
 
     @property
     def has_exchanged(self) -> bool:
@@ -112,8 +112,8 @@ class Recorder:
 
     def begin(self) -> None:
         """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
-        if self._graphs is not None and self._process == os.getpid():
-            self._graphs.close()
+        if self.graphs is not None and self._process == os.getpid():
+            self.graphs.close()
             self._end_pulse()
         forget_settings(os.environ)
         self.__init__(self._settings, self.listeners)  # type: ignore[misc]
@@ -189,7 +189,7 @@ class Recorder:
         self._trains = True
         self._updates += 1
         self._time_reference()
-        if self._graphs is not None and self._held.stepped(optimizer):
+        if self.graphs is not None and self._held.stepped(optimizer):
             self.write(self._held.record())
 
     @script_time.set_aside
@@ -223,7 +223,7 @@ class Recorder:
                 self._references_s = []
             launches.counted.begin(wanted=self._is_timed and self._trains)
         self.has_trained = self._trains
-        if self._graphs is None:
+        if self.graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
         self._reset()
         self._is_busy = False
@@ -244,7 +244,7 @@ class Recorder:
         if not self._arithmetic.isdisjoint(self._executed):
             samples, self._samples = self._samples, 0
             samples = self.made or samples
-        if self._graphs is not None and (self._executed or self._collectives):
+        if self.graphs is not None and (self._executed or self._collectives):
             record = {
                 "kind": "step",
                 "time": round(ended, 6),  # of the step's end, as `seconds` has it: where it began follows
@@ -289,14 +289,14 @@ class Recorder:
         if self._executed or self._collectives:
             # What ran after the last mark_step, or all of it when the script never calls it.
             self.step_ended()
-        if self._graphs is not None:
+        if self.graphs is not None:
             for listener in self.listeners:
                 listener.close()
         if self._records is not None:
             rank = settings.identity().rank
             self.write(records.end(rank, failed=self.has_failed))
-        if self._graphs is not None:
-            self._graphs.close()
+        if self.graphs is not None:
+            self.graphs.close()
 
     def _end_pulse(self) -> None:
         if self._pulse is not None:
@@ -320,14 +320,14 @@ class Recorder:
     @script_time.set_aside
     def look(self) -> None:
         """Take in what ran since the last look; each new graph is written with its share of compile time."""
-        if self._graphs is None:
+        if self.graphs is None:
             return
         if self._pulse_error is not None:
             error, self._pulse_error = self._pulse_error, None
             raise error
         before, self._is_busy = self._is_busy, True
         try:
-            self._take_in(self._graphs)
+            self._take_in(self.graphs)
         finally:
             self._is_busy, self._looked_at = before, time.monotonic()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import _XLAC
 
 from neuron_sim import settings
+from neuron_sim.counters import recorder
 from neuron_sim.diagnostics import advice
 from neuron_sim.diagnostics.findings import Finding
 
@@ -32,3 +33,13 @@ def decide() -> None:
     _decided = True
     _XLAC._set_use_eager_mode(True)
     _note(advice.eager_debug_mode(variable))
+
+
+def before_change() -> None:
+    """The mode begins or ends, as it does around each call of what `torch_xla.compile` has made: the graph of that is
+    counted, and XLA's files of what has run one by one are none of it.
+    """
+    counting = recorder.counting
+    if counting.graphs is not None and _XLAC._get_use_eager_mode():
+        counting.look()
+        counting.graphs.drop_dumps()

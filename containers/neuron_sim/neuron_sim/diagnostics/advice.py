@@ -189,6 +189,19 @@ def eager_debug_mode(variable: str) -> Finding:
     )
 
 
+def eager_mode(line: str) -> Finding:
+    """The script has asked torch_xla for that, and trains so. ``line``: where the optimizer steps."""
+    return Finding(
+        "eager_mode",
+        "warning",
+        line,
+        "the optimizer steps in torch_xla's eager mode: each operation is compiled and run by itself, on trn1 by "
+        "neuronx-cc, which is slow; and no steps, graphs and FLOPs of it are counted, so it has no estimate.",
+        "Leave torch_xla.experimental.eager_mode(True) out, and end each step with torch_xla.sync() or "
+        "pl.MpDeviceLoader; or put the step into a function and call torch_xla.compile(function).",
+    )
+
+
 def input_bound(loader: Loader, share: float, waited: float, steps: int) -> Finding:
     """The device waits for a loader's data."""
     ahead = (

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import _XLAC
 import torch
 import torch_xla
 
@@ -154,6 +155,10 @@ class Watch(Listener):
             return
         for finding in self.untied.findings():
             self.findings.note(finding)
+        if _XLAC._get_use_eager_mode():
+            if not settings.eager_debug_mode():  # of which it is told already
+                self.findings.note(advice.eager_mode(script_lines.calling_line()))
+            return  # nothing waits for the end of a step
         self._optimized[id(optimizer)] += 1
         if self._optimized[id(optimizer)] == 1:
             self._optimizer_line = script_lines.calling_line()

@@ -142,6 +142,7 @@ def _steps(on: Parts) -> Iterator[Hook]:
         before, after = (on.memory.before_sync,), (on.memory.after_sync,)
         yield Hook(f"_XLAC:{name}", is_device_use=True, before=before, after=after)
     yield Hook("_XLAC:_xla_wait_device_ops", is_device_use=True)
+    yield Hook("_XLAC:_set_use_eager_mode", before=(eager.before_change,))
     yield Hook("_XLAC:_get_xla_tensors_hlo", is_device_use=True)
     # torch.compile(backend="openxla"): collectives run between its graphs.
     bridge = "torch_xla._dynamo.dynamo_bridge"

@@ -25,6 +25,10 @@ def trained_steps(told: Counters) -> tuple[Steps, int, int]:
         raise InvalidCounters(
             f"nothing ends a step of the script, so neither its batch nor its time is known: {unended.in_short}"
         )
+    if train is None or train.samples_per_step_per_core == 0:
+        eager = next((one for one in told.diagnostics or () if one.kind.startswith("eager_")), None)
+        if eager is not None:
+            raise InvalidCounters(f"operations ran one by one, so no step was counted: {eager.in_short}")
     if train is None:
         raise _no_step(told)
     if train.samples_per_step_per_core == 0:
