@@ -11,6 +11,7 @@ lightning            its Trainer and Fabric, which know no NeuronCore
 logs                 lines of the script's own log that nobody will see
 model_paths          where models are saved: of a container SageMaker keeps two folders
 native_pytorch       native PyTorch on Trainium: the device "neuron", which the simulator has not
+not_simulated        what of torch_xla a rehearsal refuses: SPMD, kernels for TPUs
 optimizers           made too soon; gradients that no core exchanges, or that are clipped too soon
 pieces               of tensors, which are other ones on trn1
 precision            CUDA's autocast and GradScaler
@@ -40,6 +41,7 @@ from windtunnel.porting.topics import (
     logs,
     model_paths,
     native_pytorch,
+    not_simulated,
     optimizers,
     pieces,
     precision,
@@ -61,6 +63,7 @@ TOPICS = (
     device.unused_device,
     lightning.without_neuron,
     native_pytorch.of_native_pytorch,
+    not_simulated.of_torch_xla,
     cuda_only.cuda_only,
     libraries.of_gpus,
     libraries.of_older_torch_xla,

@@ -13,6 +13,8 @@ from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
 _UNUSED = "device_unused"
+_KNOWN_BASES = {"torch", "object", "abc"}
+"""Where classes come from that put nothing on a device."""
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
 _FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
@@ -35,7 +37,7 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
     """A script that trains, has torch_xla, and names no device of it."""
     if not subject.xla or subject.cuda or subject.managed or not subject.training_loops or not subject.whole:
         return
-    if not any(map(_names_xla, subject.program)):
+    if not any(map(_names_xla, subject.program)) and not _inherits(subject, subject.training_loops[0]):
         line = subject.training_loops[0].lineno
         yield Finding(
             line,
@@ -43,6 +45,22 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
             "the loop trains on the host's CPU: nothing names torch_xla's device. Put the model on it "
             f"(model.to({subject.names.device()})) and its batches through pl.MpDeviceLoader(loader, device).",
         )
+
+
+def _inherits(subject: Subject, loop: ast.AST) -> bool:
+    """Whether it stands in a class that takes its model, and perhaps the device, from one that was not read."""
+    read = {
+        node.name for one in subject.program for node in one.script.nodes if isinstance(node, ast.ClassDef)
+    }
+    bases = [
+        subject.script.dotted(base)
+        for outer in subject.script.above(loop)
+        if isinstance(outer, ast.ClassDef)
+        for base in outer.bases
+    ]
+    return any(
+        base.rpartition(".")[2] not in read and base.partition(".")[0] not in _KNOWN_BASES for base in bases
+    )
 
 
 def _names_xla(subject: Subject) -> bool:

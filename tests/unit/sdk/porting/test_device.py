@@ -24,6 +24,35 @@ def test_a_wait_runs_what_is_pending(version: str, instead: str) -> None:
     assert f"    {instead}  # timed\n" in patch.ported(of, read(of, version), version).text.decode()
 
 
+@pytest.mark.parametrize(
+    ("base", "is_told"), [("object", True), ("torch.nn.Module", True), ("Mine", True), ("Base", False)]
+)
+def test_a_class_whose_base_was_not_read_may_have_its_device_from_there(base: str, is_told: bool) -> None:
+    """As one does that takes its base from a folder that it adds to sys.path."""
+    own = "class Mine:\n    pass\n" if base == "Mine" else "from elsewhere import Base\n"
+    text = f"import torch, torch_xla\n{own}class Trainer({base}):\n    def train(self):\n"
+    text += "        for batch in self.loader:\n            loss = self.model(batch)\n            loss.backward()\n"
+    assert (
+        any("device_unused" in one for one in said(text + "            self.optimizer.step()\n")) is is_told
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "remark"),
+    [
+        ("import torch_xla.runtime as xr\nxr.use_spmd()\nxr.use_spmd()", "8: note: SPMD (use_spmd) is not simulated"),
+        ("import torch_xla.distributed.spmd as xs\nxs.mark_sharding(x, m, (0,))", "8: note: SPMD (mark_sharding)"),
+        ("from torch_xla.experimental.custom_kernel import flash_attention\nflash_attention(q, k, v)",
+         "8: flash_attention is a Pallas kernel"),
+        ("from flash_attn import flash_attention\nmesh.mark_sharding(x)", ""),
+    ],
+)  # fmt: skip
+def test_what_a_rehearsal_refuses_is_told_before_it(call: str, remark: str) -> None:
+    """Once, with the way out."""
+    found = [one for one in said(f"{HEAD}{call}\n") if "simulated" in one or "Pallas" in one]
+    assert [one[: len(remark)] for one in found] == ([remark] if remark else [])
+
+
 def test_a_wait_ends_no_step() -> None:
     """The graph grows all the same."""
     loop = LOOP.replace("pl.MpDeviceLoader(loader, device)", "loader") + "    xm.wait_device_ops()\n"
