@@ -53,7 +53,7 @@ class Batches:
         return (self.samples[first : first + 4] for first in range(0, len(self.samples), 4))
 
 
-torch.manual_seed(int(os.environ["RANK"]) if how in ("unseeded", "sent") else 0)
+torch.manual_seed(int(os.environ["RANK"]) if how in ("unseeded", "unseeded_placeholder", "sent") else 0)
 if how != "cpu":
     import torch_xla
     import torch_xla.core.xla_model as xm
@@ -72,11 +72,11 @@ if how not in ("before", "by_hand"):
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
 if how == "drawn":
     dataset = Drawn(*dataset.tensors)
-if how == "placeholder":
+if how.endswith("placeholder"):
     dataset = Placeholder(*dataset.tensors)
 if how == "streamed":
     dataset = Streamed(dataset)
-shares = how in ("drawn", "placeholder", "unseeded", "sent", "averaged", "saved", "ported")
+shares = how.endswith(("drawn", "placeholder", "unseeded", "sent", "averaged", "saved", "ported"))
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
 if how == "own":

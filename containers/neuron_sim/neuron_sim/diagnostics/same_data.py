@@ -18,6 +18,8 @@ FIRST = 3
 """So many batches of a loader are compared, or updates."""
 _VALUES = 1024
 """So many values of a tensor are looked at."""
+_PLACEHOLDERS = "placeholders"
+"""What a core leaves whose first batches are all alike, as torch_xla's SampleGenerator has them."""
 
 
 def digest(batch: Any, value: int = 0) -> int:
@@ -58,15 +60,17 @@ class SameData:
         self._leave(self._brought if first is None else first)
 
     def _leave(self, first: Sequence[int]) -> None:
-        """Let the other cores know, once there is enough to compare: not where all are alike, as placeholders."""
-        if len(first) == FIRST and len(set(first)) > 1:
-            self._meeting.leave(str(first))
+        """Let the other cores know, once there is enough to compare."""
+        if len(first) == FIRST:
+            self._meeting.leave(_PLACEHOLDERS if len(set(first)) == 1 else str(first))
 
     def others(self) -> tuple[list[int], list[int]]:
-        """Ranks of this host that have got the same as this one, and those that have got something else."""
+        """Ranks of this host that have got the same as this one, and those that have got something else. Placeholders
+        are the same to all, and stand for data of which each would get its own.
+        """
         left = self._meeting.left()
         mine = left.pop(self._meeting.rank, None)
         if mine is None:
             return [], []
-        same = {rank for rank, theirs in left.items() if theirs == mine}
+        same = {rank for rank, theirs in left.items() if theirs == mine != _PLACEHOLDERS}
         return sorted(same), sorted(left.keys() - same)
