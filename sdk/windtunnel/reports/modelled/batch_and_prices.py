@@ -109,7 +109,8 @@ def sharing_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator
         yield (
             "no sampler shares the data out, so each core may go over all of it: more cores then train no faster, and "
             f"instances with more of them make as many steps as {rehearsed.instance_type.removeprefix('ml.')}. Give "
-            "the DataLoader a DistributedSampler."
+            "the DataLoader a DistributedSampler. Right as it is where the script divides its "
+            "batches by xr.world_size()."
         )
     if rehearsed is None or not rehearsed.as_one_process:
         return
