@@ -75,34 +75,6 @@ def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path)
     assert ": 3 times in 3 steps," in told[0] and ": 15 times in 47 steps," in told[-1], told
 
 
-@pytest.mark.parametrize(("every", "told"), [(1, True), (4, False)])
-def test_a_read_in_one_of_the_parts_of_each_step(torchrun, tmp_path, every, told):
-    """Forward and backward, the gradients to the host, the weights back: torch_xla counts each as a step."""
-    script = tmp_path / "in_parts.py"
-    script.write_text(
-        "import torch, torch_xla\n"
-        "device = torch_xla.device()\n"
-        "model = torch.nn.Linear(4, 2).to(device)\n"
-        "host = [p.detach().cpu() for p in model.parameters()]\n"
-        "for step in range(12):\n"
-        "    model(torch.ones(2, 4).to(device)).sum().backward()\n"
-        "    for part in range(3):\n"
-        "        torch_xla.sync()\n"
-        "        torch.ones(2).to(device).add_(part)\n"
-        f"    if step % {every} == 0:\n"
-        "        for own, weight in zip(host, model.parameters()):\n"
-        "            own -= 0.1 * weight.grad.cpu()\n"
-        "    with torch.no_grad():\n"
-        "        for own, weight in zip(host, model.parameters()):\n"
-        "            weight.copy_(own.to(device))\n"
-        "            weight.grad = None\n"
-        "    torch_xla.sync()\n"
-    )
-    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    lines = [record["line"] for record in findings(tmp_path) if record["finding"] == "host_read"]
-    assert {line.rpartition(":")[2] for line in lines} == ({"12"} if told else set())
-
-
 def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path):
     """On one core; on two see above."""
     torchrun("too_late.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

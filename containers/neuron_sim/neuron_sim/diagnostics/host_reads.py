@@ -29,11 +29,6 @@ class Line:
     since: int = 0
     until: int = 0
     """Of the loop's steps, counted from 1, the first and the latest that read it."""
-    before: int = 0
-    trained: int = 0
-    """Steps that computed gradients: before the first of these, and from there to the latest."""
-    of_trained: bool = False
-    """Whether those alone count: the loop's step has several parts, one graph each."""
     cuts: int = 0
     again: int = 0
     """Of its readings, those that cut a step, and those after which what they had computed was computed again."""

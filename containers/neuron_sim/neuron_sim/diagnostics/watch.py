@@ -36,8 +36,7 @@ from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 _LOOP_STEPS = 3
 """In so many steps a line must read from the device to be one of the loop's. A short rehearsal evaluates as many."""
 _LOOP_SHARE = 0.5
-"""Of the steps since its first reading, or of those with gradients: a loop's step may end more than one of torch_xla's.
-Reading at every tenth step is what the documentation advises."""
+"""Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
 _NO_NUMBERS = 3
 """So many readings of NaN, one after the other: a single one may be a step that a loss scaler leaves out."""
 _TRAINING_STEPS = 3
@@ -98,7 +97,7 @@ class Watch(Listener):
         self.splits.forget()
         self._has_stepped = False
         self._input: dict[int, _Input] = {}
-        self._loop_steps = self._with_gradients = 0
+        self._loop_steps = 0
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
         self._by_hand: ByHand | None = ByHand()
@@ -255,7 +254,6 @@ class Watch(Listener):
         # What is read once a pass is read in each step where a pass has one.
         counts = not self.loaders.passes.is_late
         self._loop_steps += counts
-        self._with_gradients += counts and self.reads.trains
         for (line, _), read in self.reads.lines.items():
             if read.latest_step != step:
                 continue
@@ -263,9 +261,8 @@ class Watch(Listener):
             read.again += record.get("computed_again", {}).get(line, 0)
             read.trains = read.trains or trains
             if counts:
-                if not read.since:
-                    read.since, read.before = self._loop_steps, self._with_gradients - self.reads.trains
-                read.until, read.trained = self._loop_steps, self._with_gradients - read.before
+                read.since = read.since or self._loop_steps
+                read.until = self._loop_steps
                 read.steps += 1
                 self._judge_read(line, read)
         self.reads.step += 1
@@ -275,9 +272,6 @@ class Watch(Listener):
 
     def _judge_read(self, line: str, read: Line) -> None:
         passed = read.until - read.since + 1
-        if not read.told:
-            read.of_trained = read.steps < _LOOP_SHARE * passed and read.trained >= _LOOP_STEPS
-        passed = read.trained if read.of_trained else passed
         if not read.told and (read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed):
             return
         if read.library and not read.trains:
