@@ -212,6 +212,7 @@ class Loaders:
             if self.passes.steps and last and last < loader.usual and last not in loader.sizes:
                 yield loader, last
 
+    @script_time.set_aside
     def step_ended(self, made: int, passes: int) -> None:
         """``made``: samples of the step that came from no loader. ``passes``: how often gradients were computed in it;
         a script may end another step behind its optimizer.

@@ -23,9 +23,11 @@ class OwnSteps:
 
     def made(self, samples: int) -> None:
         """A step has trained on so many samples. Called below the line of the script that ends it."""
+        if not samples:
+            return
         frame = loops.behind_generators(loops.caller())
         around = loops.outermost(frame)
-        if not samples or around is None:
+        if around is None:
             return
         outer, loop = around
         counts = loops.counts_of(outer, loop)
