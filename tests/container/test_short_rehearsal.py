@@ -97,6 +97,11 @@ def test_where_no_loop_is_over_a_loader_those_around_the_steps_say_how_many_ther
     assert (train["bound"], train["samples"], train["batches"]) == (steps, samples, None)
 
 
+def test_a_loop_behind_a_first_batch_is_one_over_the_loader(torchrun, tmp_path):
+    (train,), _, _, _ = loaders_of(torchrun, tmp_path, "next_and_loop")
+    assert (train["batches"], train["bound"], train["passes"]) == (500, None, 1)
+
+
 def test_evaluation_between_such_steps_goes_on_as_often(torchrun, tmp_path):
     (train,), (evaluated,), seen, _ = loaders_of(torchrun, tmp_path, "made_and_evaluated")
     assert (train["bound"], seen["steps"], train["taken"]) == (600, STEPS, STEPS)

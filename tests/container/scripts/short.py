@@ -144,6 +144,11 @@ elif SHAPE == "next_of_generator":
     batches = once(pl.MpDeviceLoader(sampled(100000, 8), device))
     for _step in range(3000):
         train(next(batches))
+elif SHAPE == "next_and_loop":
+    batches = iter(pl.MpDeviceLoader(sampled(8000, 8), device))
+    train(next(batches)[0])
+    for (batch,) in batches:
+        train(batch)
 elif SHAPE == "next_again":
     loader = sampled(48, 8)
     batches = iter(loader)

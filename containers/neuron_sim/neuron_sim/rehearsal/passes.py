@@ -108,7 +108,7 @@ class Pass:
     wrapped: str | None = None
     """What of itertools, or zip, the loop goes through: it may end or repeat what the loader gives."""
     by_itself: bool = False
-    """Whether the script has called ``next`` for its batches: how long it goes on, its steps tell."""
+    """Whether the script has called ``next`` for the latest batch: how long it goes on, its steps tell."""
     sliced: bool = False
     """Whether the loop goes through an `islice`, whose end is known."""
     ends: dict[tuple[str, bool], Growth] = field(default_factory=dict)
@@ -260,9 +260,9 @@ class Passes:
         between = iterators.between(owner) if begins or record.sliced else iterators.Between()
         record.wrapped, record.sliced = record.wrapped or between.wrapped, between.sliced is not None
         evaluates = evaluates or loops.is_evaluation(frame) or self._follows_training(record, frame)
-        self._is_cut = not loops.asks_by_itself(frame)
+        record.by_itself = loops.asks_by_itself(frame)
+        self._is_cut = not record.by_itself
         if not self._is_cut:
-            record.by_itself = True
             return False
         counts = loops.counts(frame)
         if between.sliced is not None:
