@@ -319,3 +319,15 @@ def test_a_shell_completes_what_the_backend_takes(command: str, capsys: pytest.C
     listed = re.findall(r"^    ([a-z]+)  |^  (--[a-z]+)", shown, re.MULTILINE)
     choices = [name for one in re.findall(r"{([a-z,]+)}", shown) for name in one.split(",")]
     assert {*map("".join, listed), *choices} - {"report"} == set(PASSED_ON[command].words)
+
+
+def test_check_says_of_spmd_and_pallas_what_the_simulator_refuses() -> None:
+    """Each name that it tells of is one that a rehearsal stops at."""
+    refused = {f"{one.module}.{one.name}" for one in names.every() if one.refused}
+    kernels = {one for one in refused if one.startswith("torch_xla.experimental.custom_kernel.")}
+    spmd = {"torch_xla.runtime.use_spmd", "torch_xla.distributed.spmd.mark_sharding"}
+    assert spmd < refused and len(kernels) > 3
+    for one in spmd | kernels:
+        module, _, name = one.rpartition(".")
+        script = Script(Path("train.py"), f"import torch\nfrom {module} import {name}\n{name}()\n".encode())
+        assert [found.line for found in read(script) if "stops there" in found.text] == [3], one

@@ -71,7 +71,7 @@ class Recorder:
         self._reads = PendingReads()
         self._samples = 0
         self._has_loader = False
-        self.passes = self.made = 0
+        self.backward_passes = self.made = 0
         """Of the latest step: how often gradients were computed, and samples that its script made without a loader."""
         called.watch()
         self.waits = False
@@ -234,12 +234,12 @@ class Recorder:
         self._wholes.end()
         reads, elsewhere = self._reads.record(ended=not self._ended)
         self._executed += elsewhere
-        # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
-        # and runs small graphs of its own (how many labels there are) between fetching and training.
         called.step_ended(trains=self._trains)
         by_itself = self._trains and not self._has_loader
-        self.passes = batches.sent.passes
+        self.backward_passes = batches.sent.passes
         self.made = batches.sent.samples(self._updates) if by_itself else 0
+        # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
+        # and runs small graphs of its own (how many labels there are) between fetching and training.
         samples = 0
         if not self._arithmetic.isdisjoint(self._executed):
             samples, self._samples = self._samples, 0

@@ -213,11 +213,11 @@ class Loaders:
                 yield loader, last
 
     @script_time.set_aside
-    def step_ended(self, made: int, passes: int) -> None:
-        """``made``: samples of the step that came from no loader. ``passes``: how often gradients were computed in it;
-        a script may end another step behind its optimizer.
+    def step_ended(self, made: int, backward_passes: int) -> None:
+        """``made``: samples of the step that came from no loader. ``backward_passes``: in it; a script may end another
+        step behind its optimizer.
         """
-        if self.passes.steps is None or not passes:
+        if self.passes.steps is None or not backward_passes:
             return
         taken, self._since = self._since, 0
         if self.latest is not None and self.latest.run.by_itself:

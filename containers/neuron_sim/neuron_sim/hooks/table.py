@@ -133,7 +133,7 @@ def _steps(on: Parts) -> Iterator[Hook]:
             on.recorder.step_ended,
             on.memory.after_sync,
             on.publisher.step_ended,
-            lambda: on.watch.loaders.step_ended(on.recorder.made, on.recorder.passes),
+            lambda: on.watch.loaders.step_ended(on.recorder.made, on.recorder.backward_passes),
             # Last: it may end the script.
             lambda: on.passes.step_ended(trains=on.recorder.has_trained),
         ),

@@ -40,8 +40,7 @@ def around(frame: FrameType | None) -> Turns | None:
     """
     within, found = False, None
     while frame is not None:
-        file = frame.f_code.co_filename
-        for loop in reversed(loops.running(file, frame.f_lineno)) if is_users(file) else ():
+        for loop in reversed(loops.running_in(frame)) if is_users(frame.f_code.co_filename) else ():
             numbers = _range(loop.iter, frame) if within and isinstance(loop, ast.For) else None
             if numbers is not None and isinstance(loop, ast.For):
                 number = len(numbers)
