@@ -40,6 +40,9 @@ def test_epochs_and_evaluation_are_counted_and_the_script_ends_by_itself(torchru
     assert seen["kept"] == [[], [1], [1, 1], [2, 1], [2, 2], [3, 2], [3, 3]]
     # The evaluation data have no sampler: each core goes through all of them.
     assert (evaluated["batches"], evaluated["passes"], evaluated["split"]) == (5, 3, False)
+    # What is read with the first step of a pass is not read in each step, as two passes of a step each would have it.
+    late = [step.get("late", False) for step in records(tmp_path, "step") if step["optimizer"]]
+    assert late == [False] * STEPS + [True] * 2
 
 
 def test_a_plain_loader(torchrun, tmp_path):

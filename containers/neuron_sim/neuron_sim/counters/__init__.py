@@ -21,4 +21,5 @@ model_parallel  which cores share one copy of the model
 host_reference  a fixed piece of work that seconds of tracing are held against
 pulse         looks at what has run while a script calls nothing of ours for long
 quiet_steps   some steps begin with idle devices, so that tracing them is timed undisturbed
+timed_steps   in those the reference is timed, and what they launch is counted
 """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +22,6 @@ from neuron_sim.compiler import cache
 from neuron_sim.counters import (
     attention,
     batches,
-    host_reference,
     launches,
     parameters,
     pulse,
@@ -34,8 +32,8 @@ from neuron_sim.counters.called import called
 from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
 from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.pending_reads import PendingReads
-from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
+from neuron_sim.counters.timed_steps import TimedSteps
 from neuron_sim.counters.wholes import Wholes
 from neuron_sim.counters.why_new import Comparer
 
@@ -47,19 +45,25 @@ counting: Recorder
 """The one of this process, once `start` has made it."""
 
 
-def start(current: settings.Settings) -> Recorder:
-    """Count from now on; before torch_xla makes its client. Writes where the settings name a folder."""
+def start(current: settings.Settings, is_late: Callable[[], bool]) -> Recorder:
+    """Count from now on; before torch_xla makes its client. Writes where the settings name a folder.
+
+    ``is_late``: whether what trains is in a later pass of a short rehearsal, which is a step long.
+    """
     global counting
-    counting = Recorder(current)
+    counting = Recorder(current, is_late)
     return counting
 
 
 class Recorder:
     """The counters of one process. The graphs are counted on the first core of each host."""
 
-    def __init__(self, current: settings.Settings, listeners: Sequence[Listener] = ()) -> None:
+    def __init__(
+        self, current: settings.Settings, is_late: Callable[[], bool], listeners: Sequence[Listener] = ()
+    ) -> None:
         """Open nothing yet: the rank is known at the first step (`xmp.spawn` sets it late)."""
         self._settings = current
+        self._is_late = is_late
         self.listeners = listeners
         """Told in this order."""
         self._records: Records | None = None
@@ -87,16 +91,8 @@ class Recorder:
         self._pulse_error: Exception | None = None
         self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self.graphs is not None else None
         self._held = parameters.Held()
-        launches.counted.begin(wanted=False)
         self._trace_s = 0.0
-        self._is_timed = False
-        self._references_s: list[float] = []
-        self._traced_s = 0.0
-        """In the step before this one."""
-        me = settings.identity()
-        # Beside the first core, whose seconds count, runs then what would run anyway: tracing, or the same work.
-        self._times_reference = me.local_rank < (os.cpu_count() or 1)
-        self._quiet = QuietSteps(current.counters_dir, me.local_rank, me.local_world_size)
+        self._timed = TimedSteps(current.counters_dir)
         script_time.clock.begin()
         self._reset()
 
@@ -116,7 +112,7 @@ class Recorder:
             self.graphs.close()
             self._end_pulse()
         forget_settings(os.environ)
-        self.__init__(self._settings, self.listeners)  # type: ignore[misc]
+        self.__init__(self._settings, self._is_late, self.listeners)  # type: ignore[misc]
         for listener in self.listeners:
             listener.begin()
 
@@ -155,7 +151,7 @@ class Recorder:
         @functools.wraps(backward)
         def noticed_backward(*arguments: Any, **keywords: Any) -> None:
             self._trains = True
-            self._time_reference(first=True)
+            self._timed.time_reference(first=True)
             loss = arguments[0] if arguments else None
             if script_time.clock.alone and isinstance(loss, torch.Tensor) and loss.requires_grad:
                 # Called where the gradients of this device are computed: in autograd's thread for it.
@@ -166,29 +162,11 @@ class Recorder:
         return noticed_backward
 
     @script_time.set_aside
-    def _time_reference(self, *, first: bool = False) -> None:
-        """Amid a step whose tracing is timed, once before most of it and once after.
-
-        What else runs on a processor changes its speed twofold within a tenth of a second: beside two busy processes
-        the ratio of tracing to the work varied from step to step by 19 % (one standard deviation) where the work was
-        timed once a step, and by 13 % where twice.
-        """
-        if not (self._is_timed and self._times_reference) or len(self._references_s) != (0 if first else 1):
-            return
-        # Asked here: Dynamo, where the script uses it, would compile any function that asks.
-        is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
-        if not is_compiled and host_reference.goes_unseen():
-            # Twice a step: together no longer than what it is held against.
-            launches.counted.pause()
-            self._references_s.append(host_reference.seconds(self._traced_s / 2))
-            launches.counted.go_on()
-
-    @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
         self._trains = True
         self._updates += 1
-        self._time_reference()
+        self._timed.time_reference()
         if self.graphs is not None and self._held.stepped(optimizer):
             self.write(self._held.record())
 
@@ -214,21 +192,19 @@ class Recorder:
         now, ended = time.perf_counter(), time.time()
         seconds, self._last_end = now - self._last_end, now
         self._trace_s += script_time.clock.take()
-        self._traced_s = max(0.0, self._trace_s - self._compile_s)
+        # XLA compiles in the script's thread, and says only how long that took: a guess where it did.
+        traced_s = max(0.0, self._trace_s - self._compile_s)
         with script_time.aside():
             self._is_busy = True  # what a pulse would take in now, no step would have
-            self._write_step(seconds, ended)
-            if self._trains:
-                self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
-                self._references_s = []
-            launches.counted.begin(wanted=self._is_timed and self._trains)
+            self._write_step(seconds, ended, traced_s)
+            self._timed.step_ended(seconds, traced_s, trains=self._trains)
         self.has_trained = self._trains
         if self.graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
         self._reset()
         self._is_busy = False
 
-    def _write_step(self, seconds: float, ended: float) -> None:
+    def _write_step(self, seconds: float, ended: float, traced_s: float) -> None:
         self.look()
         self._write_start()
         self._wholes.end()
@@ -256,15 +232,15 @@ class Recorder:
                 "collective_seconds": round(self._collective_s, 6),
                 "input_wait_seconds": round(self._input_wait_s, 6),
                 "compile_seconds": round(self._compile_s, 6),
-                # XLA compiles in the script's thread, and says only how long that took: a guess where it did.
-                "trace_seconds": round(self._traced_s, 6),
+                "trace_seconds": round(traced_s, 6),
             }
             self._trace_s = 0.0
             some = {
                 "updated": bool(self._updates),
                 "microbatch": self._in_pieces,
-                "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
+                "reference_seconds": round(self._timed.reference_s, 6),
                 "waited": self.waits,
+                "late": self._is_late(),
                 "sdpa": attention.take(),
                 "launches": launches.counted.take(),
                 **reads,

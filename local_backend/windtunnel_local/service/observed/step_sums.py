@@ -125,10 +125,20 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         least_trace_seconds=_least_trace(traced),
         reference_seconds=_reference(traced),
         launches=_launches(steps),
-        steps_with_host_reads=sum(bool(step.get("accessed") or step.get("waited")) for step in steps),
+        steps_with_host_reads=_with_host_reads(steps),
         repeated=_repeated(steps, graphs),
         updates=_updates(steps),
     )
+
+
+def _with_host_reads(steps: Sequence[Record]) -> float:
+    """As many as it would be, were all of them like the first pass of a short rehearsal.
+
+    A later pass is one step long, and what a script reads with the first step of each pass it would read in all.
+    """
+    early = [step for step in steps if not step.get("late")] or steps
+    read = sum(bool(step.get("accessed") or step.get("waited")) for step in early)
+    return round(read * len(steps) / len(early), 3)
 
 
 def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated | None:
