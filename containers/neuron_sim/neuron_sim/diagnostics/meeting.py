@@ -15,10 +15,10 @@ class Meeting:
         self.rank = rank
         self.has_left = folder is None
 
-    def leave(self, text: str) -> None:
-        """Let the other cores know, once."""
+    def leave(self, text: str, *, more: bool = False) -> None:
+        """Let the other cores know, once. ``more``: and again, with more, in place of it."""
         if self._folder is not None and not self.has_left:
-            self.has_left = True
+            self.has_left = not more
             with contextlib.suppress(OSError):
                 self._folder.mkdir(exist_ok=True, parents=True)
                 begun = self._folder / f".{self.rank}"

@@ -41,6 +41,9 @@ class UnequalWeights:
         self._look = look
         self._meeting = meeting
         self._steps: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Of each optimizer: which one it is, in the order of their first steps, and how many it has begun."""
+        self._values: dict[str, list[tuple[str, list[float]]]] = {}
+        """By optimizer and step: a core may have computed an update when it begins the next, where another has not."""
         self._line = "?"
         self.count = 0
         """Of the values of those weights."""
@@ -50,32 +53,38 @@ class UnequalWeights:
         """Leave what the optimizer's last step has made, if that is computed. Nothing is computed for it."""
         if self._meeting.has_left:
             return
-        self._steps[optimizer] = step = self._steps.get(optimizer, 0) + 1
-        if step in _STEPS:
+        number, steps = self._steps.get(optimizer, (len(self._steps), 0))
+        self._steps[optimizer] = number, steps + 1
+        if steps + 1 in _STEPS:
             try:
-                self._leave(optimizer, step)
+                self._leave(optimizer, f"{number} {steps + 1}")
             except Exception:  # noqa: BLE001 - a script's own module may refuse to be asked: no reason to end a training
                 self._meeting.has_left = True
 
-    def _leave(self, optimizer: Any, step: int) -> None:
+    def _leave(self, optimizer: Any, step: str) -> None:
         weights = list(_weights(optimizer))
         names = _names() if weights else {}
         weights = [each for each in weights if id(each) in names]
-        values = [(names[id(each)], _some(self._look(each))) for each in weights]
-        if values and all(some is not None for _, some in values):
-            self._line = host_training.moved_at(weights[0])
-            self.count = sum(each.numel() for each in weights)
-            self._meeting.leave(json.dumps([step, values]))
+        seen = [(names[id(each)], _some(self._look(each))) for each in weights]
+        values = [(name, some) for name, some in seen if some is not None]
+        if values and len(values) == len(seen):
+            if not self._values:
+                self._line = host_training.moved_at(weights[0])
+                self.count = sum(each.numel() for each in weights)
+            self._values[step] = values
+            self._meeting.leave(json.dumps(self._values), more=True)
 
     def other(self, ranks: list[int]) -> tuple[str, int, list[str]] | None:
         """The first of ``ranks`` with other weights, their names, and where this core's went to the device."""
         left = {rank: json.loads(text) for rank, text in self._meeting.left().items()}
-        step, mine = left.get(self._meeting.rank, (0, []))
+        mine = left.get(self._meeting.rank, {})
         for rank in ranks:
-            at, theirs = left.get(rank, (0, []))
-            if at == step and len(mine) == len(theirs):
-                pairs = zip(mine, theirs, strict=True)
-                if names := [name for (name, some), (_, others) in pairs if _differ(some, others)]:
+            theirs = left.get(rank, {})
+            for step in mine.keys() & theirs.keys():
+                pairs = list(zip(mine[step], theirs[step], strict=False))
+                if all(name == other for (name, _), (other, _) in pairs) and (
+                    names := [name for (name, some), (_, others) in pairs if _differ(some, others)]
+                ):
                     return self._line, rank, names
         return None
 
