@@ -123,7 +123,7 @@ def rehearse_base(data: prepare_data.Prepared) -> None:
     """A few steps of BERT base, and the answer for AWS's published job, beside what AWS published."""
     print("\nBERT base as in AWS's published job, rehearsed in short (some three minutes)", flush=True)
     estimator = make_estimator(BASE, instance_type="ml.trn1.32xlarge")
-    job = estimator.fit({"train": str(data.train), "val": str(data.val)}, logs=False, rehearse=True)
+    job = estimator.fit({"train": str(data.train), "val": str(data.val)}, rehearse=True)
     whole = FullScale(
         train_samples=AMAZON_POLARITY_REVIEWS,
         evaluation_samples=AMAZON_POLARITY_HELD_OUT,

@@ -1,6 +1,6 @@
 """What a short rehearsal is at, where a step takes long: without a word for minutes it looks as if it hung.
 
-A few lines: of a step that goes on, each after twice as long as the one before, and of its end. Nothing of others.
+Of a step that goes on, a line after twice as long as the one before, and one of its end. Nothing of short ones.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from neuron_sim.counters import script_lines
 from neuron_sim.counters.listener import Listener
 
 LONG_S = 30.0
+"""Of a step that goes on."""
+_ENDED_S = 10.0
+"""Of one that has ended."""
 
 
 class Progress(Listener):
@@ -45,7 +48,7 @@ class Progress(Listener):
         self._trained += record["optimizer"]
         # One that is like those before it is not told while it goes on.
         self._due_s = 2 * (seconds - compiling)
-        if not record["optimizer"] or seconds < LONG_S:
+        if not record["optimizer"] or seconds < _ENDED_S:
             return
         number = f"{self._trained} of {self._steps}" if self._trained <= self._steps else f"{self._trained}"
         compiled = f", {compiling:.0f} s of them to compile" if compiling >= 1 else ""
