@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings, for_library
+from neuron_sim.names.torch_xla_names import PALLAS
 from neuron_sim.settings import (
     DEFAULT_FRAMEWORK_VERSION,
     WITHOUT_FUNCTIONALIZATION,
@@ -324,7 +325,7 @@ def test_a_shell_completes_what_the_backend_takes(command: str, capsys: pytest.C
 def test_check_says_of_spmd_and_pallas_what_the_simulator_refuses() -> None:
     """Each name that it tells of is one that a rehearsal stops at."""
     refused = {f"{one.module}.{one.name}" for one in names.every() if one.refused}
-    kernels = {one for one in refused if one.startswith("torch_xla.experimental.custom_kernel.")}
+    kernels = {f"{one.module}.{one.name}" for one in names.every() if one.refused == PALLAS}
     spmd = {"torch_xla.runtime.use_spmd", "torch_xla.distributed.spmd.mark_sharding"}
     assert spmd < refused and len(kernels) > 3
     for one in spmd | kernels:

@@ -8,7 +8,7 @@ from windtunnel.porting.finding import Finding
 from windtunnel.porting.subject import Subject
 
 _SPMD = ("use_spmd", "mark_sharding", "SpmdFullyShardedDataParallel")
-_KERNELS = "torch_xla.experimental.custom_kernel."
+_KERNELS = ("torch_xla.experimental.custom_kernel.", "torch_xla.experimental.splash_attention.")
 
 
 def of_torch_xla(subject: Subject) -> Iterator[Finding]:
