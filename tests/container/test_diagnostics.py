@@ -192,6 +192,30 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
         assert len([said for said in lines if f": {line}: " in said]) == 2, launch.output
 
 
+@pytest.mark.parametrize(
+    ("how", "said", "waited"),
+    [
+        ("sync", "torch_xla.sync(wait=True) in the loop: 8 times in 8 steps", 8),
+        # The last is behind the last step.
+        ("ops", "xm.wait_device_ops() in the loop: 8 times in 7 steps", 7),
+        ("seldom", None, 1),
+        ("closure", None, 0),
+        ("never", None, 0),
+    ],
+)
+def test_a_wait_for_the_device_behind_each_step_is_told_and_counted(torchrun, tmp_path, how, said, waited):
+    """The host records no next step meanwhile: on trn1 both take their time one after the other."""
+    torchrun("waits.py", how, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    # Twice: when it was seen, and at the end with the final figures.
+    found = [record for record in findings(tmp_path) if record["finding"] == "host_read"]
+    assert [record["line"] for record in found] == ([line_of("waits.py", how)] * 2 if said else [])
+    for record in found[1:]:
+        assert record["message"].startswith(said)
+        assert record["advice"].startswith("Leave the wait out")
+    steps = [step for step in records(tmp_path, "step") if step["optimizer"]]
+    assert len(steps) == 8 and sum(step.get("waited", False) for step in steps) == waited
+
+
 def test_steps_that_compile_where_no_optimizer_steps(torchrun, tmp_path):
     """They are no passes of one step that accumulates gradients, of which the graphs may differ."""
     torchrun("changed_by_hand.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

@@ -11,6 +11,9 @@ from neuron_sim.diagnostics import for_library
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
+SYNC, WAIT = "torch_xla.sync(wait=True)", "xm.wait_device_ops()"
+"""How a script writes a wait that fetches nothing."""
+
 
 def host_read(
     line: str,
@@ -22,7 +25,7 @@ def host_read(
     again: int,
     library: str = "",
 ) -> Finding:
-    """A value fetched from the device in the loop. ``library``: where, if not on the script's own line.
+    """A value fetched from the device in the loop, or a wait for it. ``library``: where, if not on the script's line.
 
     ``cuts``, ``again``: see `host_reads.Line`.
     """
@@ -34,14 +37,21 @@ def host_read(
         else ""
     )
     inside = f" (in {library})" if library else ""
+    if {SYNC, WAIT}.issuperset(how):
+        what = " and ".join(how)
+        instead = (
+            "Leave the wait out: what reads a value waits. To time steps, wait before and after many of them."
+        )
+    else:
+        what = f"{' and '.join(how)} on a device tensor"
+        instead = "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device."
     return Finding(
         "host_read",
         "warning",
         line,
-        f"{' and '.join(how)} on a device tensor in the loop{inside}: {count} times in {steps} steps, "
+        f"{what} in the loop{inside}: {count} times in {steps} steps, "
         f"{seconds:.2f} s waited here{repeated}. The host stops until the device has finished.{cut}",
-        for_library.advice(library)
-        or "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+        for_library.advice(library) or instead,
         count,
         seconds,
     )

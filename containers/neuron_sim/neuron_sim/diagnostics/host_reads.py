@@ -1,4 +1,4 @@
-"""Values that the script fetches from the device: on which line, how often, and how long it waited.
+"""Values that the script fetches from the device, and waits for it: on which line, how often, and how long.
 
 torch_xla only counts them. So the methods of `torch.Tensor` that fetch a value are wrapped. On a tensor of
 the host the wrapper costs one attribute and one call more. What is fetched anyway is looked at: a loss may be NaN.
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.counters import script_lines, script_time
+from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.early_results import has_value
 
 
@@ -131,6 +131,31 @@ class HostReads:
             self.no_numbers.setdefault(script_lines.calling_line(), new).count += 1
         elif self.no_numbers:
             self.no_numbers.pop(script_lines.calling_line(), None)
+
+    def around_wait(
+        self, how: str, waits: Callable[[Any], bool] = lambda keywords: True
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Around what waits for the device; ``waits``: whether a call with these keywords does.
+
+        The host traces no next step meanwhile, as where it reads a value of the step before.
+        """
+
+        def around(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def waited(*arguments: Any, **keywords: Any) -> Any:
+                clock = script_time.clock
+                if not waits(keywords) or not clock.is_own or clock.is_aside or self._in_closures:
+                    return original(*arguments, **keywords)
+                started = time.perf_counter()
+                try:
+                    return original(*arguments, **keywords)
+                finally:
+                    recorder.counting.waits = True
+                    self._count(how, time.perf_counter() - started)
+
+            return waited
+
+        return around
 
     def around_closures(self, run: Callable[[], Any]) -> Callable[[], Any]:
         """Around torch_xla's run of a step's closures: what they read does not count."""

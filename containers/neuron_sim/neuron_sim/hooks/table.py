@@ -45,6 +45,7 @@ from neuron_sim.device import (
     world,
 )
 from neuron_sim.diagnostics import fallbacks, host_training, log
+from neuron_sim.diagnostics.advice import SYNC, WAIT
 from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.progress import Progress
 from neuron_sim.diagnostics.watch import Watch
@@ -125,10 +126,12 @@ def table(parts: Parts) -> Iterator[Hook]:
 
 def _steps(on: Parts) -> Iterator[Hook]:
     """Where pending operations are computed: xm.mark_step is `_xla_step_marker`."""
+    reads = on.watch.reads
     yield Hook(
         "_XLAC:_xla_step_marker",
         is_device_use=True,
         before=(cache.before_step, on.memory.before_sync),
+        around=(reads.around_wait(SYNC, lambda keywords: keywords.get("wait", False)),),
         after=(
             on.recorder.step_ended,
             on.memory.after_sync,
@@ -141,7 +144,7 @@ def _steps(on: Parts) -> Iterator[Hook]:
     for name in ("_xla_sync_multi", "_xla_sync_live_tensors"):
         before, after = (on.memory.before_sync,), (on.memory.after_sync,)
         yield Hook(f"_XLAC:{name}", is_device_use=True, before=before, after=after)
-    yield Hook("_XLAC:_xla_wait_device_ops", is_device_use=True)
+    yield Hook("_XLAC:_xla_wait_device_ops", is_device_use=True, around=(reads.around_wait(WAIT),))
     yield Hook("_XLAC:_set_use_eager_mode", before=(eager.before_change,))
     yield Hook("_XLAC:_get_xla_tensors_hlo", is_device_use=True)
     # torch.compile(backend="openxla"): collectives run between its graphs.

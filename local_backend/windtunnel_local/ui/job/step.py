@@ -71,9 +71,9 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
     if steps.steps_with_host_reads:
         share = steps.steps_with_host_reads / count
         yield Fact(
-            "Waits for the host's reads",
+            "The host waits",
             f"in {fmt.percent(share)} of the steps",
-            "the script fetched a value in them",
+            "the script fetched a value in them, or waited for the device",
         )
 
 

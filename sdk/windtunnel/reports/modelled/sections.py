@@ -309,7 +309,7 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
     if host is None:
         return ()
     reads = (
-        f" In {fmt.percent(host.reads)} of the steps the script fetched a value from the device, and cannot run ahead."
+        f" In {fmt.percent(host.reads)} of the steps the script waited for the device, and cannot run ahead."
         if host.reads
         else ""
     )
