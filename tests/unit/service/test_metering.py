@@ -351,14 +351,15 @@ def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
     assert found["parameters"]["count"] == 0
 
 
-def test_reads_of_later_passes_of_a_short_rehearsal_do_not_count(tmp_path: Path) -> None:
+def test_later_passes_of_a_short_rehearsal_do_not_count(tmp_path: Path) -> None:
     """They are one step long: a script that logs with the first step of each would seem to wait in most."""
     reads: Any = {"accessed": {"a.py:1": 1}}
     late: Any = {"late": True}
     write(
         tmp_path / "c", 0, start(0), step(1.0, **reads), *[step(1.0)] * 5, *[step(1.0, **reads, **late)] * 6
     )
-    assert document(tmp_path, tmp_path / "c")["train"]["steps_with_host_reads"] == 2
+    train = document(tmp_path, tmp_path / "c")["train"]
+    assert (train["steps"], train["steps_with_host_reads"]) == (6, 1)
     write(tmp_path / "d", 0, start(0), *[step(1.0, **reads, **late)] * 2)
     assert document(tmp_path, tmp_path / "d")["train"]["steps_with_host_reads"] == 2
 

@@ -157,7 +157,9 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         local_cores=count(start, "local_cores") or None,
         host_cpu=text(start, "host_cpu"),
         parameters=held,
-        train=step_sums.total([s for s in steps if s.get("optimizer")], graphs, copies),
+        train=step_sums.total(
+            step_sums.of_first_passes([s for s in steps if s.get("optimizer")]), graphs, copies
+        ),
         other=step_sums.total([s for s in steps if not s.get("optimizer")], graphs, copies),
         input=_input(counting.loaders, failed=_failed(ranks)) if counting else None,
         graphs=diagnosing.graphs(

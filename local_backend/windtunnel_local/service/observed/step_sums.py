@@ -125,20 +125,19 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         least_trace_seconds=_least_trace(traced),
         reference_seconds=_reference(traced),
         launches=_launches(steps),
-        steps_with_host_reads=_with_host_reads(steps),
+        steps_with_host_reads=sum(bool(step.get("accessed") or step.get("waited")) for step in steps),
         repeated=_repeated(steps, graphs),
         updates=_updates(steps),
     )
 
 
-def _with_host_reads(steps: Sequence[Record]) -> float:
-    """As many as it would be, were all of them like the first pass of a short rehearsal.
+def of_first_passes(steps: Sequence[Record]) -> Sequence[Record]:
+    """Those that tell of the others, where a short rehearsal has steps of later passes.
 
-    A later pass is one step long, and what a script reads with the first step of each pass it would read in all.
+    Such a pass is one step long: what a script does with the first step of each, as to read its loss, it would seem to
+    do in most.
     """
-    early = [step for step in steps if not step.get("late")] or steps
-    read = sum(bool(step.get("accessed") or step.get("waited")) for step in early)
-    return round(read * len(steps) / len(early), 3)
+    return [step for step in steps if not step.get("late")] or steps
 
 
 def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated | None:
