@@ -1,4 +1,4 @@
-"""Values of the device that the host reads in each step of a training loop."""
+"""Values of the device that the host reads in each step of a training loop, and other waits for it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _LOGGERS = ("wandb.log", "mlflow.log_metric")
 _WRITERS = ("add_scalar", "add_scalars", "add_histogram", "set_postfix")
 """Methods of TensorBoard's writer and of progress bars."""
 _QUESTIONS = {"torch.isnan", "torch.isinf", "torch.isfinite"}
+_ENDS = ("torch_xla.sync", "torch_xla.core.xla_model.mark_step")
+_WAIT = "torch_xla.core.xla_model.wait_device_ops"
 _LEAVES = (ast.Continue, ast.Return)
 """Behind these a function that a step calls does what it does not do in each."""
 _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device"}
@@ -35,6 +37,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
             continue  # a reference on the host
         tensors = _Tensors(script, step)
         yield from _remarks(script, _each_step(step.body), tensors, said)
+        yield from _waits(script, _each_step(step.body), said)
     for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
         if where is not subject or function in subject.steps:
             continue
@@ -67,6 +70,23 @@ def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
                     methods.get(subject.script.called(part)) if own and isinstance(part, ast.Call) else None
                 )
                 reached += [called] if called is not None and called not in reached else []
+
+
+def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[Finding]:
+    """On what waits in each step and reads nothing."""
+    for node in run:
+        if not isinstance(node, ast.Call) or node.lineno in said:
+            continue
+        name = script.dotted(node.func)
+        waits = name in _ENDS and any(one.arg == "wait" and constant(one.value) for one in node.keywords)
+        if waits or name == _WAIT:
+            said.add(node.lineno)
+            yield Finding(
+                node.lineno,
+                "host_read",
+                f"{_shown(script, node)} in each step: the host waits for the device, and records no next step "
+                "meanwhile. Leave the wait out: what reads a value waits. To time steps, wait before and after many.",
+            )
 
 
 def _remarks(

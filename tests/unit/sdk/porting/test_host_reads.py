@@ -139,3 +139,20 @@ for batch in loader:
 """
     (found,) = [one for one in said(HEAD + learn) if "host_read" in one]
     assert found.startswith("12: host_read: loss.item() in each step: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("xm.wait_device_ops()", True),
+        ("xm.mark_step(wait=True)", True),
+        ("torch_xla.sync()", False),
+        ("torch_xla.sync(wait=False)", False),
+        ("if step % 50 == 0: xm.wait_device_ops()", False),
+        ("xm.add_step_closure(xm.wait_device_ops)", False),
+    ],
+)
+def test_a_wait_in_each_step_is_told_though_it_reads_nothing(line: str, is_told: bool) -> None:
+    found = _told("", line)
+    assert bool(found) is is_told
+    assert all("the host waits for the device, and records no next step" in one for one in found)
