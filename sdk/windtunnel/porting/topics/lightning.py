@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import constant, keyword
 from windtunnel.porting.subject import Subject
 
 _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
@@ -13,17 +14,31 @@ _FOR_NEURON = ("neuronx_distributed", "neuronx_distributed_training")
 """Packages with a strategy for it: NxD's NeuronXLAStrategy."""
 
 
+_GPUS = ("gpu", "cuda")
+
+
 def without_neuron(subject: Subject) -> Iterator[Finding]:
-    """What it runs, unless something that the program imports brings NeuronCores to it."""
-    if any(name in one.script.packages for one in subject.program for name in _FOR_NEURON):
-        return
+    """What it runs, unless something that the program imports brings NeuronCores to it; and a GPU that it asks for
+    beside that, which no strategy makes up for.
+    """
+    of_neuron = any(name in one.script.packages for one in subject.program for name in _FOR_NEURON)
     for call, name in subject.script.calls:
         package, _, rest = name.partition(".")
-        if package in _PACKAGES and rest.rpartition(".")[2] in _RUNNERS:
+        if package not in _PACKAGES or rest.rpartition(".")[2] not in _RUNNERS:
+            continue
+        asked = keyword(call, "accelerator")
+        if not of_neuron:
             yield Finding(
                 call.lineno,
                 "device_unused",
                 'Lightning uses no NeuronCore by itself: accelerator="gpu" and "tpu" end with an error, "auto" trains '
-                "on the host's CPU. AWS has NeuronXLAStrategy and NeuronLTModule (neuronx_distributed.lightning), "
-                "not tried here. Or train in a loop of your own: training_step(batch, index) gives the loss.",
+                "on the host's CPU. AWS has NeuronXLAStrategy and NeuronLTModule (neuronx_distributed.lightning). Or "
+                "train in a loop of your own: training_step(batch, index) gives the loss.",
+            )
+        elif asked and constant(asked.value) in _GPUS:
+            yield Finding(
+                call.lineno,
+                "",
+                f"{subject.script.segment(asked.value)} as Lightning's accelerator ends with an error, as there is no "
+                "GPU. Leave it out, and give strategy=NeuronXLAStrategy(...).",
             )

@@ -391,6 +391,8 @@ def test_a_script_that_has_the_device_and_never_names_it() -> None:
         ("from lightning.fabric import Fabric\nfabric = Fabric()\n", 2),
         ("import lightning as L\nfrom neuronx_distributed.lightning import NeuronXLAStrategy\n"
          "L.Trainer(strategy=NeuronXLAStrategy())\n", None),
+        ("import lightning as L\nfrom neuronx_distributed.lightning import NeuronXLAStrategy\n"
+         "strategy = NeuronXLAStrategy()\nL.Trainer(devices=8, **options)\n", None),
         ("from transformers import Trainer\nTrainer(model).train()\n", None),
     ],
 )  # fmt: skip
@@ -398,6 +400,26 @@ def test_lightning_has_no_neuron_core(text: str, line: int | None) -> None:
     """Unless AWS's strategy is there."""
     found = [remark.partition(":")[0] for remark in said(text) if "Lightning uses no NeuronCore" in remark]
     assert found == ([] if line is None else [str(line)])
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [
+        ("accelerator='gpu', devices=[0]", True),
+        ("accelerator='gpu', strategy=strategy", True),
+        ("devices=32", False),
+        ("accelerator='cpu'", False),
+        ("accelerator=args.accelerator", False),
+    ],
+)
+def test_lightning_asks_for_a_gpu_beside_aws_strategy(given: str, *, is_told: bool) -> None:
+    """That ends with an error whatever strategy it has."""
+    text = (
+        "import pytorch_lightning as pl\nfrom neuronx_distributed.lightning import NeuronXLAStrategy\n"
+        f"strategy = NeuronXLAStrategy()\npl.Trainer({given})\n"
+    )
+    told = [remark for remark in said(text) if "Lightning" in remark]
+    assert [remark.partition(" as ")[0] for remark in told] == ["4: 'gpu'"] * is_told
 
 
 @pytest.mark.parametrize(
