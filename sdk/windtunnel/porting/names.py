@@ -23,6 +23,10 @@ _WAITING_SYNC = (2, 8)
 _SAVE_ALONE = (2, 1)
 """Since then xm.save() does not wait for all processes at its end: https://github.com/pytorch/xla/pull/4926."""
 
+_NO_NUMBER = (2, 6)
+"""Since then xmp.spawn raises of a number of processes, which it had passed over with a warning since 2.1: AWS Neuron
+documentation, "Introducing PyTorch 2.6 Support".
+"""
 _BROADCAST = (2, 1)
 _WITHOUT_FUNCTIONALIZATION = (2, 1)
 """AWS Neuron documentation, "PyTorch NeuronX Environment Variables"."""
@@ -63,6 +67,10 @@ class Names:
     def save_waits(self) -> bool:
         """Whether xm.save() waits for all processes."""
         return self._version < _SAVE_ALONE
+
+    def spawns_any_number(self) -> bool:
+        """Whether xmp.spawn may be told how many processes to start."""
+        return self._version < _NO_NUMBER
 
     def has_broadcast(self) -> bool:
         """Whether there is xm.broadcast_master_param()."""

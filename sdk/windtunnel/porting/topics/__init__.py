@@ -21,6 +21,7 @@ shapes               those that change from batch to batch
 shared_files         those that all processes of an instance make at once
 slow_optimizers      those of torch that the host decides for
 some_ranks           what waits for all processes, where some alone come to it
+spawns               how many processes xmp.spawn is told to start
 splits               data that each core splits by a chance of its own
 step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
 tensor_types         torch.cuda.FloatTensor and its like
@@ -51,6 +52,7 @@ from windtunnel.porting.topics import (
     shared_files,
     slow_optimizers,
     some_ranks,
+    spawns,
     splits,
     step_ends,
     tensor_types,
@@ -68,6 +70,7 @@ TOPICS = (
     libraries.of_gpus,
     libraries.of_older_torch_xla,
     processes.groups,
+    spawns.unsupported_numbers,
     first_weights.unequal_weights,
     precision.mixed_precision,
     step_ends.ends_of_steps,

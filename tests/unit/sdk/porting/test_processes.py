@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import read
+from windtunnel.porting.script import Script
 
 _LAUNCHED = """\
 import torch
@@ -120,3 +124,44 @@ def test_a_group_that_is_bound_to_a_device() -> None:
     assert [one for one in said(text) if "device_id binds the group" in one]
     assert "init_process_group(backend=made(), timeout=t)\n" in changed(text)
     assert [one for one in said(changed(text)) if "device_id" in one] == []
+
+
+_SPAWNED = """\
+import os
+import torch_xla.distributed.xla_multiprocessing as xmp
+cores = int(os.environ.get("NEURON_RT_NUM_CORES", 32))
+if __name__ == "__main__":
+    xmp.spawn(main, args=(), nprocs=8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [
+        ("nprocs=8", "8"),
+        ("nprocs=cores", "32"),
+        ("nprocs=int(os.getenv('CORES', '4'))", "4"),
+        ("nprocs=1", None),
+        ("nprocs=None", None),
+        ("nprocs=args.cores", None),
+        ("nprocs=int(os.environ['CORES'])", None),
+        ("start_method='fork'", None),
+    ],
+)
+def test_a_number_of_processes_that_xmp_spawn_refuses(given: str, number: str | None) -> None:
+    """torch_xla raises of another than 1, after the rest of the script has been set up."""
+    text = _SPAWNED.replace("nprocs=8", given)
+    found = [one for one in said(text) if "NEURONCORE_NUM_DEVICES" in one]
+    assert [one.partition(" processes")[0] for one in found] == (
+        [f"5: xmp.spawn raises of {number}"] if number else []
+    )
+    if number:
+        assert "xmp.spawn(main, args=())\n" in changed(text)
+
+
+def test_a_number_of_processes_by_its_place() -> None:
+    """The third argument; and an older torch_xla, which passes over it."""
+    text = _SPAWNED.replace("args=(), nprocs=8", "(), 8")
+    assert [one[:30] for one in said(text)] == ["5: xmp.spawn raises of 8 proce"]
+    script = Script(Path("train.py"), text.encode())
+    assert [one for one in read(script, several=True, version="2.5") if "xmp.spawn" in one.text] == []
