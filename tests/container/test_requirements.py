@@ -88,6 +88,16 @@ def test_a_pin_that_cannot_be_had_is_stood_in_for_and_the_rest_is_installed(inst
     assert "older transformers: transformers[torch]==4.21.0\n" in log
 
 
+def test_the_compiler_is_simulated_and_not_installed(install):
+    """AWS's own samples ask for it: neither is it here, nor could it compile for what is here."""
+    code, log = install(f"transformers==4.21.0\nneuronx_cc==2.*  # the compiler\n{OWN}\n")
+    assert code == 0 and has(OWN)
+    assert "Windtunnel: neuronx_cc==2.* is left out: the compiler is simulated." in log
+    assert "transformers==4.21.0 is left out" in log
+    code, log = install("neuronx-cc\n", WINDTUNNEL_STRICT_REQUIREMENTS="1")
+    assert code != 0 and "No matching distribution found for neuronx-cc" in log
+
+
 def test_what_breaks_the_image_all_the_same_is_said(install, tmp_path, uninstall):
     """Beside pins that were left out, and without any."""
     uninstall("windtunnel-needs-it")

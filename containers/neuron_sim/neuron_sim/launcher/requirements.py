@@ -3,7 +3,8 @@
 It is installed as AWS's toolkit does it. Where pip cannot, or where that would break what is installed, its
 pins of what is installed in another version are left out, if that mends anything: the installed version stands
 in, and the log says so. What breaks all the same, it names.
-What plays the device (`_OURS`) is never replaced, whoever asks for it: real ones need a real device.
+What plays the device (`_OURS`) is never replaced, whoever asks for it: real ones need a real device. The device's
+compiler (`_OF_THE_DEVICE`), for which nothing compiles here, is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -33,6 +34,8 @@ Install = Callable[[str, bool], None]
 
 _OURS = ("torch-neuronx", "libneuronxla")
 """Packages in whose place the simulator stands. pip counts it as them, and AWS's index has newer ones."""
+_OF_THE_DEVICE = ("neuronx-cc", "neuronx-cc-stubs", "neuronx-hwm")
+"""It comes from AWS's index alone, weighs a gigabyte, and would put an older numpy below all that is installed."""
 _CANNOT = ("pip cannot install it",)
 _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
@@ -70,6 +73,22 @@ def with_stand_ins(install: Install) -> Install:
                 raise
 
     def install_constrained(path: str, capture_error: bool) -> None:
+        file = Path(path, "requirements.txt")
+        given = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        compilers = {} if settings.strict_requirements() else dict(_compilers(given))
+        if not compilers:
+            return install_what_there_is(path, capture_error)
+        print(
+            f"Windtunnel: {', '.join(compilers.values())} is left out: the compiler is simulated.",
+            flush=True,
+        )
+        _write(file, "\n".join(line for line in _lines(given) if line not in compilers))
+        try:
+            return install_what_there_is(path, capture_error)
+        finally:
+            _write(file, given)
+
+    def install_what_there_is(path: str, capture_error: bool) -> None:
         file = Path(path, "requirements.txt")
         asked = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
         pins = list(pins_of(asked))
@@ -109,12 +128,25 @@ def pins_of(text: str) -> Iterator[Pin]:
     """The lines of a requirements.txt that exclude the version of what is installed."""
     for line in _lines(text):
         try:
-            asked = Requirement(re.sub(r"(^|\s)(#| --).*", "", line))
+            asked = _requirement(line)
             installed = metadata.distribution(asked.name)
         except (InvalidRequirement, metadata.PackageNotFoundError):
             continue  # options, paths and URLs; what the image does not have
         if _applies(asked) and not asked.specifier.contains(installed.version, prereleases=True):
             yield Pin(line, str(asked), f"{installed.name} {installed.version}")
+
+
+def _compilers(text: str) -> Iterator[tuple[str, str]]:
+    """The lines that ask for the device's compiler, with what they ask for."""
+    for line in _lines(text):
+        with suppress(InvalidRequirement):
+            asked = _requirement(line)
+            if canonicalize_name(asked.name) in _OF_THE_DEVICE:
+                yield line, str(asked)
+
+
+def _requirement(line: str) -> Requirement:
+    return Requirement(re.sub(r"(^|\s)(#| --).*", "", line))
 
 
 def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
