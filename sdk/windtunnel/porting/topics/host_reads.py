@@ -35,7 +35,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
     for step in subject.steps:
         if not _names_a_device(script.scopes(step)[0] if isinstance(step, Loop) else step):
             continue  # a reference on the host
-        tensors = _Tensors(script, step)
+        tensors = _Tensors(script, step, steps=_returning(subject))
         yield from _remarks(script, _each_step(step.body), tensors, said)
         yield from _waits(script, _each_step(step.body), said)
     for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
@@ -116,7 +116,7 @@ def _handed_over(
         for step in one.steps:
             if not _names_a_device(one.script.scopes(step)[0] if isinstance(step, Loop) else step):
                 continue
-            tensors = _Tensors(one.script, step)
+            tensors = _Tensors(one.script, step, steps=_returning(one))
             for call in (node for node in _each_step(step.body) if isinstance(node, ast.Call)):
                 for other, function in _called(program, one, call):
                     given = {name for name, value in handed(function, call) if tensors.gave(value)}
@@ -147,6 +147,20 @@ def _called(
                 continue
         if any(to is call for _, to in other.calls_of(function)):
             yield other, function
+
+
+def _returning(subject: Subject) -> set[str]:
+    """What the file's functions that compute gradients are called by, where all that they return is on the device."""
+    found = set()
+    for function in subject.steps:
+        if isinstance(function, Loop) or not _names_a_device(function):
+            continue
+        tensors = _Tensors(subject.script, function)
+        given = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+        values = [part for one in given for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
+        if values and all(value is not None and tensors.gave(value) for value in values):
+            found |= {function.name, f"self.{function.name}"}
+    return found
 
 
 def _names_a_device(function: ast.AST) -> bool:
@@ -197,12 +211,19 @@ def _is_logger(script: Script, call: ast.Call) -> bool:
 
 class _Tensors:
     """Names that surely hold tensors of the device in a step: `.backward()` is called on them, the model that is
-    trained returns them, or they are computed from such. ``given``: parameters that are.
+    trained returns them, or they are computed from such. ``given``: parameters that are; ``steps``: functions that
+    return them.
     """
 
-    def __init__(self, script: Script, step: Loop | ast.FunctionDef, given: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        script: Script,
+        step: Loop | ast.FunctionDef,
+        given: Collection[str] = (),
+        steps: Collection[str] = (),
+    ) -> None:
         self._script = script
-        self._models = set(script.models)
+        self._models = {*script.models, *steps}
         assigned = list(_assignments(step))
         self._assigned = {*given, *(name for name, _ in assigned)}
         self._fetched: dict[str, int] = {}  # the line from which on the name holds a value of the host

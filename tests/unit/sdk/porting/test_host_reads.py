@@ -156,3 +156,37 @@ def test_a_wait_in_each_step_is_told_though_it_reads_nothing(line: str, is_told:
     found = _told("", line)
     assert bool(found) is is_told
     assert all("the host waits for the device, and records no next step" in one for one in found)
+
+
+_STEP_OF_ITS_OWN = """\
+def train_step(batch):
+    optimizer.zero_grad()
+    out = model(batch.to(device))
+    loss = out.sum()
+    loss.backward()
+    xm.optimizer_step(optimizer)
+    return loss
+for batch in pl.MpDeviceLoader(loader, device):
+    loss = train_step(batch)
+    total += loss.item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_read"),
+    [
+        ("return loss", "return loss", True),
+        ("return loss", "return loss.detach()", True),
+        ("return loss", "return loss, loss / 2", True),
+        ("return loss", "return loss.item()", False),
+        ("return loss", "return {'loss': loss}", False),
+        ("return loss", "if skipped:\n        return None\n    return loss", False),
+        ("    return loss\n", "", False),
+        ("total += loss.item()", "if step % 10 == 0: total += loss.item()", False),
+    ],
+)
+def test_what_a_step_returns_is_read(old: str, new: str, *, is_read: bool) -> None:
+    """Where the loop calls a function that computes the gradients."""
+    text = HEAD + _STEP_OF_ITS_OWN.replace(old, new)
+    last = f"{text.count(chr(10))}: host_read: loss.item() in each step: the host waits"
+    assert [one.startswith(last) for one in said(text) if "host_read" in one].count(True) == is_read
