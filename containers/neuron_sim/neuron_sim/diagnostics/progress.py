@@ -46,6 +46,8 @@ class Progress(Listener):
         """See `Listener`."""
         seconds, compiling = record["seconds"], record["compile_seconds"]
         self._trained += record["optimizer"]
+        if record["optimizer"] and not record.get("updated"):
+            self._steps = 0  # it accumulates: its first pass has some steps of the optimizer, so more batches
         # One that is like those before it is not told while it goes on.
         self._due_s = 2 * (seconds - compiling)
         if not record["optimizer"] or seconds < _ENDED_S:

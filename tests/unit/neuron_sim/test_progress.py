@@ -1,0 +1,30 @@
+"""What a short rehearsal says of steps that take long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuron_sim.diagnostics.progress import Progress
+
+
+def _told(*steps: Mapping[str, bool]) -> list[str]:
+    lines: list[str] = []
+    progress = Progress(7, lines.append)
+    for step in steps:
+        progress.step({"optimizer": True, "seconds": 12.0, "compile_seconds": 0.0, **step})
+    return [line.removeprefix("short rehearsal: training step ").partition(" took")[0] for line in lines]
+
+
+def test_of_how_many() -> None:
+    """As many as a first pass has; of those behind it there is no number."""
+    assert _told(*[{"updated": True}] * 8)[5:] == ["6 of 7", "7 of 7", "8"]
+
+
+def test_of_how_many_is_not_said_of_steps_that_accumulate() -> None:
+    """Such a pass is longer: some steps of the optimizer belong to it."""
+    assert _told({}, {}, {"updated": True}, {}) == ["1", "2", "3", "4"]
+
+
+def test_a_step_without_training_is_not_told() -> None:
+    """It is another's, as of an evaluation."""
+    assert _told({"optimizer": False}, {"updated": True}) == ["1 of 7"]
