@@ -98,6 +98,15 @@ def test_the_compiler_is_simulated_and_not_installed(install):
     assert code != 0 and "No matching distribution found for neuronx-cc" in log
 
 
+def test_a_pin_that_could_not_be_imported_is_stood_in_for(install, tmp_path):
+    """Older datasets ask pyarrow for what is gone, and do not say which pyarrow they need."""
+    wheel(tmp_path, "datasets", "2.14.2")
+    code, log = install(f"datasets==2.14.2\n{OWN}\n")
+    assert code == 0 and has(OWN)
+    assert f"datasets 2.14.2 needs pyarrow<21, not {metadata.version('pyarrow')}." in log
+    assert f"datasets==2.14.2 is left out; datasets {metadata.version('datasets')}, which is installed" in log
+
+
 def test_what_breaks_the_image_all_the_same_is_said(install, tmp_path, uninstall):
     """Beside pins that were left out, and without any."""
     uninstall("windtunnel-needs-it")

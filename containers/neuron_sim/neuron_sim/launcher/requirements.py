@@ -23,6 +23,7 @@ from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from sagemaker_training.errors import InstallRequirementsError  # type: ignore[import-not-found]
@@ -39,8 +40,8 @@ _OF_THE_DEVICE = ("neuronx-cc", "neuronx-cc-stubs", "neuronx-hwm")
 _CANNOT = ("pip cannot install it",)
 _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
-
-
+_UNSAID = {"datasets": (SpecifierSet("<2.14.7"), "pyarrow", SpecifierSet("<21"))}
+"""What some versions of a package need without saying so: datasets imports pyarrow's PyExtensionType."""
 _MAKES_A_GROUP = Version("4.26")
 """Of transformers: from here on `import transformers.training_args` makes torchrun's processes an XLA group."""
 
@@ -156,12 +157,21 @@ def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
         if name in planned:
             if name in _ONE_VERSION and _minor(planned[name]) != _minor(installed.version):
                 yield f"simulated NeuronCores are for {installed.name} {installed.version}, not {planned[name]}"
+            versions, other, needed = _UNSAID.get(name, (SpecifierSet("<0"), name, SpecifierSet()))
+            if versions.contains(planned[name]) and not needed.contains(has := _version_of(other, planned)):
+                yield f"{installed.name} {planned[name]} needs {other}{needed}, not {has}"
             continue
         for text in installed.requires or ():
             need = Requirement(text)
             new = planned.get(canonicalize_name(need.name))
             if new and _applies(need) and not need.specifier.contains(new, prereleases=True):
                 yield f"{installed.name} {installed.version} needs {need.name}{need.specifier}, not {new}"
+
+
+def _version_of(name: str, planned: Mapping[str, str]) -> str:
+    """Of a package that is there or planned, else none that could be in the way."""
+    there = next(iter(metadata.distributions(name=name)), None)
+    return planned.get(name) or (there.version if there else "0")
 
 
 def _makes_no_group(pin: Pin) -> bool:
