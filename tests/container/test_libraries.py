@@ -38,7 +38,7 @@ def test_shards_and_groups_on_four_cores(torchrun, tmp_path):
     assert not failed, f"{failed}\n{launch.output[-2000:]}"
 
 
-def spawning(how, tmp_path, cores="2"):
+def spawning(how, tmp_path, cores="2", **environment):
     """A plain script that starts its own cores; its exit code and output."""
     finished = subprocess.run(
         [*FORKED, str(SCRIPTS / "spawned.py"), how],
@@ -47,6 +47,7 @@ def spawning(how, tmp_path, cores="2"):
             **INSTANCE,
             "NEURONCORE_NUM_DEVICES": cores,
             "WINDTUNNEL_COUNTERS_DIR": str(tmp_path),
+            **environment,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -72,6 +73,16 @@ def test_processes_that_a_script_starts_are_cores(how, tmp_path):
     assert '"kind":"graph"' in first
     assert '"batches":4' in first
     assert re.search(r"warning: spawned\.py:\d+: \.item\(\)", output), output
+
+
+def test_a_number_of_processes_is_passed_over_before_2_6(tmp_path):
+    """With a warning, as on trn1 from PyTorch 2.1 on; since 2.6 it is an error."""
+    code, output = spawning("fork-numbered", tmp_path, WINDTUNNEL_FRAMEWORK_VERSION="2.5.1")
+    assert code == 0, output
+    assert sorted(re.findall(r"core (\d) of 2: sum 3.0", output)) == ["0", "1"], output
+    assert "xmp.spawn passes over nprocs=8, here and on trn1; PyTorch 2.6 and later raise of it" in output
+    code, output = spawning("fork-numbered", tmp_path)
+    assert code == 1 and "ValueError: Unsupported nprocs (8)" in output
 
 
 def test_cores_that_stay_idle_are_told(tmp_path):

@@ -1,4 +1,5 @@
-"""Starts a process a core by itself, HOW says how. With `-fails`, the second core raises before a collective.
+"""Starts a process a core by itself, HOW says how. With `-fails`, the second core raises before a collective; with
+`-numbered`, xmp.spawn is told how many to start.
 
 A second argument: twice, one after the other.
 """
@@ -28,9 +29,11 @@ def _mp_fn(index, fails):
 
 
 if __name__ == "__main__":
-    how, _, fails = sys.argv[1].partition("-")
+    how, _, more = sys.argv[1].partition("-")
+    fails = more == "fails"
     for _ in sys.argv[1:]:
         if how == "launch":
-            torch_xla.launch(_mp_fn, args=(bool(fails),), start_method="fork")
+            torch_xla.launch(_mp_fn, args=(fails,), start_method="fork")
         else:
-            xmp.spawn(_mp_fn, args=(bool(fails),), start_method=how)
+            nprocs = 8 if more == "numbered" else None
+            xmp.spawn(_mp_fn, args=(fails,), nprocs=nprocs, start_method=how)

@@ -322,6 +322,7 @@ def _refused() -> Iterator[Hook]:
 
 def _processes(on: Parts) -> Iterator[Hook]:
     """`xmp.spawn` and `torch_xla.launch`, Ray Train's workers, and the end of a process."""
+    yield Hook("torch_xla._internal.pjrt:spawn", around=(spawning.around_spawn,))
     yield Hook("torch_xla._internal.pjrt:run_multiprocess", around=(spawning.around_launch,))
     yield Hook("torch_xla._internal.pjrt:_run_thread_per_device", around=(spawning.around_process,))
     yield Hook(ray_workers.ENTRY, around=(ray_workers.around_run,), is_optional=True)

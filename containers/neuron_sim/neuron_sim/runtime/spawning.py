@@ -28,6 +28,10 @@ from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE, launch_name
 from neuron_sim.runtime import lifetime
 
 _ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
+_PASSED_OVER = (2, 1), (2, 6)
+"""From the first of these versions until the second, xmp.spawn passes over how many processes it is told to start. AWS
+Neuron documentation, "Introducing PyTorch 2.6 Support".
+"""
 
 
 def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +58,23 @@ def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
                 os.environ[LAUNCH_VARIABLE] = before
 
     return launch
+
+
+def around_spawn(spawn: Callable[..., Any]) -> Callable[..., Any]:
+    """Around `xmp.spawn`, which raises of a number other than 1."""
+
+    @functools.wraps(spawn)
+    def started(fn: Callable[..., Any], nprocs: int | None = None, *more: Any, **keywords: Any) -> Any:
+        since, until = _PASSED_OVER
+        if nprocs not in (None, 1) and since <= settings.read().framework_version < until:
+            log.say(
+                f"warning: xmp.spawn passes over nprocs={nprocs}, here and on trn1; PyTorch 2.6 and later raise of it. "
+                "NEURONCORE_NUM_DEVICES in environment= says how many processes start."
+            )
+            nprocs = None
+        return spawn(fn, nprocs, *more, **keywords)
+
+    return started
 
 
 def _tell_idle_cores() -> None:
