@@ -23,13 +23,19 @@ _COLLECTIVES = {
 }  # fmt: skip
 
 
+_OF_TRAINERS = ("evaluate", "predict", "save_model", "train")
+"""Methods of transformers' Trainer in which all meet: on XLA save_model too, for which GPUs need the first alone."""
+
+
 def lone_collectives(subject: Subject) -> Iterator[Finding]:
     """Collectives of all processes under a test of the rank, and no other of their name that the others come to. A
     script for GPUs that has one waits there, too.
     """
-    if not subject.several or not subject.xla:
+    if not subject.several:
         return
     for call, name in subject.script.calls:
+        if not subject.xla and not _is_of_a_trainer(subject, call):
+            continue
         if is_lone(subject, call, name) and name != f"{_DIST}barrier":  # which does nothing
             yield Finding(
                 call.lineno,
@@ -41,8 +47,21 @@ def lone_collectives(subject: Subject) -> Iterator[Finding]:
 
 def is_lone(subject: Subject, call: ast.Call, name: str) -> bool:
     """Whether a call is one of those, and the others come to none."""
-    if name not in _COLLECTIVES or any("group" in ast.unparse(one) for one in (*call.args, *call.keywords)):
+    if (name not in _COLLECTIVES and not _is_of_a_trainer(subject, call)) or any(
+        "group" in ast.unparse(one) for one in (*call.args, *call.keywords)
+    ):
         return False  # it may be of a group of their own
     last = name.rpartition(".")[2]
     alike = [pair for pair in subject.program[0].calls_by_name.get(last, ()) if pair[1] is not call]
     return is_by_some(subject, call) and not any(is_by_some(*pair) for pair in alike)
+
+
+def _is_of_a_trainer(subject: Subject, call: ast.Call) -> bool:
+    """Whether a call is of a method that needs all processes, of an object that surely is transformers' Trainer."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _OF_TRAINERS:
+        return False
+    made = subject.script.values(ast.unparse(call.func.value))
+    classes = [subject.script.dotted(one.func) for one in made if isinstance(one, ast.Call)]
+    return len(classes) == len(made) > 0 and all(
+        name.startswith("transformers.") and name.endswith("Trainer") for name in classes
+    )

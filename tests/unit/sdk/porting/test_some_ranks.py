@@ -73,3 +73,32 @@ def test_a_barrier_that_some_come_to() -> None:
     text = "import torch.distributed as dist\nrank = dist.get_rank()\nx.cuda()\nif rank == 0:\n    dist.barrier()\n"
     assert not any("barrier" in one for one in said(text))
     assert any("barrier() does nothing" in one for one in said(text.replace("if rank == 0:", "if x:")))
+
+
+_TRAINER = """\
+import torch_xla.core.xla_model as xm
+from transformers import Trainer
+trainer = Trainer(model=model, args=args)
+trainer.train()
+if xm.is_master_ordinal():
+    trainer.evaluate(test)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_told"),
+    [
+        ("trainer.evaluate(test)", "trainer.evaluate(test)", True),
+        ("trainer.evaluate(test)", "trainer.save_model(path)", True),
+        ("import torch_xla.core.xla_model as xm\n", "\n", True),
+        ("xm.is_master_ordinal()", "trainer.is_world_process_zero()", True),
+        ("if xm.is_master_ordinal():", "if args.do_eval:", False),
+        ("trainer.evaluate(test)", "trainer.log_metrics('eval', metrics)", False),
+        ("trainer.evaluate(test)", "trainer.evaluate(test)\nelse:\n    trainer.evaluate(test)", False),
+        ("from transformers", "from own", False),
+    ],
+)
+def test_what_a_trainer_does_with_all_processes(old: str, new: str, *, is_told: bool) -> None:
+    """transformers' gathers what it evaluates, and on XLA all meet before one writes the model."""
+    found = [one for one in said(_TRAINER.replace(old, new)) if "on some processes alone" in one]
+    assert [one.startswith("6: trainer.") for one in found] == [True] * is_told
