@@ -272,3 +272,18 @@ def test_a_model_that_is_saved_ends_no_step_of_the_loop(torchrun, tmp_path):
         *_, launch = loaders_of(torchrun, folder, shape)
         is_named = "7 steps of an optimizer and no end of a step" in launch.output
         assert is_named == (shape == "saved"), launch.output
+
+
+def test_a_pass_that_ends_steps_in_its_middle_is_one(torchrun, tmp_path):
+    """Forward and backward: the parts belong to the step that the optimizer ends, whose batch came in the first."""
+    environment = {"WINDTUNNEL_COUNTERS_DIR": str(tmp_path), "WINDTUNNEL_REHEARSE_STEPS": "6"}
+    torchrun("cut_passes.py", workers=2, **environment)
+    steps = [step for step in records(tmp_path, "step") if step["graphs"]]
+    parts = [step for step in steps if step.get("part")]
+    whole = [step for step in steps if step["optimizer"]]
+    assert len(whole) == 6 and {(step["samples"], step["updated"]) for step in whole} == {(2, True)}
+    assert len(parts) == 6 * 2 and not any(step["optimizer"] or step["samples"] for step in parts)
+    (loader,) = [*records(tmp_path, "loaders")][-1]["loaders"]
+    assert (loader["samples"], loader["taken"], loader["bound"]) == (2, 6, 42)
+    # The first model is put aside for another: what reads the loop's variables does not keep it.
+    assert {found["count"] for found in records(tmp_path, "parameters")} == {8 * 16 + 16 + 16 * 8 + 8}

@@ -449,6 +449,17 @@ def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp
     assert sum(s["samples"] for s in joined) == 8 * 5
 
 
+def test_parts_of_a_pass_are_one_step_with_what_ends_it(tmp_path: Path) -> None:
+    """A script may end steps within its forward and backward pass: that is no accumulation, nor an evaluation."""
+    part = step(0.2, samples=0, optimizer=False, graphs={"part": 1}, part=True)
+    whole = step(0.3, samples=4, graphs={"end": 1}, updated=True)
+    write(tmp_path / "a", 0, start(0), graph("part", 8.0), graph("end", 2.0), *[part, part, whole] * 3, part)
+    found = document(tmp_path, tmp_path / "a")
+    train = found["train"]
+    assert (train["steps"], train["samples_per_step_per_core"], train["updates"]) == (3, 4, None)
+    assert sum(train["flops"].values()) == 3 * (8.0 + 8.0 + 2.0) * sum(graph("g", 1.0)["flops"].values())
+
+
 def test_batches_that_are_fetched_together_are_one_for_each_pass(tmp_path: Path) -> None:
     """As optimum-neuron's trainer accumulates: all batches, so many passes, then the optimizer in a step of its own."""
     quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}

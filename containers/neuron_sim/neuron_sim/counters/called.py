@@ -4,10 +4,23 @@ called with.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
+
+_CALL = torch.nn.Module._call_impl.__code__
+
+
+def is_within() -> bool:
+    """Whether a module is being called, as where its forward pass ends steps."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code is _CALL:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 class Called:

@@ -28,7 +28,7 @@ from neuron_sim.counters import (
     records,
     script_time,
 )
-from neuron_sim.counters.called import called
+from neuron_sim.counters.called import called, is_within
 from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
 from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.pending_reads import PendingReads
@@ -74,7 +74,7 @@ class Recorder:
         self._wholes = Wholes(self.write)
         self._reads = PendingReads()
         self._samples = 0
-        self._has_loader = False
+        self._has_loader = self._is_part = False
         self.backward_passes = self.made = 0
         """Of the latest step: how often gradients were computed, and samples that its script made without a loader."""
         called.watch()
@@ -124,6 +124,8 @@ class Recorder:
         self._collective_s = 0.0
         self._input_wait_s = 0.0
         self._compile_s = 0.0
+        if self._is_part:
+            return  # what is under way goes on
         self._trains = self._in_pieces = False
         self._updates = 0
         batches.sent.forget()
@@ -187,7 +189,8 @@ class Recorder:
     def step_ended(self) -> None:
         """mark_step has run: write the step down, if it ran anything.
 
-        ``optimizer`` says whether it was a training step, ``updated`` whether an optimizer stepped in it.
+        ``optimizer`` says whether it was a training step, ``updated`` whether an optimizer stepped in it. ``part``: it
+        ended in the middle of a forward or backward pass, and is a part of the next one.
         """
         now, ended = time.perf_counter(), time.time()
         seconds, self._last_end = now - self._last_end, now
@@ -196,9 +199,10 @@ class Recorder:
         traced_s = max(0.0, self._trace_s - self._compile_s)
         with script_time.aside():
             self._is_busy = True  # what a pulse would take in now, no step would have
+            self._is_part = batches.sent.is_within or (not self._trains and is_within())
+            self.has_trained = self._trains and not self._is_part
             self._write_step(seconds, ended, traced_s)
-            self._timed.step_ended(seconds, traced_s, trains=self._trains)
-        self.has_trained = self._trains
+            self._timed.step_ended(seconds, traced_s, trains=self.has_trained)
         if self.graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
         self._reset()
@@ -210,9 +214,10 @@ class Recorder:
         self._wholes.end()
         reads, elsewhere = self._reads.record(ended=not self._ended)
         self._executed += elsewhere
-        called.step_ended(trains=self._trains)
-        by_itself = self._trains and not self._has_loader
-        self.backward_passes = batches.sent.passes
+        if not self._is_part:
+            called.step_ended(trains=self._trains)
+        by_itself = self.has_trained and not self._has_loader
+        self.backward_passes = 0 if self._is_part else batches.sent.passes
         self.made = batches.sent.samples(self._updates) if by_itself else 0
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
@@ -225,7 +230,7 @@ class Recorder:
                 "kind": "step",
                 "time": round(ended, 6),  # of the step's end, as `seconds` has it: where it began follows
                 "seconds": round(seconds, 6),
-                "optimizer": self._trains,
+                "optimizer": self.has_trained,
                 "samples": samples,
                 "graphs": dict(self._executed),
                 "collectives": {n: {"count": c, "bytes": b} for n, (c, b) in self._collectives.items()},
@@ -236,7 +241,8 @@ class Recorder:
             }
             self._trace_s = 0.0
             some = {
-                "updated": bool(self._updates),
+                "updated": self.has_trained and bool(self._updates),
+                "part": self._is_part,
                 "microbatch": self._in_pieces,
                 "reference_seconds": round(self._timed.reference_s, 6),
                 "waited": self.waits,

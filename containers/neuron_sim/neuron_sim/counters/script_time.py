@@ -78,8 +78,11 @@ class ScriptTime:
         return thread is not None and thread.is_ours
 
     def take(self) -> float:
-        """CPU seconds of the script since the last call. In another thread: none, and that one is followed."""
-        if not self.is_own:
+        """CPU seconds of the script since the last call. In a thread that is not followed: none, and from now on it is.
+
+        A backward pass that ends steps does so in autograd's thread, which works for the script's.
+        """
+        if threading.get_ident() not in self._threads:
             self.begin()
             return 0.0
         total = 0.0

@@ -12,7 +12,8 @@ import dis
 import functools
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -259,14 +260,28 @@ def value(expression: ast.expr, frame: FrameType) -> float | None:
     lengths = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
     if any(ast.unparse(call.func) != "len" or call.keywords for call in lengths):
         return None
-    unset = set(frame.f_code.co_varnames).difference(frame.f_locals)  # not the global of that name
-    if any(isinstance(node, ast.Name) and node.id in unset for node in ast.walk(expression)):
-        return None
-    wanted = ast.Expression(expression)
-    if not all(isinstance(node, (*_READABLE, ast.Call)) for node in ast.walk(wanted)):
-        return None
-    try:
-        found = eval(compile(wanted, "<bound>", "eval"), frame.f_globals, frame.f_locals)  # noqa: S307 - names only
-    except Exception:  # noqa: BLE001 - a name that is not there yet, a property that fails: no bound
-        return None
+    with _variables(frame) as variables:
+        unset = set(frame.f_code.co_varnames).difference(variables)  # not the global of that name
+        if any(isinstance(node, ast.Name) and node.id in unset for node in ast.walk(expression)):
+            return None
+        wanted = ast.Expression(expression)
+        if not all(isinstance(node, (*_READABLE, ast.Call)) for node in ast.walk(wanted)):
+            return None
+        try:
+            found = eval(compile(wanted, "<bound>", "eval"), frame.f_globals, variables)  # noqa: S307 - names only
+        except Exception:  # noqa: BLE001 - a name that is not there yet, a property that fails: no bound
+            return None
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+@contextmanager
+def _variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
+    """A frame's variables. Python up to 3.12 keeps the dict that it shows a function's in, until it is asked again:
+    what the script has put aside since, a model and its optimizer, would live on in it.
+    """
+    shown = frame.f_locals
+    try:
+        yield shown
+    finally:
+        if type(shown) is dict and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            shown.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from windtunnel.priceperf.workload.counters import Repeated, Steps, Updates
 from windtunnel_local.service.observed import working
@@ -19,8 +19,9 @@ def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) ->
     training step has used. Others end one between the backward pass and the optimizer: a training step without
     samples and without products belongs to the training step before it. A pipeline has several microbatches on their
     way, forward, before the first one's backward pass. optimum-neuron's trainer fetches all batches of an accumulation
-    before its first pass.
+    before its first pass. What ends in the middle of a pass is a part of the next step.
     """
+    steps = list(_wholes(steps))
     joined: list[Record] = []
     waiting: list[Record] = []
     for step in steps:
@@ -40,6 +41,16 @@ def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) ->
         joined += [*waiting[:under_way], step]
         waiting = waiting[under_way:]
     return [*_shared_out(joined), *waiting]
+
+
+def _wholes(steps: Sequence[Record]) -> Iterator[Record]:
+    parts: list[Record] = []
+    for step in steps:
+        parts.append(step)
+        if not step.get("part"):
+            yield _sum_of(parts) if len(parts) > 1 else step
+            parts = []
+    yield from parts
 
 
 def _has_passed(step: Record, graphs: Mapping[str, Record]) -> bool:
