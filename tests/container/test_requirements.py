@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from neuron_sim.launcher.requirements import half_working
+
 TOOLKIT = """
 import sys
 from sagemaker_training import modules
@@ -105,6 +107,15 @@ def test_a_pin_that_could_not_be_imported_is_stood_in_for(install, tmp_path):
     assert code == 0 and has(OWN)
     assert f"datasets 2.14.2 needs pyarrow<21, not {metadata.version('pyarrow')}." in log
     assert f"datasets==2.14.2 is left out; datasets {metadata.version('datasets')}, which is installed" in log
+
+
+def test_what_raises_when_it_is_used_is_said():
+    """datasets imports, and gives no tensors: MpDeviceLoader's thread ends, and with it the epoch."""
+    (said,) = half_working({"datasets": "2.16.1", "numpy": "2.4.6"}, {"datasets"})
+    assert said.startswith("datasets 2.16.1 is for numpy below 2") and "datasets==2.21.0" in said
+    assert not list(half_working({"datasets": "2.21.0", "numpy": "2.4.6"}, {"datasets"}))
+    assert not list(half_working({"datasets": "2.16.1", "numpy": "1.26.4"}, {"datasets"}))
+    assert not list(half_working({"datasets": "2.16.1", "numpy": "2.4.6"}, {"evaluate"}))
 
 
 def test_what_breaks_the_image_all_the_same_is_said(install, tmp_path, uninstall):

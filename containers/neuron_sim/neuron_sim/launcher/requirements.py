@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -42,6 +42,10 @@ _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
 _UNSAID = {"datasets": (SpecifierSet("<2.14.7"), "pyarrow", SpecifierSet("<21"))}
 """What some versions of a package need without saying so: datasets imports pyarrow's PyExtensionType."""
+_OF_NUMPY_1 = SpecifierSet("<2.21")
+"""Of datasets: they give no tensors where numpy is newer, and a loader's thread that raises ends training in silence.
+All the same many a script needs one below 3, so that they are not left out.
+"""
 _MAKES_A_GROUP = Version("4.26")
 """Of transformers: from here on `import transformers.training_args` makes torchrun's processes an XLA group."""
 
@@ -251,13 +255,27 @@ def _versions() -> dict[str, str]:
 
 def _say_what_broke(before: Mapping[str, str]) -> None:
     """What no longer finds what it requires, whatever was left out. ``before``: all versions before pip ran."""
-    broken = list(broken_by(dict(_versions().items() - before.items())))
+    now = _versions()
+    new = dict(now.items() - before.items())
+    for text in half_working(now, new):
+        print(f"Windtunnel: {text}.", flush=True)
+    broken = list(broken_by(new))
     if broken:
         print(
             f"Windtunnel: what requirements.txt has brought breaks what the image has: {'; '.join(broken)}. An import "
             "may fail for it. Name versions that fit in requirements.txt too: of what broke, or of what is built "
             "for it, as pyarrow for numpy.",
             flush=True,
+        )
+
+
+def half_working(versions: Mapping[str, str], new: Collection[str]) -> Iterator[str]:
+    """What was brought, and raises where some of it is used."""
+    has, beside = (versions.get(name, "0") for name in ("datasets", "numpy"))
+    if "datasets" in new and _OF_NUMPY_1.contains(has) and Version(beside) >= Version("2"):
+        yield (
+            f"datasets {has} is for numpy below 2, and numpy {beside} is there: with_format('torch') and its like "
+            "raise. Name datasets==2.21.0 in requirements.txt"
         )
 
 
