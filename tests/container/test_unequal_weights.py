@@ -54,6 +54,17 @@ def test_steps_that_one_alone_has_say_nothing(tmp_path):
     assert first.compared.other([1]) is None
 
 
+def test_other_weights_by_the_same_names_are_those_of_other_parts_of_a_model(tmp_path):
+    """As of two stages of a pipeline, one of which has a layer more."""
+    cores = [Core(tmp_path, rank, {2}, *weights) for rank, weights in enumerate([(1.0,), (3.0, 1.0)])]
+    for core in cores:
+        core.optimizers = [torch.optim.SGD(core.model.parameters(), lr=0.1)]
+    for _ in range(3):
+        for core in cores:
+            core.step()
+    assert cores[0].compared.other([1]) is None
+
+
 @pytest.mark.parametrize(("weights", "named"), [((1.0, 3.0), ["weight1"]), ((1.0, 1.0), None)])
 def test_each_optimizer_is_compared_with_its_like(tmp_path, weights, named):
     first, second = Core(tmp_path, 0, {3}, 1.0, 1.0), Core(tmp_path, 1, {2, 3}, *weights)

@@ -332,3 +332,18 @@ def test_check_says_of_spmd_and_pallas_what_the_simulator_refuses() -> None:
         module, _, name = one.rpartition(".")
         script = Script(Path("train.py"), f"import torch\nfrom {module} import {name}\n{name}()\n".encode())
         assert [found.line for found in read(script) if "stops there" in found.text] == [3], one
+
+
+@pytest.mark.parametrize(
+    ("version", "is_refused"), [("2.1", False), ("2.5", False), ("2.6", True), ("2.9", True)]
+)
+def test_check_and_the_simulator_refuse_a_number_of_processes_from_one_version_on(
+    version: str, is_refused: bool
+) -> None:
+    """Until then xmp.spawn passes over it."""
+    spawning = text("containers/neuron_sim/neuron_sim/runtime/spawning.py")
+    since, until = ast.literal_eval(re.findall(r"^_PASSED_OVER = (.*)$", spawning, re.MULTILINE)[0])
+    passes_over = since <= tuple(map(int, version.split("."))) < until
+    call = b"import torch_xla.distributed.xla_multiprocessing as xmp\nxmp.spawn(main, nprocs=8)\n"
+    found = read(Script(Path("train.py"), call), version=version)
+    assert any("xmp.spawn raises" in one.text for one in found) is is_refused is not passes_over

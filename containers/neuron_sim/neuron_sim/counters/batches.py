@@ -89,8 +89,8 @@ class Sent:
 
     def __init__(self) -> None:
         """Nothing has been sent."""
-        self.is_within = False
-        """Whether gradients are being computed."""
+        self.computes_gradients = False
+        """Now, or what a checkpointed layer computes for them."""
         self.forget()
 
     def forget(self) -> None:
@@ -137,12 +137,12 @@ class Sent:
     @contextmanager
     def gradients(self) -> Iterator[None]:
         """Within: gradients are computed. What a checkpointed layer computes meanwhile is a part of it."""
-        is_outer, self.is_within = not self.is_within, True
+        is_outer, self.computes_gradients = not self.computes_gradients, True
         self.passes += is_outer
         try:
             yield
         finally:
-            self.is_within = not is_outer
+            self.computes_gradients = not is_outer
 
     def samples(self, updates: int) -> int:
         """What most tensors have first is the batch (a mask or a scale may be among them), for each pass that has one.

@@ -13,8 +13,8 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 _CALL = torch.nn.Module._call_impl.__code__
 
 
-def is_within() -> bool:
-    """Whether a module is being called, as where its forward pass ends steps."""
+def is_calling() -> bool:
+    """Whether a module is being called now, as where its forward pass ends steps."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code is _CALL:

@@ -28,7 +28,7 @@ from neuron_sim.counters import (
     records,
     script_time,
 )
-from neuron_sim.counters.called import called, is_within
+from neuron_sim.counters.called import called, is_calling
 from neuron_sim.counters.graphs import Graph, GraphLog, Ran, forget_settings
 from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.pending_reads import PendingReads
@@ -199,7 +199,7 @@ class Recorder:
         traced_s = max(0.0, self._trace_s - self._compile_s)
         with script_time.aside():
             self._is_busy = True  # what a pulse would take in now, no step would have
-            self._is_part = batches.sent.is_within or (not self._trains and is_within())
+            self._is_part = batches.sent.computes_gradients or (not self._trains and is_calling())
             self.has_trained = self._trains and not self._is_part
             self._write_step(seconds, ended, traced_s)
             self._timed.step_ended(seconds, traced_s, trains=self.has_trained)

@@ -65,9 +65,9 @@ class UnequalWeights:
         weights = list(_weights(optimizer))
         names = _names() if weights else {}
         weights = [each for each in weights if id(each) in names]
-        seen = [(names[id(each)], _some(self._look(each))) for each in weights]
-        values = [(name, some) for name, some in seen if some is not None]
-        if values and len(values) == len(seen):
+        looked = ((names[id(each)], _some(self._look(each))) for each in weights)
+        values = [(name, some) for name, some in looked if some is not None]
+        if values and len(values) == len(weights):
             if not self._values:
                 self._line = host_training.moved_at(weights[0])
                 self.count = sum(each.numel() for each in weights)
@@ -80,12 +80,12 @@ class UnequalWeights:
         mine = left.get(self._meeting.rank, {})
         for rank in ranks:
             theirs = left.get(rank, {})
-            for step in mine.keys() & theirs.keys():
-                pairs = list(zip(mine[step], theirs[step], strict=False))
-                if all(name == other for (name, _), (other, _) in pairs) and (
-                    names := [name for (name, some), (_, others) in pairs if _differ(some, others)]
-                ):
-                    return self._line, rank, names
+            for step in (step for step in mine if step in theirs):
+                names, others = ([name for name, _ in values[step]] for values in (mine, theirs))
+                pairs = zip(mine[step], theirs[step], strict=False)
+                differ = [name for (name, some), (_, other) in pairs if _differ(some, other)]
+                if names == others and differ:
+                    return self._line, rank, differ
         return None
 
 

@@ -79,34 +79,27 @@ def with_stand_ins(install: Install) -> Install:
 
     def install_constrained(path: str, capture_error: bool) -> None:
         file = Path(path, "requirements.txt")
-        given = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
-        compilers = {} if settings.strict_requirements() else dict(_compilers(given))
+        compilers = {} if settings.strict_requirements() else dict(_compilers(_read(file)))
         if not compilers:
             return install_what_there_is(path, capture_error)
         print(
             f"Windtunnel: {', '.join(compilers.values())} is left out: the compiler is simulated.",
             flush=True,
         )
-        _write(file, "\n".join(line for line in _lines(given) if line not in compilers))
-        try:
+        with _without(file, compilers):
             return install_what_there_is(path, capture_error)
-        finally:
-            _write(file, given)
 
     def install_what_there_is(path: str, capture_error: bool) -> None:
         file = Path(path, "requirements.txt")
-        asked = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
-        pins = list(pins_of(asked))
+        pins = list(pins_of(_read(file)))
         if settings.strict_requirements() or not pins:
             return install(path, capture_error)
         left_out = {pin.line for pin in pins}
-        rest = "\n".join(line for line in _lines(asked) if line not in left_out)
         with _cache():
             why = _obstacles(path)
             if why not in ((), _CANNOT):
-                _write(file, rest)
-                mends_nothing = set(why) <= set(_obstacles(path))
-                _write(file, asked)
+                with _without(file, left_out):
+                    mends_nothing = set(why) <= set(_obstacles(path))
                 why = () if mends_nothing else why
             if not why:
                 try:
@@ -118,13 +111,10 @@ def with_stand_ins(install: Install) -> Install:
             (one.asked for one in pins if _makes_no_group(one)), ""
         )
         try:
-            _write(file, rest)
-            return install(path, capture_error)
+            with _without(file, left_out):
+                return install(path, capture_error)
         except InstallRequirementsError:
-            _write(file, asked)
             return install(path, capture_error)  # its error is about what was asked for
-        finally:
-            _write(file, asked)
 
     return install_requirements
 
@@ -161,9 +151,11 @@ def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
         if name in planned:
             if name in _ONE_VERSION and _minor(planned[name]) != _minor(installed.version):
                 yield f"simulated NeuronCores are for {installed.name} {installed.version}, not {planned[name]}"
-            versions, other, needed = _UNSAID.get(name, (SpecifierSet("<0"), name, SpecifierSet()))
-            if versions.contains(planned[name]) and not needed.contains(has := _version_of(other, planned)):
-                yield f"{installed.name} {planned[name]} needs {other}{needed}, not {has}"
+            if name in _UNSAID:
+                versions, other, needed = _UNSAID[name]
+                has = _version_of(other, planned)
+                if versions.contains(planned[name]) and not needed.contains(has):
+                    yield f"{installed.name} {planned[name]} needs {other}{needed}, not {has}"
             continue
         for text in installed.requires or ():
             need = Requirement(text)
@@ -286,6 +278,21 @@ def _applies(requirement: Requirement) -> bool:
 def _lines(text: str) -> list[str]:
     """A line each requirement, as pip joins them."""
     return [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+
+
+@contextmanager
+def _without(file: Path, lines: Collection[str]) -> Iterator[None]:
+    """For a while these lines are not in it."""
+    given = _read(file)
+    _write(file, "\n".join(line for line in _lines(given) if line not in lines))
+    try:
+        yield
+    finally:
+        _write(file, given)
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8-sig", errors="surrogateescape")
 
 
 def _write(file: Path, text: str) -> None:

@@ -32,10 +32,11 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
     if subject.managed or not (subject.cuda or subject.xla):
         return
     said: set[int] = set()
+    returning = _returning(subject)
     for step in subject.steps:
         if not _names_a_device(script.scopes(step)[0] if isinstance(step, Loop) else step):
             continue  # a reference on the host
-        tensors = _Tensors(script, step, steps=_returning(subject))
+        tensors = _Tensors(script, step, steps=returning)
         yield from _remarks(script, _each_step(step.body), tensors, said)
         yield from _waits(script, _each_step(step.body), said)
     for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
@@ -113,10 +114,11 @@ def _handed_over(
     """The program's functions that a step calls with tensors of the device: the parameters, and the first call."""
     found: dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]] = {}
     for one in program:
+        returning = _returning(one)
         for step in one.steps:
             if not _names_a_device(one.script.scopes(step)[0] if isinstance(step, Loop) else step):
                 continue
-            tensors = _Tensors(one.script, step, steps=_returning(one))
+            tensors = _Tensors(one.script, step, steps=returning)
             for call in (node for node in _each_step(step.body) if isinstance(node, ast.Call)):
                 for other, function in _called(program, one, call):
                     given = {name for name, value in handed(function, call) if tensors.gave(value)}

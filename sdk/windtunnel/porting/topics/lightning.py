@@ -10,11 +10,9 @@ from windtunnel.porting.subject import Subject
 
 _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
 _RUNNERS = ("Trainer", "Fabric", "LightningCLI")
+_GPUS = ("gpu", "cuda")
 _FOR_NEURON = ("neuronx_distributed", "neuronx_distributed_training")
 """Packages with a strategy for it: NxD's NeuronXLAStrategy."""
-
-
-_GPUS = ("gpu", "cuda")
 
 
 def without_neuron(subject: Subject) -> Iterator[Finding]:

@@ -56,7 +56,8 @@ def test_what_a_rehearsal_refuses_is_told_before_it(call: str, remark: str) -> N
 def test_a_wait_ends_no_step() -> None:
     """The graph grows all the same. What ends one and waits is told for the wait alone."""
     loop = LOOP.replace("pl.MpDeviceLoader(loader, device)", "loader") + "    xm.wait_device_ops()\n"
-    assert "step_without_end" in " ".join(said(HEAD + loop))
+    unended, wait = said(HEAD + loop)
+    assert "step_without_end" in unended and "host_read: xm.wait_device_ops() in each step" in wait
     (found,) = said(HEAD + loop.replace("xm.wait_device_ops()", "torch_xla.sync(wait=True)"))
     assert "host_read: torch_xla.sync(wait=True) in each step: the host waits" in found
 
