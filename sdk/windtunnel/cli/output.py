@@ -46,10 +46,16 @@ class Status(str):
 
 
 def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> None:
-    """``--json``, ``--html``; for reports with charts ``--png``, for those with a first screen ``--full``."""
+    """``--json``, ``--html``, ``--markdown``; with charts ``--png``, with a first screen ``--full``."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write one HTML file that loads nothing, charts inside"
+    )
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="write Markdown, for a pull request or a build's summary",
     )
     if full:
         parser.add_argument("--full", action="store_true", help="all of it, not the answer alone")
@@ -67,8 +73,10 @@ def show(report: Report, args: argparse.Namespace) -> int:
     Raises:
         ConfigurationError: a file cannot be written, or there is no chart to write.
     """
+    full = getattr(args, "full", False)
     files: list[tuple[Path | None, Callable[[Path], object]]] = [
         (args.html, report.to_html),
+        (args.markdown, lambda path: report.to_markdown(path, full=full)),
         (getattr(args, "png", None), report.to_png),
     ]
     for path, write in files:
@@ -86,7 +94,7 @@ def show(report: Report, args: argparse.Namespace) -> int:
     elif all(path is None for path, _ in files):
         from windtunnel.rendering.text import renderables
 
-        print_wide(*renderables(report.document(), full=getattr(args, "full", False)))
+        print_wide(*renderables(report.document(), full=full))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A report that draws itself: in a terminal, in a notebook, as a page, as charts, as data."""
+"""A report that draws itself: in a terminal, in a notebook, as a page, as Markdown, as charts, as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PNG_DPI = 200
 
 
 class Report:
-    """A document that draws itself: ``print``, rich, notebooks, HTML files, charts."""
+    """A document that draws itself: ``print``, rich, notebooks, HTML files, Markdown, charts."""
 
     def document(self) -> Document:
         """The report as sections."""
@@ -77,6 +77,23 @@ class Report:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8", errors="replace")
         return page
+
+    def to_markdown(self, path: str | Path | None = None, *, full: bool = False) -> str:
+        """The report as GitHub-flavoured Markdown: its first screen, or ``full``; without charts.
+
+        Args:
+            path: where it is also written, in UTF-8.
+            full: all of it.
+
+        Raises:
+            OSError: ``path`` cannot be written.
+        """
+        from windtunnel.rendering.markdown import as_markdown
+
+        text = as_markdown(self.document(), full=full)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8", errors="replace")
+        return text
 
     def to_json(self) -> str:
         """`to_dict` as indented JSON."""

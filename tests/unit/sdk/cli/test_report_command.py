@@ -325,7 +325,7 @@ def test_a_file_that_is_no_counters_is_refused(
 def test_files_instead_of_text(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
 ) -> None:
-    """--html and --png write and say so on stderr; --json still prints."""
+    """--html, --markdown and --png write and say so on stderr; --json still prints."""
     pytest.importorskip("matplotlib")
     page, picture = tmp_path / "report.html", tmp_path / "charts.png"
     assert cli.main(["compare", counters_file, "--html", str(page), "--png", str(picture)]) == 0
@@ -336,6 +336,11 @@ def test_files_instead_of_text(
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert cli.main(["compare", counters_file, "--html", str(page), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "windtunnel.comparison/1"
+    comment, comment_in_full = tmp_path / "answer.md", tmp_path / "full.md"
+    assert run("compare", counters_file, "--markdown", str(comment)) == 0
+    assert run("compare", counters_file, "--markdown", str(comment_in_full), "--full") == 0
+    answer, in_full = comment.read_text(encoding="utf-8"), comment_in_full.read_text(encoding="utf-8")
+    assert answer.startswith("## ") and "### The answer" in answer and len(in_full) > 2 * len(answer)
 
 
 def test_a_file_that_cannot_be_written_is_said(
