@@ -15,7 +15,7 @@ from windtunnel.cli.options import add_place, session_of
 from windtunnel.errors import JobNotFound
 from windtunnel.rendering.format import local_time, one_line
 from windtunnel.reports.failure import in_short
-from windtunnel.session.training_service import TERMINAL
+from windtunnel.session.training_service import STATUSES, TERMINAL
 
 _EVERY_JOB = 2**31
 _REASON_WIDTH = 80
@@ -29,6 +29,7 @@ def add_parser(commands: Any) -> None:
     how_many.add_argument(
         "-a", "--all", dest="limit", action="store_const", const=_EVERY_JOB, help="all there are"
     )
+    listing.add_argument("--status", choices=STATUSES, help="those of this status alone (default: of any)")
     form = listing.add_mutually_exclusive_group()
     form.add_argument("-q", "--quiet", action="store_true", help="names only, one a line")
     form.add_argument(
@@ -40,7 +41,7 @@ def add_parser(commands: Any) -> None:
 
 def _ps(arguments: argparse.Namespace) -> None:
     service = session_of(arguments).service
-    summaries = service.list_jobs(arguments.limit)
+    summaries = service.list_jobs(arguments.limit, arguments.status)
     if arguments.quiet:
         for summary in summaries:
             print(summary["TrainingJobName"])
@@ -55,7 +56,7 @@ def _ps(arguments: argparse.Namespace) -> None:
     elif summaries:
         output.show_table([("NAME", "STATUS", "CREATED", "TOOK", "REASON"), *map(_row, summaries)])
     else:
-        print("No training jobs.", file=sys.stderr)
+        print(f"No training jobs{f' are {arguments.status}' if arguments.status else ''}.", file=sys.stderr)
 
 
 def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,29 +1,45 @@
-"""``windtunnel stop``: stop a job."""
+"""``windtunnel stop``: stop jobs."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.output import complain
+from windtunnel.errors import WindtunnelError
 from windtunnel.session.training_service import TERMINAL
+
+if TYPE_CHECKING:
+    from windtunnel.session.session import Session
 
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
-    stop = commands.add_parser("stop", help="stop a job: SIGTERM, then SIGKILL after its grace time")
-    stop.add_argument("name", help="the job's name")
+    stop = commands.add_parser("stop", help="stop jobs: SIGTERM, then SIGKILL after their grace time")
+    stop.add_argument("names", metavar="NAME", nargs="+", help="the jobs' names")
     add_place(stop)
     stop.set_defaults(func=_stop)
 
 
-def _stop(arguments: argparse.Namespace) -> None:
+def _stop(arguments: argparse.Namespace) -> int:
+    session = session_of(arguments)
+    failed = 0
+    for name in dict.fromkeys(arguments.names):
+        try:
+            print(_stopped(name, session))
+        except WindtunnelError as error:
+            complain(error)
+            failed = 1
+    return failed
+
+
+def _stopped(name: str, session: Session) -> str:
     from windtunnel.job.training_job import TrainingJob
 
-    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    job = TrainingJob.attach(name, session)
     status = job.status()
     if status in TERMINAL:
-        print(f"{job.name} has ended already: {status}.")
-        return
+        return f"{job.name} has ended already: {status}."
     job.stop()
-    print(f"{job.name} is stopping. windtunnel logs -f {job.name}{job.session.place} shows how it ends.")
+    return f"{job.name} is stopping. windtunnel logs -f {job.name}{job.session.place} shows how it ends."

@@ -41,9 +41,10 @@ class BotoService(BotoCalls):
         """DeleteTrainingJob."""
         self.call("sagemaker", "delete_training_job", {"TrainingJobName": name}, repeat=False)
 
-    def list_jobs(self, limit: int) -> list[dict[str, Any]]:
+    def list_jobs(self, limit: int, status: str | None = None) -> list[dict[str, Any]]:
         """ListTrainingJobs, newest first, over as many pages as needed."""
         newest = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": min(limit, 100)}
+        newest |= {"StatusEquals": status} if status else {}
         pages = self.pages("sagemaker", "list_training_jobs", newest, "NextToken")
         return list(islice((job for page in pages for job in page["TrainingJobSummaries"]), limit))
 

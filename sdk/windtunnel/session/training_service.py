@@ -18,6 +18,8 @@ LOCAL_ACCOUNT = "000000000000"
 """The account that the local server plays; no one has it on AWS."""
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 """Statuses of a job that has ended."""
+STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped")
+"""All that a job can have."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class TrainingService(Protocol):
         """DeleteTrainingJob: its record, tags, metrics; what it stored in S3 stays. One that runs is refused."""
         ...
 
-    def list_jobs(self, limit: int) -> list[dict[str, Any]]:
-        """ListTrainingJobs: the newest ``limit`` summaries, newest first."""
+    def list_jobs(self, limit: int, status: str | None = None) -> list[dict[str, Any]]:
+        """ListTrainingJobs: the newest ``limit`` summaries, newest first, of all jobs or those of one status."""
         ...
 
     def list_tags(self, arn: str) -> list[dict[str, str]]:

@@ -126,14 +126,14 @@ class FakeService:
             for begin, found in sorted(periods.items())
         ]
 
-    def list_jobs(self, limit: int) -> list[dict[str, Any]]:
+    def list_jobs(self, limit: int, status: str | None = None) -> list[dict[str, Any]]:
         """Summaries of where the jobs are, newest first."""
         summaries: list[dict[str, Any]] = []
-        for name in list(reversed(self.requests))[:limit]:
-            status, secondary, *_ = self.script[max(self.at[name], 0)]
-            summary = {"TrainingJobName": name, "TrainingJobStatus": status, "SecondaryStatus": secondary}
+        for name in reversed(self.requests):
+            found, secondary, *_ = self.script[max(self.at[name], 0)]
+            summary = {"TrainingJobName": name, "TrainingJobStatus": found, "SecondaryStatus": secondary}
             summaries.append({**summary, "CreationTime": NOW, "TrainingEndTime": NOW})
-        return summaries
+        return [one for one in summaries if status in (None, one["TrainingJobStatus"])][:limit]
 
     def list_tags(self, arn: str) -> list[dict[str, str]]:
         """The tags of the request."""

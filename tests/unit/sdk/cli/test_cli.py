@@ -135,7 +135,7 @@ def test_ctrl_c_of_any_command_says_what_it_was(
 ) -> None:
     """A line that is not empty."""
 
-    def interrupted(_: int) -> list[dict[str, Any]]:
+    def interrupted(*_: object) -> list[dict[str, Any]]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(jobs, "list_jobs", interrupted)
@@ -197,7 +197,23 @@ def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> 
     assert "ended already: Completed" in capsys.readouterr().out
     assert cli.main(["ps"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["j", "Completed"]
+    assert cli.main(["ps", "--status", "InProgress"]) == 0
+    assert capsys.readouterr().err == "No training jobs are InProgress.\n"
     assert cli.main(["logs", "nope"]) == 1
+
+
+def test_several_jobs_are_stopped_whatever_becomes_of_one(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `rm` deletes them: what a name is wrong for is said, and the others stop."""
+    for name in ("a", "b"):
+        assert cli.main(["run", "src/train.py", "--job-name", name, "--no-wait"]) == 0
+    capsys.readouterr()
+    assert cli.main(["ps", "--quiet", "--status", "InProgress"]) == 0
+    assert capsys.readouterr().out.split() == ["b", "a"]
+    assert cli.main(["stop", "a", "nope", "b", "a"]) == 1
+    assert jobs.stopped == ["a", "b"]
+    assert "nope" in capsys.readouterr().err
 
 
 def test_a_job_that_waits_says_so(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:

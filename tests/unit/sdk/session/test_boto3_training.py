@@ -182,7 +182,8 @@ def test_pages_are_joined() -> None:
         ],
     )
     it = service(session)
-    assert it.list_jobs(5) == [{"n": 1}, {"n": 2}]
+    assert it.list_jobs(5, "Failed") == [{"n": 1}, {"n": 2}]
+    assert {call["StatusEquals"] for _, call in session.calls} == {"Failed"}
     assert it.log_streams("j") == ["j/algo-1", "j/algo-2"]
     assert it.log_streams("j") == []
     assert it.list_objects("b", "") == ["a"]
