@@ -12,6 +12,7 @@ import tokenize
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import Any, ClassVar
 
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import reading
@@ -293,6 +294,11 @@ class Assign(ast.Assign):
     """``x: T = value``: an assignment like any other, with the annotation as one child more."""
 
     _fields = ("targets", "annotation", "value", "type_comment")
+    _field_types: ClassVar[dict[str, Any]] = {
+        **getattr(ast.Assign, "_field_types", {}),
+        "annotation": ast.expr,
+    }
+    """Python 3.13 and later ask for it."""
 
 
 def _without_annotations(tree: ast.Module) -> None:
@@ -301,8 +307,8 @@ def _without_annotations(tree: ast.Module) -> None:
         for _, block in ast.iter_fields(node):
             for index, one in enumerate(block if isinstance(block, list) else ()):
                 if isinstance(one, ast.AnnAssign) and one.value is not None:
-                    made = Assign(targets=[one.target], value=one.value, type_comment=None)
-                    made.annotation = one.annotation  # type: ignore[attr-defined]
+                    fields = {"targets": [one.target], "annotation": one.annotation, "value": one.value}
+                    made = Assign(**fields, type_comment=None)  # type: ignore[arg-type]
                     block[index] = ast.copy_location(made, one)
 
 

@@ -20,7 +20,7 @@ def traceback_of(error: BaseException) -> str:
     while shown is not None and script_lines.is_ours(shown.tb_frame.f_code.co_filename):
         shown = shown.tb_next
     told = traceback.TracebackException(type(error), error, shown)
-    _leave_ours_out(told)
+    _leave_ours_out(told, error)
     return "".join(told.format())
 
 
@@ -52,15 +52,16 @@ def place_of(error: BaseException) -> str:
     return f"{Path(mine[-1].filename).name}:{mine[-1].lineno}{function}"
 
 
-def _leave_ours_out(told: traceback.TracebackException) -> None:
+def _leave_ours_out(told: traceback.TracebackException, error: BaseException) -> None:
     """Also of the errors that led to it. All stay of an error that is a fault of the simulator itself."""
     in_ours = bool(told.stack) and script_lines.is_ours(told.stack[-1].filename)
-    if not in_ours or issubclass(told.exc_type, NeuronSimError):
+    if not in_ours or isinstance(error, NeuronSimError):
         frames = [frame for frame in told.stack if not script_lines.is_ours(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames)
-    for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
-        if other is not None:
-            _leave_ours_out(other)
+    groups = zip(getattr(told, "exceptions", None) or (), getattr(error, "exceptions", ()), strict=False)
+    for other, its in ((told.__cause__, error.__cause__), (told.__context__, error.__context__), *groups):
+        if other is not None and its is not None:
+            _leave_ours_out(other, its)
 
 
 def _in_short(error: BaseException) -> str:

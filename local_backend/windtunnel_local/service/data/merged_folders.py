@@ -84,12 +84,13 @@ def _seen(path: Path, folders: JobPaths) -> str:
 def _stays_inside(link: Path, top: Path) -> bool:
     """Whether a link leads to a file or a folder below ``top``, wherever that is."""
     try:
-        target = link.resolve()
-        kind = target.stat().st_mode if target.exists() else None
-    except (OSError, RuntimeError):  # in a circle
+        kind = link.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):  # nothing is there
+        kind = None
+    except OSError:  # in a circle
         return False
     usual = kind is None or stat.S_ISREG(kind) or stat.S_ISDIR(kind)
-    return usual and target.is_relative_to(top) and not link.readlink().is_absolute()
+    return usual and link.resolve().is_relative_to(top) and not link.readlink().is_absolute()
 
 
 def is_text(name: str) -> bool:

@@ -130,6 +130,14 @@ def test_link_loop(project: Path) -> None:
         tarball(project / "src")
 
 
+def test_links_in_a_circle_are_named(project: Path) -> None:
+    """They lead to nothing, which pathlib says in another way in each Python."""
+    (project / "src" / "one").symlink_to("two")
+    (project / "src" / "two").symlink_to("one")
+    with pytest.raises(SourceError, match="one cannot be read: Too many levels of symbolic links"):
+        tarball(project / "src")
+
+
 def test_socket_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A socket cannot travel."""
     monkeypatch.chdir(project / "src")
