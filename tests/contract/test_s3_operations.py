@@ -568,6 +568,20 @@ def test_a_body_in_one_piece_has_s3s_limit(backend: Backend, s3: Any) -> None:
         s3.put_object(Bucket="bucket", Key="k", Body=b"", IfNoneMatch='"x"')
 
 
+def test_an_answer_instead_of_continue_ends_the_connection(backend: Backend) -> None:
+    """boto3 asks so with each file. Up to botocore 1.43 it takes such an answer for that of its next request, too."""
+    signer = backend.client("s3", config=Config(signature_version="s3v4"))
+    url = signer.generate_presigned_url("put_object", {"Bucket": "nowhere", "Key": "k"}, ExpiresIn=60)
+    parts = urlsplit(url)
+    with closing(http.client.HTTPConnection("127.0.0.1", parts.port, timeout=60)) as connection:
+        connection.putrequest("PUT", f"{parts.path}?{parts.query}")
+        connection.putheader("Content-Length", "0")
+        connection.putheader("Expect", "100-continue")
+        connection.endheaders()
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("connection")) == (404, "close")
+
+
 def test_a_bucket_is_made_in_a_region_that_there_is(s3: Any) -> None:
     """us-east-1 has no name there, as on AWS."""
 

@@ -106,8 +106,10 @@ class Api:
             body = _Body(receive)
             request = Request(scope, body)
             response = await self._answer(request)
-            if isinstance(response, Response) and not body.ended and _has_body(request):
-                # What was not read would be taken for the connection's next request.
+            unread = _has_body(request) or _waits_to_send(request)
+            if isinstance(response, Response) and not body.ended and unread:
+                # What was not read would be taken for the connection's next request. And botocore before 1.44 takes
+                # an answer instead of "100 Continue" for that of the next request, too.
                 response.headers["connection"] = "close"
             await response(scope, body, send)
         except ClientDisconnect:
@@ -269,6 +271,11 @@ def _has_body(request: Request) -> bool:
     return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
 
 
+def _waits_to_send(request: Request) -> bool:
+    """Whether the client sends its body, of no byte even, when it is told to continue."""
+    return "100-continue" in request.headers.get("expect", "").lower()
+
+
 def local_hosts(port: int) -> frozenset[str]:
     """The Host headers of a server on loopback."""
     return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
@@ -330,7 +337,7 @@ async def _drain(request: Request) -> None:
 
     One that waits for "100 Continue" must not be told to.
     """
-    if "100-continue" in request.headers.get("expect", "").lower():
+    if _waits_to_send(request):
         return
     length = 0
     # RuntimeError: read already.
