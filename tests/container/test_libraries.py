@@ -38,10 +38,10 @@ def test_shards_and_groups_on_four_cores(torchrun, tmp_path):
     assert not failed, f"{failed}\n{launch.output[-2000:]}"
 
 
-def spawning(how, tmp_path, cores="2", **environment):
+def spawning(how, tmp_path, cores="2", script="spawned.py", **environment):
     """A plain script that starts its own cores; its exit code and output."""
     finished = subprocess.run(
-        [*FORKED, str(SCRIPTS / "spawned.py"), how],
+        [*FORKED, str(SCRIPTS / script), how],
         env={
             **os.environ,
             **INSTANCE,
@@ -73,6 +73,22 @@ def test_processes_that_a_script_starts_are_cores(how, tmp_path):
     assert '"kind":"graph"' in first
     assert '"batches":4' in first
     assert re.search(r"warning: spawned\.py:\d+: \.item\(\)", output), output
+
+
+def test_a_long_step_is_told_by_the_core_that_makes_it(tmp_path):
+    """With its place in the script, which torch_xla runs in another thread than the first. The process that has started
+    it, and a worker of its loader, have no steps; both said that theirs took long.
+    """
+    code, output = spawning(
+        "spawn", tmp_path, cores="1", script="long_spawned.py", WINDTUNNEL_REHEARSE_STEPS="2"
+    )
+    assert code == 0 and "the end" in output, output
+    told = re.findall(r"short rehearsal: training step 1 has not ended .*", output)
+    lines = (SCRIPTS / "long_spawned.py").read_text().splitlines()
+    (here,) = (number for number, line in enumerate(lines, 1) if line.endswith("# line: waits"))
+    assert told and all(line.endswith(f"The script is at long_spawned.py:{here}.") for line in told), output
+    waited = [int(one) for one in re.findall(r"ended after (\d+) s", output)]
+    assert waited == sorted(set(waited)), output  # by one process
 
 
 def test_a_number_of_processes_is_passed_over_before_2_6(tmp_path):

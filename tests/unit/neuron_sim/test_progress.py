@@ -9,7 +9,7 @@ from neuron_sim.diagnostics.progress import Progress
 
 def _told(*steps: Mapping[str, bool]) -> list[str]:
     lines: list[str] = []
-    progress = Progress(7, lines.append)
+    progress = Progress(7, lines.append, lambda: True)
     for step in steps:
         progress.step({"optimizer": True, "seconds": 12.0, "compile_seconds": 0.0, **step})
     return [line.removeprefix("short rehearsal: training step ").partition(" took")[0] for line in lines]
@@ -28,3 +28,12 @@ def test_of_how_many_is_not_said_of_steps_that_accumulate() -> None:
 def test_a_step_without_training_is_not_told() -> None:
     """It is another's, as of an evaluation."""
     assert _told({"optimizer": False}, {"updated": True}) == ["1 of 7"]
+
+
+def test_a_process_that_is_no_core_has_no_step_that_goes_on() -> None:
+    """One that starts others, or reads data for them, said so of steps that it never makes."""
+    lines: list[str] = []
+    for is_core in (False, True):
+        Progress(7, lines.append, lambda is_core=is_core: is_core).waits(31.0)  # type: ignore[misc]
+    (line,) = lines
+    assert line.startswith("short rehearsal: training step 1 has not ended after 31 s (")

@@ -62,6 +62,11 @@ class ScriptTime:
             self._threads[ident] = _Thread(ident)
 
     @property
+    def ident(self) -> int:
+        """The script's own thread, as `threading` numbers it."""
+        return self._own
+
+    @property
     def is_own(self) -> bool:
         """Whether this is the script's own thread."""
         return threading.get_ident() == self._own

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from neuron_sim.counters import script_lines
+from neuron_sim.counters import script_lines, script_time
 from neuron_sim.counters.listener import Listener
 
 LONG_S = 30.0
@@ -20,11 +20,13 @@ _ENDED_S = 10.0
 
 
 class Progress(Listener):
-    """``steps``: batches of a first pass."""
+    """``steps``: batches of a first pass. ``is_core``: whether this process has used the device. What only starts
+    others, or reads data for them, has steps of its own no more than a core that has not come to its first.
+    """
 
-    def __init__(self, steps: int, say: Callable[[str], None]) -> None:
+    def __init__(self, steps: int, say: Callable[[str], None], is_core: Callable[[], bool]) -> None:
         """Nothing has run."""
-        self._steps, self._say = steps, say
+        self._steps, self._say, self._is_core = steps, say, is_core
         self.begin()
 
     def begin(self) -> None:
@@ -34,12 +36,13 @@ class Progress(Listener):
 
     def waits(self, seconds: float) -> None:
         """See `Listener`."""
-        if seconds < max(LONG_S, self._due_s):
+        if seconds < max(LONG_S, self._due_s) or not self._is_core():
             return
         self._due_s = 2 * seconds
+        where = _where()
         self._say(
             f"short rehearsal: training step {self._trained + 1} has not ended after {seconds:.0f} s (this machine's "
-            f"processors compile and compute it). The script is at {_where()}."
+            f"processors compile and compute it).{f' The script is at {where}.' if where else ''}"
         )
 
     def step(self, record: dict[str, Any]) -> None:
@@ -58,6 +61,10 @@ class Progress(Listener):
 
 
 def _where() -> str:
-    """In the script's thread, which may be deep in torch_xla, without a way to ask it."""
-    ident = threading.main_thread().ident
-    return script_lines.calling_line(sys._current_frames().get(ident) if ident else None)
+    """In the script's thread, which may be deep in torch_xla, without a way to ask it. `xmp.spawn` runs it in another
+    than the process's first; empty where neither is in the script.
+    """
+    frames = sys._current_frames()
+    threads = (script_time.clock.ident, threading.main_thread().ident)
+    lines = [script_lines.calling_line(frames[one]) for one in threads if one in frames]
+    return next((line for line in lines if line != "?"), "")

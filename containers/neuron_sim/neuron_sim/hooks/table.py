@@ -92,7 +92,8 @@ def become_core(current: Settings) -> None:
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
     # Told of each graph and each step that is counted, in this order.
-    progress = () if current.rehearsed_steps is None else (Progress(current.rehearsed_steps, log.say),)
+    steps = current.rehearsed_steps
+    progress = () if steps is None else (Progress(steps, log.say, lifetime.has_claimed),)
     counting.listeners = (event_file, watch, guard, publisher, *progress)
     world.start(current)
     operation.start(current, watch.bring)

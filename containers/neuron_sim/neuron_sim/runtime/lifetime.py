@@ -63,6 +63,11 @@ def claim() -> None:
         _publisher.start(held)
 
 
+def has_claimed() -> bool:
+    """Whether this process has used the device: a launcher of processes and a loader's worker have not."""
+    return _claimed
+
+
 def failed() -> None:
     """The script has ended with an error: the counters say so, if this process is a core."""
     if _publisher is not None:
