@@ -25,6 +25,7 @@ from neuron_sim.settings import (
 )
 from windtunnel.cli.main import PASSED_ON
 from windtunnel.job import log
+from windtunnel.porting.names import GONE
 from windtunnel.porting.program import read
 from windtunnel.porting.script import Script
 from windtunnel.priceperf.model.collectives import KINDS
@@ -347,3 +348,11 @@ def test_check_and_the_simulator_refuse_a_number_of_processes_from_one_version_o
     call = b"import torch_xla.distributed.xla_multiprocessing as xmp\nxmp.spawn(main, nprocs=8)\n"
     found = read(Script(Path("train.py"), call), version=version)
     assert any("xmp.spawn raises" in one.text for one in found) is is_refused is not passes_over
+
+
+def test_check_and_the_simulator_know_the_same_names_that_are_gone() -> None:
+    """Since which version, too."""
+    simulated = {(one.module, one.name): one.until for one in names.every() if one.until is not None}
+    assert {name: last for name, (last, _) in GONE.items()} == {
+        name: last for name, last in simulated.items() if name[0].startswith("torch_xla")
+    }

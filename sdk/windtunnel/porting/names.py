@@ -27,6 +27,16 @@ _NO_NUMBER = (2, 6)
 """Since then xmp.spawn raises of a number of processes, which it had passed over with a warning since 2.1: AWS Neuron
 documentation, "Introducing PyTorch 2.6 Support".
 """
+GONE = {
+    ("torch_xla.core.xla_model", "xrt_world_size"): ((2, 6), "xr.world_size"),
+    ("torch_xla.core.xla_model", "get_ordinal"): ((2, 6), "xr.global_ordinal"),
+    ("torch_xla.core.xla_model", "parse_xla_device"): ((2, 6), ""),
+    ("torch_xla.runtime", "xla_device"): ((2, 7), "torch_xla.device"),
+    ("torch_xla.runtime", "using_pjrt"): ((2, 4), ""),
+    ("torch_xla.runtime", "requires_pjrt"): ((2, 4), ""),
+    ("torch_xla.experimental", "compile"): ((2, 6), "torch_xla.compile"),
+}
+"""Names of torch_xla that a version was the last to have, and what has come after each, by its usual module."""
 _BROADCAST = (2, 1)
 _WITHOUT_FUNCTIONALIZATION = (2, 1)
 """AWS Neuron documentation, "PyTorch NeuronX Environment Variables"."""
@@ -51,6 +61,10 @@ class Names:
     def has_old(self) -> bool:
         """Whether xla_model still has the names that torch_xla.runtime has."""
         return not self._new
+
+    def has_until(self, last: tuple[int, ...]) -> bool:
+        """Whether there still is what a version was the last to have."""
+        return self._version <= last
 
     def device(self) -> str:
         return f"{self.module('torch_xla')}.device()" if self._new else f"{self.module('xm')}.xla_device()"

@@ -12,6 +12,7 @@ logs                 lines of the script's own log that nobody will see
 model_paths          where models are saved: of a container SageMaker keeps two folders
 native_pytorch       native PyTorch on Trainium: the device "neuron", which the simulator has not
 not_simulated        what of torch_xla a rehearsal refuses: SPMD, kernels for TPUs
+older_names          what torch_xla had, and the framework version has no more
 optimizers           made too soon; gradients that no core exchanges, or that are clipped too soon
 pieces               of tensors, which are other ones on trn1
 precision            CUDA's autocast and GradScaler
@@ -43,6 +44,7 @@ from windtunnel.porting.topics import (
     model_paths,
     native_pytorch,
     not_simulated,
+    older_names,
     optimizers,
     pieces,
     precision,
@@ -69,6 +71,7 @@ TOPICS = (
     cuda_only.cuda_only,
     libraries.of_gpus,
     libraries.of_older_torch_xla,
+    older_names.gone,
     processes.groups,
     spawns.unsupported_numbers,
     first_weights.unequal_weights,

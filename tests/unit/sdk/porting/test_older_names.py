@@ -1,0 +1,64 @@
+"""Names that torch_xla has lost since the script was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import read
+from windtunnel.porting.script import Script
+
+_USE = f"{HEAD}torch.manual_seed(0)\nmodel = Net().to(device)\nworld = xm.xrt_world_size()\n{LOOP}"
+
+
+def _told(text: str, version: str = "2.9") -> list[str]:
+    found = read(Script(Path("train.py"), text.encode()), several=True, version=version)
+    return [str(one) for one in found if "is gone since" in one.text]
+
+
+def test_a_name_that_is_gone_stops_the_script() -> None:
+    """It ended with an AttributeError in the job, of which the check had said nothing."""
+    (found,) = said(_USE)
+    assert found.startswith(
+        "9: xm.xrt_world_size is gone since PyTorch 2.7, and stops the script there: xr.world_size"
+    )
+    assert 'framework_version="2.6" and older have it' in found
+    after = changed(_USE)
+    assert "import torch_xla.runtime as xr\n" in after and "world = xr.world_size()\n" in after
+    assert said(after) == []
+
+
+@pytest.mark.parametrize(("version", "told"), [("1.13", 0), ("2.6", 0), ("2.7", 1), ("2.9", 1)])
+def test_as_long_as_the_framework_has_it_nothing_is_said(version: str, told: int) -> None:
+    """The version is that of the image, which the estimator names."""
+    assert len(_told(_USE, version)) == told
+
+
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        ("rank = xm.get_ordinal()", "sure"),
+        ("from torch_xla.core.xla_model import get_ordinal", "sure"),
+        ("which = xm.get_ordinal", "sure"),
+        ("xm.parse_xla_device('NEURON:0')", "sure"),
+        ("if args.tpu:\n    rank = xm.get_ordinal()", "note"),
+        ("rank = xm.get_ordinal() if tpu else 0", "note"),
+        ("try:\n    rank = xm.get_ordinal()\nexcept AttributeError:\n    rank = 0", ""),
+        ("xm.get_ordinal = xr.global_ordinal\nrank = xm.get_ordinal()", ""),
+        ("rank = xm.get_ordinal() if hasattr(xm, 'get_ordinal') else xr.global_ordinal()", ""),
+        ("rank = xm.get_local_ordinal()", ""),
+    ],
+)
+def test_where_the_script_goes_on_without_it(use: str, kind: str) -> None:
+    """A use that is not run in any case is a note; one that the script asks for first, none."""
+    found = _told(f"import torch_xla.core.xla_model as xm\nimport torch_xla.runtime as xr\n{use}\n")
+    assert ["note" if ": note: " in one else "sure" for one in found] == ([kind] if kind else [])
+
+
+def test_a_call_with_arguments_is_left_to_the_user() -> None:
+    """What came after the name takes none."""
+    text = _USE.replace("xrt_world_size()", "xrt_world_size(1)")
+    assert len(said(text)) == 1 and "xrt_world_size(1)" in changed(text)
