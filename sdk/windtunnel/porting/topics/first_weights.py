@@ -189,7 +189,12 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
     """Unless a file has all of it."""
     script = subject.script
     adapts = any(one.script.calls_any(*_ADAPTS) for one in subject.program)
-    loaded = [call for call in makers if _is_loaded(script.dotted(call.func) or script.called(call), call)]
+    loaded = [
+        call
+        for call in makers
+        if _is_loaded(script.dotted(call.func) or script.called(call), call)
+        or _is_of_pretrained_parts(subject, script.called(call))
+    ]
     new = any(_NEW_HEAD.search(script.dotted(call.func)) for call in makers)
     functions = {script.called(call) for call in makers}
     parts = any(_has_new_part(one, functions, name if one is subject else None) for one in subject.program)
@@ -197,6 +202,32 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
         yield _Drawn(name, makers[0], partly=True)
     elif not loaded or adapts or new or any(_under_condition(subject, call) for call in loaded):
         yield _Drawn(name, makers[0], partly=bool(loaded))
+
+
+def _is_of_pretrained_parts(subject: Subject, made: str) -> bool:
+    """Whether it is a class of the program's whose one part is a pretrained model, as those of sentence embeddings: all
+    else that its ``__init__`` calls makes no weights.
+    """
+    for one in subject.program:
+        makes = one.script.functions.get(made)
+        if makes is None or makes.name != "__init__":
+            continue
+        names = [
+            (call, one.script.dotted(call.func))
+            for call, _ in one.script.calls
+            if one.script.scopes(call)[0] is makes
+        ]
+        others = [name for call, name in names if not _is_pretrained(name, call)]
+        return len(others) < len(names) and not any(map(_may_have_weights, others))
+    return False
+
+
+def _may_have_weights(name: str) -> bool:
+    """Whether a call of this name may make some: of a class not known to have none, or of a method of its own."""
+    last = name.rpartition(".")[2]
+    if name.startswith("torch.nn.") and last != "Parameter":
+        return last in _LAYERS or last.endswith(("List", "Dict"))
+    return makes_a_model(name) or name.startswith("self.")
 
 
 def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:

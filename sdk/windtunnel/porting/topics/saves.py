@@ -145,6 +145,7 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
         other = (
             owner in _at_home(script)
             or _is_loaded_since(subject, call)
+            or _saves_by_itself(subject, owner)
             or keyword(call, "state_dict")
             or (safe and constant(safe.value) is False)
         )
@@ -179,6 +180,19 @@ def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
         if ast.unparse(value.func.value) != name:  # else as model = model.merge_and_unload()
             return False
     return False
+
+
+def _saves_by_itself(subject: Subject, owner: str) -> bool:
+    """Whether a class of the program's own, with a `save_pretrained` of its own, has made what is saved."""
+    script = subject.script
+    makers = [made_by(value) for value in script.values(owner)]
+    classes = {script.called(call) for call in makers if call is not None}
+    return any(
+        isinstance(outer := one.script.parents[method], ast.ClassDef) and outer.name in classes
+        for one in subject.program
+        for method in one.script.walk(ast.FunctionDef)
+        if isinstance(method, ast.FunctionDef) and method.name == "save_pretrained"
+    )
 
 
 def _at_home(script: Script) -> set[str]:

@@ -190,3 +190,24 @@ def test_a_layer_is_sent_by_no_edit() -> None:
     text += "optimizer = torch.optim.SGD(self.fc.parameters())\n"
     text = HEAD + text + LOOP.replace("model", "self.fc")
     assert _kind(text) == "sure" and "broadcast" not in changed(text)
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ("", ""),
+        ("self.drop = torch.nn.Dropout(0.1)", ""),
+        ("self.config = AutoConfig.from_pretrained(path)", ""),
+        ("self.head = torch.nn.Linear(4, 4)", "note"),
+        ("self.head = Pooling(4)", "note"),
+        ("self.other = AutoModel.from_config(config)", "note"),
+        ("self.add_head()", "note"),
+        ("self.scale = torch.nn.Parameter(torch.randn(1))", "note"),
+    ],
+)
+def test_a_class_around_a_pretrained_model(more: str, kind: str) -> None:
+    """As those of sentence embeddings: each core reads the same file, and draws what else it has."""
+    body = f"super().__init__()\n        self.body = AutoModel.from_pretrained(path)\n        {more or 'self.n = 1'}"
+    around = f"class Around(torch.nn.Module):\n    def __init__(self, path):\n        {body}\n"
+    made = f"from transformers import AutoConfig, AutoModel\n{around}model = Around('bert').to(device)\n"
+    assert _kind(HEAD + made + LOOP) == kind

@@ -374,3 +374,11 @@ def test_a_model_that_is_loaded_behind_the_training_is_on_the_host() -> None:
 def test_a_tokenizer_is_no_model_whatever_its_files_are_called() -> None:
     text = f"{_TRAINED}    AutoTokenizer.from_pretrained(args.model_id).save_pretrained(args.out)\n"
     assert [one for one in said(text) if "save_pretrained" in one] == []
+
+
+def test_a_class_of_the_scripts_own_saves_as_it_likes() -> None:
+    """safetensors is not asked where a class has a `save_pretrained` of its own."""
+    own = "class Own(torch.nn.Module):\n    def save_pretrained(self, path):\n        write(self, path)\n"
+    for made, told in (("Own()", []), ("Other()", ["save_pretrained"])):
+        text = f"{HEAD}{own}model = {made}.to(device)\n{LOOP}model.save_pretrained(folder)\n"
+        assert ["save_pretrained" for one in said(text) if "safetensors" in one] == told
