@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.script import Script, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
 
@@ -19,7 +19,8 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
         if name != "torch_xla.distributed.xla_multiprocessing.spawn":
             continue
         given = keyword(call, "nprocs")
-        number = _number(subject.script, given.value if given else next(iter(call.args[2:3]), None))
+        told = given.value if given else next(iter(call.args[2:3]), None)
+        number = _number(subject.script, told)
         if number is not None and number != 1:
             yield Finding(
                 call.lineno,
@@ -29,6 +30,27 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
                 "job's environment.",
                 (without(subject.script, call, given),) if given else (),
             )
+        elif told is not None and number is None and (usual := _by_default(subject, told)) not in (None, 1):
+            yield Finding(
+                call.lineno,
+                "",
+                f"xmp.spawn raises of any number but 1, and {ast.unparse(told)} is {usual} unless it is given. Leave "
+                "nprocs out: NEURONCORE_NUM_DEVICES in the job's environment says how many start.",
+                sure=False,
+            )
+
+
+def _by_default(subject: Subject, node: ast.expr) -> int | None:
+    """The number of an option of the program's that is not given, as `args.nprocs`."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    for one in subject.program:
+        for call, _ in one.script.calls:
+            named = keyword(call, "default")
+            options = [str(constant(option)).lstrip("-").replace("-", "_") for option in call.args]
+            if is_method(call, "add_argument") and named is not None and node.attr in options:
+                return _number(one.script, named.value)
+    return None
 
 
 def _number(script: Script, node: ast.expr | None) -> int | None:

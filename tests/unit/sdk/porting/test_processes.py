@@ -159,6 +159,17 @@ def test_a_number_of_processes_that_xmp_spawn_refuses(given: str, number: str | 
         assert "xmp.spawn(main, args=())\n" in changed(text)
 
 
+def test_a_number_of_processes_that_an_option_has_unless_it_is_given() -> None:
+    """Most scripts for TPUs have 8 there."""
+    parser = "parser.add_argument('--n-procs', type=int, default={})\n"
+    for usual, told in ((8, True), (1, False), (None, False)):
+        text = parser.format(usual) + _SPAWNED.replace("nprocs=8", "nprocs=args.n_procs")
+        found = [one for one in said(text) if "NEURONCORE_NUM_DEVICES" in one]
+        assert [one.partition(". ")[0] for one in found] == (
+            ["6: note: xmp.spawn raises of any number but 1, and args.n_procs is 8 unless it is given"] * told
+        )
+
+
 def test_a_number_of_processes_by_its_place() -> None:
     """The third argument; and an older torch_xla, which passes over it."""
     text = _SPAWNED.replace("args=(), nprocs=8", "(), 8")
