@@ -123,6 +123,16 @@ def test_loaders_that_are_made_anew_for_each_pass_are_one() -> None:
     )
 
 
+def test_a_function_that_evaluates_several_loaders_has_several() -> None:
+    """After each of ten epochs the samples of training, and at the end once more these and the fewer of the test: all
+    passes counted as the last one.
+    """
+    again = Loader(line="e.py:89", batches=4, samples=128, split=True, passes=11, planned=10)
+    test = Loader(line="e.py:89", batches=1, samples=128, split=True, passes=2)
+    loader = train(batches=4, samples=128, passes=10, planned=10)
+    assert size(loader, again, test) == (1024, 10, (11 * 1024 + 2 * 256 + 5) // 10)
+
+
 def test_what_cannot_be_told_says_where() -> None:
     for found, said in (
         (scale(train(batches=None)), "train.py:9 does not tell its length"),

@@ -94,10 +94,13 @@ def _as_planned(loader: Loader) -> Loader:
 
 
 def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
-    """One for each loop that trains, or evaluates: some scripts make the loader anew for each pass."""
-    found: dict[tuple[str, bool], Loader] = {}
+    """One for each loop that trains, or evaluates: some scripts make the loader anew for each pass.
+
+    A function that evaluates may be given several loaders, of other lengths: these are several.
+    """
+    found: dict[tuple[object, ...], Loader] = {}
     for loader in loaders:
-        place = loader.line, loader.trains
+        place = (loader.line, *((True,) if loader.trains else (False, loader.batches, loader.last)))
         found[place] = _joined(found[place], loader) if place in found else loader
     return list(found.values())
 
