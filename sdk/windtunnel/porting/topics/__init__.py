@@ -22,7 +22,7 @@ shapes               those that change from batch to batch
 shared_files         those that all processes of an instance make at once
 slow_optimizers      those of torch that the host decides for
 some_ranks           what waits for all processes, where some alone come to it
-spawns               how many processes xmp.spawn is told to start
+spawns               what xmp.spawn refuses: a number of processes, a device in use
 splits               data that each core splits by a chance of its own
 step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
 tensor_types         torch.cuda.FloatTensor and its like
@@ -74,6 +74,7 @@ TOPICS = (
     older_names.gone,
     processes.groups,
     spawns.unsupported_numbers,
+    spawns.used_too_soon,
     first_weights.unequal_weights,
     precision.mixed_precision,
     step_ends.ends_of_steps,

@@ -1,4 +1,4 @@
-"""How many processes xmp.spawn is told to start: on a TPU of long ago 8, on trn1 as many as there are cores."""
+"""What xmp.spawn refuses: a number of processes, as of a TPU of long ago, and a process that has used the device."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, is_method, keyword
+from windtunnel.porting.script import Script, constant, is_main, is_method, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
+
+_SPAWN = "torch_xla.distributed.xla_multiprocessing.spawn"
+_USES = (
+    "torch_xla.device",
+    "torch_xla.manual_seed",
+    "torch_xla.core.xla_model.xla_device",
+    "torch_xla.core.xla_model.set_rng_state",
+)
+"""Each sets up torch_xla's runtime."""
 
 
 def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
@@ -16,10 +25,9 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
     if subject.names.spawns_any_number():
         return
     for call, name in subject.script.calls:
-        if name != "torch_xla.distributed.xla_multiprocessing.spawn":
+        if name != _SPAWN:
             continue
-        given = keyword(call, "nprocs")
-        told = given.value if given else next(iter(call.args[2:3]), None)
+        given, told = keyword(call, "nprocs"), _told(call)
         number = _number(subject.script, told)
         if number is not None and number != 1:
             yield Finding(
@@ -38,6 +46,44 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
                 "nprocs out: NEURONCORE_NUM_DEVICES in the job's environment says how many start.",
                 sure=False,
             )
+
+
+def used_too_soon(subject: Subject) -> Iterator[Finding]:
+    """The device, before an xmp.spawn in the same process: torch_xla's runtime is set up once, and not by halves."""
+    script = subject.script
+    for call, name in script.calls:
+        if name != _SPAWN or _number(script, _told(call)) == 1:
+            continue
+        for use, used in script.calls:
+            if used in _USES and _is_before(script, use, call):
+                yield Finding(
+                    use.lineno,
+                    "",
+                    f"xmp.spawn (line {call.lineno}) raises once the device has been used. Call "
+                    f"{ast.unparse(use.func)} in the function that it starts.",
+                    sure=not any(_is_choice(one) for node in (use, call) for one in script.above(node)),
+                )
+                return
+
+
+def _is_before(script: Script, use: ast.Call, spawn: ast.Call) -> bool:
+    """Whether it runs before the processes start, if it runs: in the same function, or as the file is read."""
+    here, there = script.scopes(use)[0], script.scopes(spawn)[0]
+    choices = [one for one in script.above(spawn) if isinstance(one, ast.If)]
+    apart = any(use in ast.walk(one) and not is_main(one) for one in choices)
+    of_file = isinstance(here, ast.Module) and not any(map(is_main, script.above(use)))
+    earlier = (use.lineno, use.col_offset) < (spawn.lineno, spawn.col_offset)
+    return not apart and (earlier if here is there else of_file)
+
+
+def _is_choice(node: ast.AST) -> bool:
+    return isinstance(node, ast.If | ast.IfExp | ast.Try) and not is_main(node)
+
+
+def _told(call: ast.Call) -> ast.expr | None:
+    """The number of processes, as it is given."""
+    given = keyword(call, "nprocs")
+    return given.value if given else next(iter(call.args[2:3]), None)
 
 
 def _by_default(subject: Subject, node: ast.expr) -> int | None:

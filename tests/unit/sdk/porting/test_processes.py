@@ -170,6 +170,40 @@ def test_a_number_of_processes_that_an_option_has_unless_it_is_given() -> None:
         )
 
 
+_SOON = """\
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.xla_multiprocessing as xmp
+{}
+def main(index):
+    device = xm.xla_device()
+if __name__ == "__main__":
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "spawn", "kind"),
+    [
+        ("device = xm.xla_device()", "xmp.spawn(main)", "4: "),
+        ("xm.set_rng_state(1)", "xmp.spawn(main, start_method='fork')", "4: "),
+        ("", "device = torch_xla.device(); xmp.spawn(main)", "8: "),
+        ("def start():\n    device = xm.xla_device()\n    xmp.spawn(main)", "start()", "5: "),
+        ("device = xm.xla_device()\ndef start():\n    xmp.spawn(main)", "start()", "4: "),
+        ("if args.tpu:\n    device = xm.xla_device()", "xmp.spawn(main)", "5: note: "),
+        ("device = xm.xla_device()", "xmp.spawn(main, nprocs=1)", ""),
+        ("", "xmp.spawn(main)", ""),
+        ("", "xmp.spawn(main); device = xm.xla_device()", ""),
+        ("def other():\n    return xm.xla_device()", "xmp.spawn(main)", ""),
+        ("if one:\n    device = xm.xla_device()\nelse:\n    xmp.spawn(main)", "pass", ""),
+    ],
+)
+def test_the_device_is_not_used_before_processes_are_started(before: str, spawn: str, kind: str) -> None:
+    """Scripts for older torch_xla ask for it where the file begins; xmp.spawn raises of that, here and on trn1."""
+    found = [one for one in said(_SOON.format(before, spawn)) if "once the device has been used" in one]
+    assert [one.partition("xmp.spawn")[0] for one in found] == ([kind] if kind else [])
+
+
 def test_a_number_of_processes_by_its_place() -> None:
     """The third argument; and an older torch_xla, which passes over it."""
     text = _SPAWNED.replace("args=(), nprocs=8", "(), 8")
