@@ -10,6 +10,7 @@ from pathlib import Path
 
 from windtunnel.errors import SourceError
 from windtunnel.porting.finding import Finding
+from windtunnel.porting.other_devices import OtherDevices
 from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics import TOPICS
@@ -40,7 +41,11 @@ def read_program(
     for subject in subjects:
         subject.program, subject.whole = subjects, whole
     told = subjects if whole else subjects[:1]
-    found = {one.script: [finding for topic in TOPICS for finding in topic(one)] for one in told}
+    others = OtherDevices(subjects)
+    found = {
+        one.script: others.without_theirs(one.script, [finding for topic in TOPICS for finding in topic(one)])
+        for one in told
+    }
     for module in scripts[1 : len(told)]:
         asides = [
             range(node.lineno, (node.end_lineno or 0) + 1) for node in module.tree.body if is_main(node)

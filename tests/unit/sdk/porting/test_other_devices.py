@@ -1,0 +1,80 @@
+"""Programs for TPUs and GPUs: what they do on a GPU is none of trn1's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import read_program
+from windtunnel.porting.script import Script
+
+_GPU = "model = torch.nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[0])"
+_XLA = "model = model.to(device)"
+
+
+def _remarks(text: str) -> list[str]:
+    return [one for one in said(text) if "cuda" in one or "GPU" in one]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"if is_xla():\n    {_XLA}\nelse:\n    {_GPU}\n",
+        f"if not args.use_tpu:\n    {_GPU}\nelse:\n    {_XLA}\n",
+        f"if args.device == 'xla':\n    {_XLA}\nelif args.gpu:\n    {_GPU}\n",
+        f"if xm is None:\n    {_GPU}\n",
+        f"if TPU:\n    pass\nelse:\n    {_GPU}\n",
+        f"def move(model):\n    if is_xla():\n        return model.to(device)\n    {_GPU}\n    return model\n",
+        f"def move(model):\n    {_GPU}\nif is_xla():\n    {_XLA}\nelse:\n    move(model)\n",
+    ],
+)
+def test_the_end_that_other_devices_take_is_left_alone(text: str) -> None:
+    """Each of its lines was a finding, of a program that trains on trn1 as it is."""
+    whole = f"{HEAD}torch.manual_seed(0)\nmodel = Net()\n{{}}{LOOP}"
+    assert _remarks(whole.format(text)) == []
+    assert _remarks(whole.format(f"{_GPU}\n")) != []
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "args.fast",
+        "device.type == 'cuda'",
+        "rank == 0 and is_xla()",
+        "args.xla in names",
+        "output",
+        "'a' == b",
+    ],
+)
+def test_another_question_leaves_nothing_to_others(test: str) -> None:
+    """Nor does one that more than the device answers."""
+    text = f"{HEAD}torch.manual_seed(0)\nmodel = Net()\nif {test}:\n    {_XLA}\nelse:\n    {_GPU}\n{LOOP}"
+    assert _remarks(text) != []
+
+
+def test_a_name_that_is_asked_for_is_a_note() -> None:
+    """The default may be another device's; an edit would leave the test without its word."""
+    config = "device = 'cuda'\n"
+    test = f"if config.device == 'xla':\n    pass\nelse:\n    {_GPU}\n"
+    text = f"{HEAD}import config\nmodel = Net().to(device)\n{test}{LOOP}"
+    scripts = [Script(Path("train.py"), text.encode()), Script(Path("config.py"), config.encode())]
+    (found,) = read_program(scripts)[scripts[1]]
+    assert (found.kind, found.sure, found.edits) == ("device_unused", False, ())
+
+
+def test_a_program_for_gpus_alone_is_ported() -> None:
+    """Without torch_xla no part of it is for trn1 yet."""
+    text = "import torch\nmodel = Net()\nif use_tpu:\n    raise ValueError\nelse:\n    model = model.cuda()\n"
+    assert [one[:2] for one in said(text)] == ["6:"]
+
+
+def test_a_function_that_is_handed_on_runs_on_all_devices() -> None:
+    """The one that xmp.spawn starts is called for GPUs alone."""
+    spawned = "import torch_xla.distributed.xla_multiprocessing as xmp\n"
+    ends = "if is_xla():\n    xmp.spawn(main)\nelse:\n    main(0)\n"
+    body = f"def main(index):\n    model = Net()\n    {_GPU}\n"
+    assert _remarks(f"{HEAD}torch.manual_seed(0)\n{spawned}{body}{ends}{LOOP}") != []
+    alone = ends.replace("xmp.spawn(main)", "pass")
+    assert _remarks(f"{HEAD}torch.manual_seed(0)\n{spawned}{body}{alone}{LOOP}") == []
