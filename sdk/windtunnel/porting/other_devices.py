@@ -11,7 +11,7 @@ from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
-_XLA = re.compile(r"(?<![a-z])(xla|xm|tpus?|neuron|trainium)(?![a-z])", re.IGNORECASE)
+_XLA = re.compile(r"(?<![a-z])(xla|tpus?|neuron|trainium)(?![a-z])", re.IGNORECASE)
 """A word of its own, as in ``use_tpu``: there is one in "output"."""
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -72,7 +72,7 @@ def _lines(script: Script) -> set[int]:
     found: set[int] = set()
     for node in script.walk(ast.If):
         assert isinstance(node, ast.If)  # noqa: S101 - of the walk
-        asked = _asks(node.test)
+        asked = _asks(script, node.test)
         if asked is None:
             continue
         others = node.orelse if asked else node.body
@@ -83,24 +83,35 @@ def _lines(script: Script) -> set[int]:
     return found
 
 
-def _asks(test: ast.expr) -> bool | None:
-    """Whether it holds on torch_xla's device alone, or on others alone; None: it asks for something else."""
+def _asks(script: Script, test: ast.expr) -> bool | None:
+    """Whether it holds on torch_xla's device alone, or on others alone; None: it asks for something else.
+
+    What torch_xla answers is something else, as its rank, and whether the device is a "TPU": on trn1 it is none.
+    """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        asked = _asks(test.operand)
+        asked = _asks(script, test.operand)
         return None if asked is None else not asked
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call) and script.dotted(node.func).startswith("torch_xla."):
+            return None
+        if isinstance(node, ast.Constant) and node.value == "TPU":
+            return None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         none = isinstance(value := test.comparators[0], ast.Constant) and value.value is None
-        if not _XLA.search(ast.unparse(test)):
+        if none and isinstance(test.ops[0], ast.Is | ast.IsNot):
+            return isinstance(test.ops[0], ast.IsNot) if _names_xla(script, test.left) else None
+        if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not _XLA.search(ast.unparse(test)):
             return None
-        if isinstance(test.ops[0], ast.Eq) and not none:
-            return True
-        if isinstance(test.ops[0], ast.NotEq) and not none:
-            return False
-        return isinstance(test.ops[0], ast.IsNot) if none else None
-    if isinstance(test, ast.Name | ast.Attribute | ast.Call):
-        named = test.func if isinstance(test, ast.Call) else test
-        return True if _XLA.search(ast.unparse(named)) else None
-    return None
+        return isinstance(test.ops[0], ast.Eq)
+    named = test.func if isinstance(test, ast.Call) else test
+    return True if _names_xla(script, named) else None
+
+
+def _names_xla(script: Script, node: ast.expr) -> bool:
+    """Whether it is a name for torch_xla's device, or a module of torch_xla's, which others have not."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    return bool(_XLA.search(ast.unparse(node))) or script.dotted(node).startswith("torch_xla")
 
 
 def _behind(script: Script, node: ast.If) -> list[ast.stmt]:

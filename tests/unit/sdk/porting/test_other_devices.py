@@ -45,7 +45,9 @@ def test_the_end_that_other_devices_take_is_left_alone(text: str) -> None:
         "rank == 0 and is_xla()",
         "args.xla in names",
         "output",
-        "'a' == b",
+        "xm.is_master_ordinal()",
+        "xm.xla_device_hw(device) == 'TPU'",
+        "xla_kind == 'TPU'",
     ],
 )
 def test_another_question_leaves_nothing_to_others(test: str) -> None:
