@@ -16,6 +16,8 @@ from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics import TOPICS
 
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "neuronx_distributed", "optimum", "accelerate", "transformers"}
+_BY_MODULE = "ignite.distributed"
+"""Its idist trains on torch_xla's device, and ignite itself on any."""
 _STARTS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn")
 _MOST_MODULES = 40
 """Files beside the script that are read: more are a library of their own."""
@@ -107,7 +109,9 @@ def of_its_imports(script: Script, modules: Sequence[Script] = (), *, packed: bo
             f"imports {', '.join(beside)} from its own directory, which does not go into the container "
             "unless --source-dir names it (or --dependency the file)."
         )
-    if not any(one.packages & _USE_A_CORE for one in (script, *modules)):
+    if not any(
+        one.packages & _USE_A_CORE or _BY_MODULE in one.imported_modules for one in (script, *modules)
+    ):
         started = next((call.lineno for call, name in script.calls if name.startswith(_STARTS)), None)
         notes.append(
             "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."

@@ -34,7 +34,7 @@ _RANK = re.compile(
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
     "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",
-    "average_gradients", "parallelize_module", "NeuronZero1Optimizer",
+    "average_gradients", "parallelize_module", "NeuronZero1Optimizer", "auto_optim",
 )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
 def _asks(subject: Subject, node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
-        return named and isinstance(node.ops[0], ast.Eq) and not subject.xla
+        return named and isinstance(node.ops[0], ast.Eq | ast.In) and not subject.xla
     return isinstance(node, ast.Call) and subject.script.dotted(node.func) in _QUESTIONS
 
 

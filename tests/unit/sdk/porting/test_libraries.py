@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
-from windtunnel.porting.program import modules_of, read_program
+from windtunnel.porting.program import modules_of, of_its_imports, read_program
 from windtunnel.porting.script import Script
 
 
@@ -311,6 +311,19 @@ def test_pieces_that_are_cut_on_the_device(made: str, taken: str, told: bool) ->
     loop = LOOP.replace("    loss =", f"    batch, labels = {taken}\n    loss =", 1)
     found = said(f"import timm.data, torchvision.transforms.v2\n{HEAD}mix = {made}\n{loop}")
     assert [one.startswith("12: note: ") and "collate" in one for one in found] == [True] * told
+
+
+def test_ignites_idist_exchanges_gradients_on_the_device() -> None:
+    """auto_optim's optimizer does in its step, and idist.device() is torch_xla's where the backend is "xla-tpu"."""
+    step = "import torch\nimport ignite.distributed as idist\ndevice = idist.device()\nmodel = Net().to(device)\n"
+    step += "optimizer = {}(torch.optim.SGD(model.parameters(), lr=1.0))\nfor batch in loader:\n"
+    step += "    loss = model(batch.to(device))\n    loss.backward()\n    optimizer.step()\n"
+    step += "if 'cuda' in device.type:\n    print(torch.cuda.get_device_name(0))\n"
+    for wraps, told in (("idist.auto_optim", []), ("print", ["no_exchange"])):
+        found = said(step.format(wraps))
+        assert ["no_exchange" for one in found if "no_exchange" in one] == told
+        assert [one for one in found if "get_device_name" in one] == []
+    assert of_its_imports(Script(Path("train.py"), step.encode()), packed=True) == []
 
 
 @pytest.mark.parametrize(
