@@ -3,6 +3,7 @@
 script         the text and its syntax tree
 names          what torch_xla calls things in a framework version
 trainers, loaders, models    what of a script is a library's, a loader, a model
+weights        where a model's weights come from
 one_rank       what one process does alone
 subject        what a script does, as far as several topics ask
 clips          gradients that are clipped before the cores exchange them

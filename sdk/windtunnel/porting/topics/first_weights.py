@@ -14,25 +14,13 @@ from windtunnel.porting.finding import Edit, Finding, behind
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
 from windtunnel.porting.script import Scope, Script, arguments, constant, is_main, is_method, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
 """In the name of what is called: weights of another rank, or parts of one model."""
 _LOADS = re.compile(r"^_?(load|restore|resume|get_peft_model$)")
 _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
 """Models of transformers whose last layer is new, unless the file has been trained for the same."""
-_PARTS = ("Head", "Predictor", "Classifier", "Projector")
-_LAYERS = {
-    "Linear",
-    "Sequential",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose2d",
-    "Embedding",
-    "LSTM",
-    "GRU",
-}
-"""Classes of new parts of a model that comes of a file."""
 _ADAPTS = ("get_peft_model", "add_adapter")
 TORCH_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
@@ -193,7 +181,7 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
         call
         for call in makers
         if _is_loaded(script.dotted(call.func) or script.called(call), call)
-        or _is_of_pretrained_parts(subject, script.called(call))
+        or is_of_pretrained_parts(subject, script.called(call))
     ]
     new = any(_NEW_HEAD.search(script.dotted(call.func)) for call in makers)
     functions = {script.called(call) for call in makers}
@@ -204,39 +192,13 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
         yield _Drawn(name, makers[0], partly=bool(loaded))
 
 
-def _is_of_pretrained_parts(subject: Subject, made: str) -> bool:
-    """Whether it is a class of the program's whose one part is a pretrained model, as those of sentence embeddings: all
-    else that its ``__init__`` calls makes no weights.
-    """
-    for one in subject.program:
-        makes = one.script.functions.get(made)
-        if makes is None or makes.name != "__init__":
-            continue
-        names = [
-            (call, one.script.dotted(call.func))
-            for call, _ in one.script.calls
-            if one.script.scopes(call)[0] is makes
-        ]
-        others = [name for call, name in names if not _is_pretrained(name, call)]
-        return len(others) < len(names) and not any(map(_may_have_weights, others))
-    return False
-
-
-def _may_have_weights(name: str) -> bool:
-    """Whether a call of this name may make some: of a class not known to have none, or of a method of its own."""
-    last = name.rpartition(".")[2]
-    if name.startswith("torch.nn.") and last != "Parameter":
-        return last in _LAYERS or last.endswith(("List", "Dict"))
-    return makes_a_model(name) or name.startswith("self.")
-
-
 def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
     """Whether a model that comes of a file gets a part that no file has, as ``model.fc = torch.nn.Linear(...)``, by its
     name or in one of the functions that make it.
     """
     script = one.script
     for _, node in script.assigned:
-        if not isinstance(node.value, ast.Call) or not _has_weights(script.dotted(node.value.func)):
+        if not isinstance(node.value, ast.Call) or not has_weights(script.dotted(node.value.func)):
             continue
         within = getattr(script.scopes(node)[0], "name", "") in functions
         owner: ast.expr = node.targets[0]
@@ -252,12 +214,6 @@ def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
     return False
 
 
-def _has_weights(name: str) -> bool:
-    """Whether what is called so makes a module with weights, as a layer or a head."""
-    last = name.rpartition(".")[2]
-    return last.endswith(_PARTS) or (name.startswith("torch.nn.") and last in _LAYERS)
-
-
 def _loads_all(subject: Subject, call: ast.Call, model: str) -> bool:
     """Whether it loads the model in any case."""
     of_it = is_method(call, "load_state_dict") and ast.unparse(call.func.value) == model  # type: ignore[attr-defined]
@@ -267,30 +223,18 @@ def _loads_all(subject: Subject, call: ast.Call, model: str) -> bool:
 def _is_loaded(name: str, call: ast.Call) -> bool:
     """Whether what a call makes comes of a file."""
     loads = bool(_LOADS.search(name.rpartition(".")[2])) and not NO_MODEL.search(name)
-    return loads or _is_pretrained(name, call)
-
-
-def _is_pretrained(name: str, call: ast.Call) -> bool:
-    """Whether it makes a model of published weights, as with from_pretrained() or weights=...; not torchvision's
-    None.
-    """
-    none = (None, False)
-    given = {
-        one.arg
-        for one in call.keywords
-        if not isinstance(one.value, ast.Constant) or one.value.value not in none
-    }
-    by_name = name.endswith("from_pretrained") and not NO_MODEL.search(name)
-    return by_name or not given.isdisjoint({"pretrained", "weights"})
+    return loads or is_pretrained(name, call)
 
 
 def _others_are_loaded(subject: Subject) -> bool:
     """Whether any model of the program is pretrained: this one may be a part of it, or hold it."""
-    return any(_is_pretrained(name, call) for one in subject.program for call, name in one.script.calls)
+    return any(is_pretrained(name, call) for one in subject.program for call, name in one.script.calls)
 
 
 def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
     """Whether it is on all cores, by a seed before it is made or by a file; and what may do so."""
+    if is_made_once(subject, drawn.made):
+        return True, ""
     lines = dict(_calls_above(subject, drawn.made))
     unsure = ""
     own = {name for one in subject.program for name in one.script.functions}

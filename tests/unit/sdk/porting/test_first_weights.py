@@ -211,3 +211,40 @@ def test_a_class_around_a_pretrained_model(more: str, kind: str) -> None:
     around = f"class Around(torch.nn.Module):\n    def __init__(self, path):\n        {body}\n"
     made = f"from transformers import AutoConfig, AutoModel\n{around}model = Around('bert').to(device)\n"
     assert _kind(HEAD + made + LOOP) == kind
+
+
+_STARTED = """\
+import torch_xla.distributed.xla_multiprocessing as xmp
+{}
+def train(index):
+    device = xm.xla_device()
+    model = made.to(device)
+    optimizer = torch.optim.SGD(model.parameters())
+    for batch in pl.MpDeviceLoader(loader, device):
+        model(batch).backward()
+        xm.optimizer_step(optimizer)
+if __name__ == "__main__":
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "start", "kind"),
+    [
+        ("model = Net()", "xmp.spawn(train, start_method='fork')", ""),
+        ("model = Net()", "xmp.spawn(train)", "sure"),
+        ("", "model = Net(); xmp.spawn(train, args=(model,))", ""),
+        (
+            "def start():\n    model = Net()\n    xmp.spawn(train, args=(model,), start_method='fork')",
+            "start()",
+            "",
+        ),
+        ("def make():\n    model = Net()\n    return model", "xmp.spawn(train, start_method='fork')", "sure"),
+    ],
+)
+def test_a_model_that_is_made_before_the_processes_is_one(before: str, start: str, kind: str) -> None:
+    """As xmp.MpModelWrapper's are: a fork has it, or is handed it; a process that reads the file anew draws its own."""
+    head = HEAD.replace('torch.distributed.init_process_group("xla")\n', "").replace(
+        "device = torch_xla.device()\n", ""
+    )
+    assert _kind(head + _STARTED.format(before, start).replace("made.to", "model.to")) == kind

@@ -1,0 +1,91 @@
+"""Where a model's weights come from: a file, a draw, or one process for all."""
+
+from __future__ import annotations
+
+import ast
+
+from windtunnel.porting.models import NO_MODEL, makes_a_model
+from windtunnel.porting.script import constant, is_main, keyword
+from windtunnel.porting.subject import Subject
+
+_PARTS = ("Head", "Predictor", "Classifier", "Projector")
+_LAYERS = {
+    "Linear",
+    "Sequential",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose2d",
+    "Embedding",
+    "LSTM",
+    "GRU",
+}
+"""Classes of new parts of a model that comes of a file."""
+
+
+def is_pretrained(name: str, call: ast.Call) -> bool:
+    """Whether it makes a model of published weights, as with from_pretrained() or weights=...; not torchvision's
+    None.
+    """
+    none = (None, False)
+    given = {
+        one.arg
+        for one in call.keywords
+        if not isinstance(one.value, ast.Constant) or one.value.value not in none
+    }
+    by_name = name.endswith("from_pretrained") and not NO_MODEL.search(name)
+    return by_name or not given.isdisjoint({"pretrained", "weights"})
+
+
+def is_of_pretrained_parts(subject: Subject, made: str) -> bool:
+    """Whether it is a class of the program's whose one part is a pretrained model, as those of sentence embeddings: all
+    else that its ``__init__`` calls makes no weights.
+    """
+    for one in subject.program:
+        makes = one.script.functions.get(made)
+        if makes is None or makes.name != "__init__":
+            continue
+        names = [
+            (call, one.script.dotted(call.func))
+            for call, _ in one.script.calls
+            if one.script.scopes(call)[0] is makes
+        ]
+        others = [name for call, name in names if not is_pretrained(name, call)]
+        return len(others) < len(names) and not any(map(_may_have_weights, others))
+    return False
+
+
+def _may_have_weights(name: str) -> bool:
+    """Whether a call of this name may make some: of a class not known to have none, or of a method of its own."""
+    last = name.rpartition(".")[2]
+    if name.startswith("torch.nn.") and last != "Parameter":
+        return last in _LAYERS or last.endswith(("List", "Dict"))
+    return makes_a_model(name) or name.startswith("self.")
+
+
+def has_weights(name: str) -> bool:
+    """Whether what is called so makes a module with weights, as a layer or a head."""
+    last = name.rpartition(".")[2]
+    return last.endswith(_PARTS) or (name.startswith("torch.nn.") and last in _LAYERS)
+
+
+def is_made_once(subject: Subject, made: ast.expr) -> bool:
+    """Whether one process makes it, before xmp.spawn starts the others: with a fork they have the same, and what they
+    are handed is a copy. Else each of them reads the file again.
+    """
+    script = subject.script
+    here = script.scopes(made)[0]
+    for call, name in script.calls:
+        if name != "torch_xla.distributed.xla_multiprocessing.spawn":
+            continue
+        method = keyword(call, "start_method")
+        forks = method is not None and constant(method.value) == "fork"
+        around = script.scopes(call)
+        earlier = (made.lineno, made.col_offset) < (call.lineno, call.col_offset)
+        before = here is around[0] and earlier
+        again = isinstance(here, ast.Module) and not any(map(is_main, script.above(made)))
+        started = next(iter(call.args), None)
+        body = script.functions.get(ast.unparse(started)) if started is not None else None
+        if body is not None and here is not body and ((again and forks) or (before and not again)):
+            return True
+    return False
