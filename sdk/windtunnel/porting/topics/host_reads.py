@@ -20,6 +20,10 @@ _WRITERS = ("add_scalar", "add_scalars", "add_histogram", "set_postfix")
 _QUESTIONS = {"torch.isnan", "torch.isinf", "torch.isfinite"}
 _ENDS = ("torch_xla.sync", "torch_xla.core.xla_model.mark_step")
 _WAIT = "torch_xla.core.xla_model.wait_device_ops"
+_OF_A_DEVICE = {
+    "device", "cuda", "to", "autocast", "mpdeviceloader", "parallelloader", "per_device_loader", "optimizer_step",
+    "reduce_gradients", "mark_step",
+}  # fmt: skip
 _LEAVES = (ast.Continue, ast.Return)
 """Behind these a function that a step calls does what it does not do in each."""
 _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device"}
@@ -169,8 +173,7 @@ def _names_a_device(function: ast.AST) -> bool:
     """Whether a function, or the module, has anything to do with a device."""
     return any(
         isinstance(node, ast.Name | ast.Attribute | ast.arg)
-        and ast.unparse(node).rpartition(".")[2].lower()
-        in ("device", "mpdeviceloader", "cuda", "to", "autocast")
+        and ast.unparse(node).rpartition(".")[2].lower() in _OF_A_DEVICE
         for node in ast.walk(function)
     )
 

@@ -190,3 +190,15 @@ def test_what_a_step_returns_is_read(old: str, new: str, *, is_read: bool) -> No
     text = HEAD + _STEP_OF_ITS_OWN.replace(old, new)
     last = f"{text.count(chr(10))}: host_read: loss.item() in each step: the host waits"
     assert [one.startswith(last) for one in said(text) if "host_read" in one].count(True) == is_read
+
+
+def test_a_function_that_exchanges_gradients_is_on_the_device() -> None:
+    """Though it names none: it is handed torch_xla's loader, and the model is of a function around it."""
+    text = (
+        "import torch, torch_xla.core.xla_model as xm\ndef one_epoch(loader):\n    for x, y in loader:\n"
+        "        loss = criterion(model(x), y)\n        loss.backward()\n        {}\n        total += loss.item()\n"
+    )
+    assert [one[:2] for one in said(text.format("xm.optimizer_step(optimizer)")) if "host_read" in one] == [
+        "7:"
+    ]
+    assert [one for one in said(text.format("optimizer.step()")) if "host_read" in one] == []
