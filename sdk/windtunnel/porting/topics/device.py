@@ -82,6 +82,9 @@ def is_dead(subject: Subject, node: ast.AST) -> bool:
                 return True
         if child is getattr(outer, "body", None) and asks_cuda_more(subject, outer):
             return True
+        joined = outer.values if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And) else []
+        if child in joined and any(_asks(subject, one) for one in joined[: joined.index(child)]):
+            return True
         if isinstance(outer, ast.IfExp) and subject.xla and child is not outer.test:
             there = outer.orelse if child is outer.body else outer.body
             asks = any(_asks(subject, part) for part in ast.walk(outer.test))
@@ -111,9 +114,16 @@ def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
 
 def _asks(subject: Subject, node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
-        named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
-        return named and isinstance(node.ops[0], ast.Eq | ast.In) and not subject.xla
+        sides = (node.left, *node.comparators)
+        named = any(map(subject.is_cuda_device, sides)) and isinstance(node.ops[0], ast.Eq | ast.In)
+        return named and (not subject.xla or any(_is_xlas(subject, one) for one in sides))
     return isinstance(node, ast.Call) and subject.script.dotted(node.func) in _QUESTIONS
+
+
+def _is_xlas(subject: Subject, node: ast.expr) -> bool:
+    """Whether a name, or its type, is torch_xla's device, whatever is assigned to it."""
+    values = subject.script.values(ast.unparse(node).removesuffix(".type"))
+    return bool(values) and all(map(subject.is_xla_device, values))
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:

@@ -88,7 +88,7 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
         call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
         joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
         flag = isinstance(parent, ast.keyword) and parent.arg == "default" and not joins
-        if not (joins or flag or isinstance(parent, ast.Assign)):
+        if not (joins or flag or (isinstance(parent, ast.Assign) and _is_read(subject, parent))):
             continue
         yield Finding(
             node.lineno,
@@ -97,6 +97,23 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
             "torch_xla.distributed.xla_backend).",
             (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
         )
+
+
+def _is_read(subject: Subject, assigned: ast.Assign) -> bool:
+    """Whether anything of a program that has torch_xla reads what is assigned to; of another thing than a name, and of
+    other programs, that is taken to be so.
+    """
+    names = {one.id for one in assigned.targets if isinstance(one, ast.Name)}
+    return (
+        not subject.xla
+        or len(names) < len(assigned.targets)
+        or any(
+            (isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load))
+            or (isinstance(node, ast.Attribute) and node.attr in names)
+            for one in subject.program
+            for node in one.script.walk(ast.Name, ast.Attribute)
+        )
+    )
 
 
 def _gloo(subject: Subject) -> Iterator[Finding]:

@@ -169,3 +169,20 @@ def move(x):
 def test_a_device_that_each_end_of_a_condition_names(other: str, given: str) -> None:
     """Its name is there behind the condition; not where an end gives it nothing."""
     assert f"return x.to({given})\n" in changed(_EITHER.format(other=other))
+
+
+def test_what_an_and_never_comes_to_is_not_told() -> None:
+    """CUDA's memory is asked for where there is CUDA."""
+    text = "import torch\nimport torch_xla\nif torch.cuda.is_available() and {}:\n    size = 2\n"
+    asked = "torch.cuda.get_device_properties(0).total_memory < 9"
+    assert [one for one in said(text.format(asked)) if "get_device_properties" in one] == []
+    assert [
+        one for one in said(text.replace(" and ", " or ").format(asked)) if "get_device_properties" in one
+    ]
+
+
+def test_a_name_of_torch_xlas_device_is_no_cudas() -> None:
+    """What stands below the test of its type is not run; of another name nothing is known."""
+    text = "import torch, torch_xla.core.xla_model as xm\nkind = {}\nif kind == 'cuda':\n    x = x.pin_memory()\n"
+    assert [one for one in said(text.format("xm.xla_device()")) if "pinned" in one] == []
+    assert [one for one in said(text.format("args.device")) if "pinned" in one] != []

@@ -210,3 +210,10 @@ def test_a_number_of_processes_by_its_place() -> None:
     assert [one[:30] for one in said(text)] == ["5: xmp.spawn raises of 8 proce"]
     script = Script(Path("train.py"), text.encode())
     assert [one for one in read(script, several=True, version="2.5") if "xmp.spawn" in one.text] == []
+
+
+def test_a_backend_that_nothing_reads_joins_no_group() -> None:
+    """As where the line that would have joined it is a comment by now."""
+    text = "import torch\nimport torch_xla\nbackend = 'nccl'\n{}"
+    assert [one for one in said(text.format("")) if "nccl" in one] == []
+    assert [one for one in said(text.format("join(backend)\n")) if "nccl" in one] != []
