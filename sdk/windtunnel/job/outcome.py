@@ -95,7 +95,7 @@ def failed(
     rehearsed: bool = False,
 ) -> TrainingJobFailed:
     """The error about a job that has failed. ``lines``: its whole log, of which the script's last ``count`` are shown;
-    ``where``: where the log is; ``rehearsed``: it was a short rehearsal, and cores of it have counted.
+    ``where``: where the log is; ``rehearsed``: it was a short rehearsal, and has trained before that.
     """
     reason = description.get("FailureReason") or ""
     recent: deque[str] = deque(maxlen=_READ_LINES)

@@ -118,7 +118,7 @@ class TrainingJob:
             short = REHEARSE_VARIABLE in description.get("Environment", {})
             raise failed(
                 self.name, description, self.logs(), self.session.describe_logs(self.name), _TAIL_LINES,
-                rehearsed=short and self._output_document(description, "counters.json") is not None,
+                rehearsed=short and bool((self._output_document(description, "counters.json") or {}).get("train")),
             )  # fmt: skip
         return self
 

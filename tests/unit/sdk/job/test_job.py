@@ -139,6 +139,18 @@ def test_failed_job_raises_with_all_that_helps(local: LocalSession) -> None:
         assert part in str(error)
 
 
+@pytest.mark.parametrize(("trained", "told"), [({"steps": 4}, True), (None, False)])
+def test_a_rehearsal_that_failed_names_its_report_where_it_has_trained(
+    local: LocalSession, trained: dict[str, int] | None, told: bool
+) -> None:
+    """Of one that failed before its first step there is no answer, and the next step pointed to it."""
+    service = script(local, ("Failed", "Failed", "", {}), failure="AlgorithmError: ExecuteUserScriptError:")
+    service.objects["b", "out/j/windtunnel/counters.json"] = json.dumps({"train": trained}).encode()
+    with pytest.raises(TrainingJobFailed) as caught:
+        started(local, Environment={"WINDTUNNEL_REHEARSE_STEPS": "4"}).wait(out=io.StringIO())
+    assert ("windtunnel report j" in caught.value.next_step) is told
+
+
 def test_next_step_of_a_kill_for_memory() -> None:
     """137 as an exit code is about memory, whatever else the reason says; as part of a name it is not. What the local
     backend advises is passed on; AWS knows nothing of its settings.
