@@ -121,9 +121,10 @@ def _asks(subject: Subject, node: ast.AST) -> bool:
 
 
 def _is_xlas(subject: Subject, node: ast.expr) -> bool:
-    """Whether a name, or its type, is torch_xla's device, whatever is assigned to it."""
-    values = subject.script.values(ast.unparse(node).removesuffix(".type"))
-    return bool(values) and all(map(subject.is_xla_device, values))
+    """Whether a name, or its type, is torch_xla's device or that of a model, whatever is assigned to it."""
+    made = subject.script.values(ast.unparse(node).removesuffix(".type"))
+    models = [ast.unparse(one).endswith("parameters()).device") for one in made]
+    return bool(made) and all(map(bool.__or__, map(subject.is_xla_device, made), models))
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:

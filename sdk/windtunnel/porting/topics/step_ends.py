@@ -10,6 +10,7 @@ from windtunnel.porting.script import (
     Loop,
     Scope,
     Script,
+    constant,
     handed,
     is_call_of,
     is_cuda_call,
@@ -56,8 +57,13 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
 def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
     """Whether anything ends its steps: in it, in functions that it calls, or what it goes over.
 
-    Of a loop over what is not known it is assumed if other loops have an end.
+    Of a loop over what is not known it is assumed if other loops have an end, and of a program that looks mark_step up
+    by its name, as those for several versions of torch_xla do.
     """
+    if any(
+        constant(node) == "mark_step" for one in subject.program for node in one.script.walk(ast.Constant)
+    ):
+        return True
     every = subject.program[0].calls_by_name
     ends = [call for name in _ENDS for call in every.get(name.rpartition(".")[2], ()) if _ends(*call)]
     ends += [call for call in every.get("optimizer_step", ()) if _ends(*call)]

@@ -185,4 +185,6 @@ def test_a_name_of_torch_xlas_device_is_no_cudas() -> None:
     """What stands below the test of its type is not run; of another name nothing is known."""
     text = "import torch, torch_xla.core.xla_model as xm\nkind = {}\nif kind == 'cuda':\n    x = x.pin_memory()\n"
     assert [one for one in said(text.format("xm.xla_device()")) if "pinned" in one] == []
+    of_model = text.replace("if kind ==", "if kind.type ==").format("next(model.parameters()).device")
+    assert [one for one in said(of_model) if "pinned" in one] == []
     assert [one for one in said(text.format("args.device")) if "pinned" in one] != []

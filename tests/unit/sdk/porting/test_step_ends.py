@@ -98,3 +98,11 @@ def test_a_step_in_a_function_is_ended_behind_its_call() -> None:
         "import torch\ndef train(x):\n    model(x.cuda()).backward()\nfor epoch in range(9):\n    train(x)\n"
     )
     assert "    train(x)\n    torch_xla.sync()\n    if once:" in changed(text + "    if once: break\n")
+
+
+def test_an_end_that_is_looked_up_by_its_name() -> None:
+    """As programs for several versions of torch_xla do; of another name nothing is known."""
+    text = "import torch, torch_xla, torch_xla.core.xla_model as xm\nsync = {}\nmodel = Net().to('xla')\n"
+    text += "for step in range(9):\n    loss = model(batch)\n    loss.backward()\n    sync()\n"
+    for made, told in (("getattr(torch_xla, 'sync', None) or getattr(xm, 'mark_step')", 0), ("other", 1)):
+        assert len([one for one in said(text.format(made)) if "step_without_end" in one]) == told
