@@ -11,6 +11,7 @@ from pathlib import Path
 from windtunnel.errors import SourceError
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.other_devices import OtherDevices
+from windtunnel.porting.reached import Reached
 from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics import TOPICS
@@ -36,7 +37,8 @@ def read_program(
 ) -> dict[Script, list[Finding]]:
     """The findings of each file of a program, of which the first is started.
 
-    What the others do below ``if __name__ == "__main__":`` is left out. ``whole``: these are all its files.
+    What the others do below ``if __name__ == "__main__":``, and in functions and classes that nothing on the way from
+    the first one names, is left out. ``whole``: these are all its files.
     If not, only the first is reported on, and the others are read for what it uses.
     """
     subjects = [Subject(script, version, several=several) for script in scripts]
@@ -48,11 +50,13 @@ def read_program(
         one.script: others.without_theirs(one.script, [finding for topic in TOPICS for finding in topic(one)])
         for one in told
     }
+    reached = Reached(scripts)
     for module in scripts[1 : len(told)]:
         asides = [
             range(node.lineno, (node.end_lineno or 0) + 1) for node in module.tree.body if is_main(node)
         ]
-        found[module] = [one for one in found[module] if not any(one.line in lines for lines in asides)]
+        missed = reached.missed(module).union(*asides)
+        found[module] = [one for one in found[module] if one.line not in missed]
     return {script: sorted(findings, key=lambda finding: finding.line) for script, findings in found.items()}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel.porting import patch
-from windtunnel.porting.program import of_its_imports, read
+from windtunnel.porting.program import of_its_imports, read, read_program
 from windtunnel.porting.script import Script
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -534,3 +534,47 @@ def test_a_script_without_a_neuron_core(text: str, words: str) -> None:
     """It may start the one that has it."""
     notes = of_its_imports(Script(Path("train.py"), text.encode()), packed=True)
     assert [words in note for note in notes] == [True] * bool(words)
+
+
+_SIBLING = """\
+import torch
+def learning_rate(step):
+    return helper(step)
+def helper(step):
+    torch.cuda.synchronize()
+def registered(step):
+    torch.cuda.synchronize()
+def main():
+    model = Net().cuda()
+    train(model)
+class Trainer:
+    def fit(self):
+        torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("uses", "lines"),
+    [
+        ("sibling.learning_rate(1)", [5]),
+        ("pass", []),
+        ("sibling.main()", [9]),
+        ("sibling.Trainer()", [13]),
+        ("make = getattr(sibling, name)", [5, 7, 9, 13]),
+        ("make = getattr(sibling, 'registered')", [7]),
+        ("make = getattr(args, name)", []),
+        ("model.eval()", []),
+        ("make = TABLE['registered']", [7]),
+        ("def main():\n    sibling.learning_rate(1)\nmain()", [5]),
+    ],
+)
+def test_of_a_file_beside_it_what_the_program_comes_to(uses: str, lines: list[int]) -> None:
+    """A script for TPUs takes some functions of the one for GPUs beside it, whose others it never runs."""
+    first = f"import torch_xla, sibling\n{uses}\n"
+    scripts = [Script(Path("train_tpu.py"), first.encode()), Script(Path("sibling.py"), _SIBLING.encode())]
+    assert [one.line for one in read_program(scripts)[scripts[1]]] == lines
+    decorated = Script(
+        Path("sibling.py"), _SIBLING.replace("def registered", "@register\ndef registered").encode()
+    )
+    found = read_program([scripts[0], decorated])[decorated]
+    assert any(one.line == 8 for one in found)  # what is registered somebody may take

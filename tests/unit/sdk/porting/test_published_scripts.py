@@ -336,6 +336,7 @@ from engine import train_one_epoch
 misc.init_distributed_mode(args)
 model = torch.nn.parallel.DistributedDataParallel(build(), device_ids=[args.gpu])
 train_one_epoch(model, loader, optimizer, misc.NativeScaler())
+save = misc.save_on_master
 """,
     "engine.py": """\
 import torch
