@@ -114,17 +114,9 @@ def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
 
 def _asks(subject: Subject, node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
-        sides = (node.left, *node.comparators)
-        named = any(map(subject.is_cuda_device, sides)) and isinstance(node.ops[0], ast.Eq | ast.In)
-        return named and (not subject.xla or any(_is_xlas(subject, one) for one in sides))
+        named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
+        return named and isinstance(node.ops[0], ast.Eq | ast.In)
     return isinstance(node, ast.Call) and subject.script.dotted(node.func) in _QUESTIONS
-
-
-def _is_xlas(subject: Subject, node: ast.expr) -> bool:
-    """Whether a name, or its type, is torch_xla's device or that of a model, whatever is assigned to it."""
-    made = subject.script.values(ast.unparse(node).removesuffix(".type"))
-    models = [ast.unparse(one).endswith("parameters()).device") for one in made]
-    return bool(made) and all(map(bool.__or__, map(subject.is_xla_device, made), models))
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:

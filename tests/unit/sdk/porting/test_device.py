@@ -181,10 +181,11 @@ def test_what_an_and_never_comes_to_is_not_told() -> None:
     ]
 
 
-def test_a_name_of_torch_xlas_device_is_no_cudas() -> None:
-    """What stands below the test of its type is not run; of another name nothing is known."""
-    text = "import torch, torch_xla.core.xla_model as xm\nkind = {}\nif kind == 'cuda':\n    x = x.pin_memory()\n"
-    assert [one for one in said(text.format("xm.xla_device()")) if "pinned" in one] == []
-    of_model = text.replace("if kind ==", "if kind.type ==").format("next(model.parameters()).device")
-    assert [one for one in said(of_model) if "pinned" in one] == []
-    assert [one for one in said(text.format("args.device")) if "pinned" in one] != []
+def test_what_stands_below_a_test_of_cudas_name_is_not_told() -> None:
+    """In a program that has torch_xla's device; the name's own line is."""
+    text = "import torch{}\nkind = {}\nif kind {} 'cuda':\n    x = x.pin_memory()\n"
+    for kind in ("xm.xla_device()", "args.device", "next(model.parameters()).device.type"):
+        found = said(text.format(", torch_xla.core.xla_model as xm", kind, "=="))
+        assert [one for one in found if "pinned" in one] == []
+    assert [one for one in said(text.format(", torch_xla", "'cuda'", "==")) if one.startswith("2:")]
+    assert [one for one in said(text.format(", torch_xla", "args.device", "!=")) if "pinned" in one] != []
