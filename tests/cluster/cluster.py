@@ -7,20 +7,19 @@ import os
 import shlex
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import docker
 
+from tests.waiting import wait_for
 from windtunnel_local.cluster.nodes import FOLDER_LABEL
 
 PATIENCE_S = 600.0
 """For what takes seconds: a busy machine is no failure."""
 IDLE_S = 10
 SHOW_NODES = "sinfo --noheader --Node --format='%N %T'"
-_POLL_S = 1.0  # a question takes half a second of a processor
 
 
 class Cluster:
@@ -157,9 +156,4 @@ class Cluster:
         return [str(each["Id"]) for each in listed] + files
 
 
-def until(condition: Callable[[], object], said: Callable[[], str]) -> None:
-    """Wait. ``said``: what a failure shows."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, said()
-        time.sleep(_POLL_S)
+until = partial(wait_for, patience_s=PATIENCE_S, pause_s=1.0)  # a question takes half a second of a processor

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
+from tests import waiting
 from tests.fakes.model_server import serve
 from tests.fakes.runner import FakeContainer, FakeRunner, Image, Script
 from windtunnel_local import app
@@ -128,13 +129,7 @@ def serving(home: Path, script: Script = train) -> Iterator[Backend]:
     assert not thread.is_alive()
 
 
-def wait_for(condition: Any, patience_s: float = _PATIENCE_S) -> Any:
-    """Poll until something is true; returns it."""
-    deadline = time.monotonic() + patience_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.05)
-    return value
+wait_for = partial(waiting.wait_for, pause_s=0.05)  # most ask the server
 
 
 @pytest.fixture

@@ -152,7 +152,7 @@ def test_an_error_that_nobody_foresaw_loses_no_question(
     asked.asynchronous()
     monkeypatch.setattr(objects, "path", fails_once)
     accepted = asked.question("hello")
-    assert wait_for(lambda: asked.stored(accepted["OutputLocation"]), 20) == b"hello"
+    assert wait_for(lambda: asked.stored(accepted["OutputLocation"]), patience_s=20) == b"hello"
     assert failed.is_set()
 
 

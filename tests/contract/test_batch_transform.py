@@ -68,7 +68,7 @@ class Batch:
             found: dict[str, Any] = self.sagemaker.describe_transform_job(TransformJobName=name)
             return found if found["TransformJobStatus"] in ENDED else None
 
-        found: dict[str, Any] = wait_for(look, 120)
+        found: dict[str, Any] = wait_for(look, patience_s=120)
         return found
 
     def run(self, *args: Any, **members: Any) -> dict[str, bytes]:

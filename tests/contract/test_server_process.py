@@ -49,7 +49,7 @@ class Process:
                 return None
             return note if isinstance(note, dict) and note.get("pid") == self.popen.pid else None
 
-        note: dict[str, Any] = wait_for(own, 180)  # it may be one of several, on a busy machine
+        note: dict[str, Any] = wait_for(own, patience_s=180)  # it may be one of several, on a busy machine
         return note
 
     def client(self, service: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.processes import runs
+from tests.waiting import wait_for
 from windtunnel import LocalSession, PyTorch, TrainingJob
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -51,10 +51,7 @@ def kill_server(session: LocalSession) -> None:
     """SIGKILL for its backend; returns when it is dead, which a busy machine may put off."""
     process = session.backend.ensure().pid
     os.kill(process, signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE_S
-    while runs(process):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not runs(process), "its death", patience_s=PATIENCE_S)
 
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:

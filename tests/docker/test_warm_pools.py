@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.docker.conftest import SCRIPTS, estimator, found_by, kill_server, own_session
+from tests.waiting import wait_for
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -46,14 +46,6 @@ def containers(session: LocalSession) -> list[str]:
         ["docker", "ps", "-aq", "--filter", label], capture_output=True, text=True, check=True
     )
     return done.stdout.split()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until it holds."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_a_second_job_in_the_kept_container(session: LocalSession, tmp_path: Path) -> None:
@@ -98,5 +90,5 @@ def test_a_second_job_in_the_kept_container(session: LocalSession, tmp_path: Pat
     assert first.describe()["WarmPoolStatus"]["ReusedByJob"] == second.name
     client = session.service.client("sagemaker")  # type: ignore[attr-defined]
     client.update_training_job(TrainingJobName=second.name, ResourceConfig={"KeepAlivePeriodInSeconds": 0})
-    wait_for(lambda: second.describe()["WarmPoolStatus"]["Status"] == "Terminated")
-    wait_for(lambda: not containers(session))
+    wait_for(lambda: second.describe()["WarmPoolStatus"]["Status"] == "Terminated", patience_s=PATIENCE_S)
+    wait_for(lambda: not containers(session), patience_s=PATIENCE_S)

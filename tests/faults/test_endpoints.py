@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.faults.endpoint_rounds import EndpointStage
 from tests.faults.engine import can_run
 from tests.faults.serving import BUCKET, KINDS, MODEL
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.docker,
@@ -54,7 +54,9 @@ def test_accepted_questions_are_answered_once(stage: EndpointStage) -> None:
     )
     call("sagemaker", "create_endpoint", EndpointName="later", EndpointConfigName="later")
     wait_for(
-        lambda: call("sagemaker", "describe_endpoint", EndpointName="later")["EndpointStatus"] == "InService"
+        lambda: call("sagemaker", "describe_endpoint", EndpointName="later")["EndpointStatus"] == "InService",
+        patience_s=300,
+        pause_s=0.2,
     )
     places = []
     for number in range(count):
@@ -72,21 +74,13 @@ def test_accepted_questions_are_answered_once(stage: EndpointStage) -> None:
         found = call("s3", "list_objects_v2", Bucket=BUCKET, Prefix=prefix).get("Contents", [])
         return [f"s3://{BUCKET}/{one['Key']}" for one in found]
 
-    wait_for(lambda: len(stored("out/")) >= count)
+    wait_for(lambda: len(stored("out/")) >= count, patience_s=300, pause_s=0.2)
     assert sorted(stored("out/")) == sorted(places)
     assert stored("failed/") == []
     for number, place in enumerate(places):
         key = place.removeprefix(f"s3://{BUCKET}/")
         assert call("s3", "get_object", Bucket=BUCKET, Key=key)["Body"].read() == str(number).encode()
     call("sagemaker", "delete_endpoint", EndpointName="later")
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    """Look until it is true."""
-    deadline = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.2)
 
 
 def test_deleting_leaves_nothing(stage: EndpointStage) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.engine import BASE, PrivateEngine, can_run
+from tests.waiting import wait_for
 from windtunnel_local.runner.docker import DockerRunner, DockerSettings, shims
 from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.ground.errors import RunnerUnavailable
@@ -72,7 +72,7 @@ def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     lines.close()  # type: ignore[attr-defined]  # a generator
     yield runner
     for job in SCRIPTS:
-        wait_for(partial(removed, runner, job))
+        wait_for(partial(removed, runner, job), patience_s=120)
     runner.close()
 
 
@@ -100,14 +100,6 @@ def removed(runner: DockerRunner, job: str) -> bool:
     return False
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Poll until it holds; fail after two minutes."""
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def ends(runner: DockerRunner, *jobs: str) -> dict[str, tuple[int | None, bool]]:
     """Exit code, and whether the container was lost."""
     states = {job: runner.state(job, HOST) for job in jobs}
@@ -120,7 +112,7 @@ def test_killed_and_started_again(engine: PrivateEngine, runner: DockerRunner, t
     with pytest.raises(RunnerUnavailable, match="Cannot reach Docker"):
         runner.state("long", HOST)
     (tmp_path / "go" / "now").touch()
-    wait_for(lambda: "/go/now" not in engine.inside("ps", "-eo", "args"))
+    wait_for(lambda: "/go/now" not in engine.inside("ps", "-eo", "args"), patience_s=120)
     engine.start(live_restore=False)
     assert ends(runner, "long", "polite") == {"long": (143, True), "polite": (0, True)}
     assert ends(runner, "well", "badly") == {"well": (0, False), "badly": (3, False)}
@@ -138,7 +130,7 @@ def test_killed_and_started_again_with_live_restore(
     (tmp_path / "go" / "now").touch()
     held = [line.text for batch in batches for line in batch.lines]
     assert held == ["last words"]
-    wait_for(lambda: len(ends(runner, "well", "badly", "killed", "odd")) == 4)
+    wait_for(lambda: len(ends(runner, "well", "badly", "killed", "odd")) == 4, patience_s=120)
     assert ends(runner, *SCRIPTS) == {
         "well": (0, False),
         "badly": (3, False),
@@ -159,7 +151,7 @@ def test_killed_while_it_starts_a_container(
     (engine.folder / "stall").touch()
     with ThreadPoolExecutor() as pool:
         starting = pool.submit(runner.start, half)
-        wait_for((engine.folder / "stalled").exists)
+        wait_for((engine.folder / "stalled").exists, patience_s=120)
         (found,) = engine.client().api.containers(all=True)
         engine.kill()
         with pytest.raises(RunnerUnavailable):

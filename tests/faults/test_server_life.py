@@ -57,7 +57,7 @@ def servers(tmp_path: Path) -> Iterator[Servers]:
 def test_several_starts_at_once(servers: Servers) -> None:
     """One serves; the others say where, and that is no error."""
     started = [servers.start() for _ in range(_STARTS)]
-    wait_for(lambda: [process.popen.poll() for process in started].count(None) == 1, _PATIENCE_S)
+    wait_for(lambda: [process.popen.poll() for process in started].count(None) == 1, patience_s=_PATIENCE_S)
     (serving,) = (process for process in started if process.popen.poll() is None)
     assert answers(serving)
     started.remove(serving)

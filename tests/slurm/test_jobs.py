@@ -7,12 +7,12 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests import processes
+from tests import processes, waiting
 from tests.faults.backend import Backend
 from tests.slurm.cluster import NODES, Cluster
 from tests.slurm.conftest import own_backend
@@ -25,16 +25,10 @@ from windtunnel_local.settings import Settings
 
 pytestmark = pytest.mark.slurm
 
-_PATIENCE_S = 120.0
 _ENDLESS = 100_000
 
 
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    """Until it holds."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+wait_for = partial(waiting.wait_for, patience_s=120.0, pause_s=0.1)
 
 
 def last_message(backend: Backend, job: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_for
 from windtunnel_local.cluster import node_log
 from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.fleet.keeper import Keeper
@@ -67,20 +68,13 @@ def keeper(engine: Engine, tmp_path: Path) -> Iterator[Keeper]:
     keeper.end()
 
 
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_wanted_nodes_come_and_others_go(engine: Engine, keeper: Keeper, tmp_path: Path) -> None:
     """The bill has each time; the head node is nobody's to remove here."""
     keeper.want(["a", "b"])
-    until(lambda: engine.running() == {"a", "b"})
+    wait_for(lambda: engine.running() == {"a", "b"})
     keeper.want(["a"])
     keeper.unwant(["b", "never"])
-    until(lambda: engine.running() == {"a"})
+    wait_for(lambda: engine.running() == {"a"})
     assert "head" in engine.found()
     assert [(event.node, event.event) for event in node_log.read(tmp_path) if event.node == "b"] == [
         ("b", "up"),
@@ -91,9 +85,9 @@ def test_wanted_nodes_come_and_others_go(engine: Engine, keeper: Keeper, tmp_pat
 def test_a_node_that_dies_is_replaced(engine: Engine, keeper: Keeper) -> None:
     """And Slurm hears of it first, or jobs would wait for it."""
     keeper.want(["a"])
-    until(lambda: engine.running() == {"a"})
+    wait_for(lambda: engine.running() == {"a"})
     engine.states["a"] = "exited"
-    until(lambda: engine.running() == {"a"})
+    wait_for(lambda: engine.running() == {"a"})
     assert engine.lost == ["a"]
 
 
@@ -101,9 +95,9 @@ def test_a_node_that_does_not_start_is_tried_again(engine: Engine, keeper: Keepe
     """Its reason is known meanwhile."""
     engine.failing.add("a")
     keeper.want(["a", "b"])
-    until(lambda: keeper.failures == {"a": "no room"} and engine.running() == {"b"})
+    wait_for(lambda: keeper.failures == {"a": "no room"} and engine.running() == {"b"})
     engine.failing.clear()
-    until(lambda: engine.running() == {"a", "b"} and not keeper.failures)
+    wait_for(lambda: engine.running() == {"a", "b"} and not keeper.failures)
 
 
 def test_an_order_wins_over_what_was_found_out_before_it(keeper: Keeper) -> None:
@@ -127,4 +121,4 @@ def test_it_goes_on_after_an_error(engine: Engine, keeper: Keeper, monkeypatch: 
     time.sleep(0.1)
     assert engine.running() == set()
     monkeypatch.undo()
-    until(lambda: engine.running() == {"a"})
+    wait_for(lambda: engine.running() == {"a"})

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runner.test_kept_containers import mark
+from tests.waiting import wait_for
 
 from neuron_sim.warm import fork_client, keeper, wire
 
@@ -122,10 +123,7 @@ def test_a_client_that_is_killed_takes_the_process_along(token: str) -> None:
     pid = int(client.stdout.readline().split()[1])
     client.kill()
     client.wait()
-    deadline = time.monotonic() + PATIENCE_S
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists(), "its end", patience_s=PATIENCE_S)
     client.stdout.close()
 
 

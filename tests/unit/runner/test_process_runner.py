@@ -7,13 +7,13 @@ import os
 import shutil
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.processes import runs
+from tests.waiting import wait_for
 from windtunnel_local.runner.process.runner import ProcessRunner
 from windtunnel_local.runner.without_container.interpreter import Interpreter
 from windtunnel_local.runner.without_container.log_file import follow_file
@@ -69,14 +69,6 @@ def output(runner: ProcessRunner, job: str = "job") -> list[str]:
     lines = [line.text for batch in runner.logs(job, HOST, None) for line in batch.lines]
     assert "no isolation" in lines[0]
     return lines[1:]
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    """Until it holds."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.01)
 
 
 def test_a_job_runs_prints_and_ends(runner: ProcessRunner, tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests import waiting
 from tests.fakes.clock import FakeClock
 from tests.fakes.crash import Fuse, Mortal, quiet_crashes
 from tests.fakes.objects import FakeObjects
@@ -19,16 +20,10 @@ from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.store import SqliteStore
 
-PATIENCE_S = 60.0
 FAST = Pace(tick_s=0.005, retry_s=0.01, stalled_s=0.01, checkpoints_s=0.005)
 
 
-def wait_for(condition: Callable[[], bool], what: str = "the condition") -> None:
-    """Wait until it holds."""
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not come true within {PATIENCE_S} s"
-        time.sleep(0.003)
+wait_for = partial(waiting.wait_for, pause_s=0.003)  # less than a tick of `FAST`
 
 
 def succeed(container: FakeContainer) -> int:

@@ -49,7 +49,7 @@ def test_a_crash_at_every_call(world: World, after_effect: bool) -> None:
         except Crash:
             pass
         else:
-            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())  # type: ignore[misc]
+            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
         survived = not fuse.blown.is_set()
         heir = world.crash_and_serve()
         if world.store.get_job(name) is None:  # died before the request was recorded: the client asks again
@@ -242,7 +242,7 @@ def test_jobs_begin_while_leftovers_are_removed(world: World, monkeypatch: pytes
     for name in ("new", "old"):
         world.service.create(request(name))
     for name in ("new", "old"):
-        wait_for(lambda n=name: world.job(n).lifecycle.finished, f"the end of {name}")  # type: ignore[misc]
+        wait_for(lambda n=name: world.job(n).lifecycle.finished, f"the end of {name}")
         assert world.job(name).lifecycle.status == "Completed"
     go_on.set()
     wait_for(lambda: not (world.config.jobs / "old").exists())

@@ -139,7 +139,7 @@ def test_the_log_says_once_which_image_runs(world: World) -> None:
         except BaseException:  # noqa: BLE001 - the crash
             world.crash_and_serve()
             continue
-        wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())  # type: ignore[misc]
+        wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
         survived = not fuse.blown.is_set()
         world.crash_and_serve()
         world.finish(name)

@@ -172,7 +172,7 @@ def test_small_jobs_run_side_by_side(world: World) -> None:
     wait_for(lambda: [world.secondary(n) for n in names] == ["Training"] * 4 + ["Pending"])
     go.set()
     for name in names:
-        wait_for(lambda n=name: world.job(n).lifecycle.finished)  # type: ignore[misc]
+        wait_for(lambda n=name: world.job(n).lifecycle.finished)
     assert [world.job(name).lifecycle.status for name in names] == ["Completed"] * 5
 
 
@@ -181,7 +181,7 @@ def test_a_runner_without_a_machine_lets_its_jobs_wait(world: World) -> None:
     world.runner.crowded = "waits for a node"
     create(world, "first", "second")
     for name in ("first", "second"):
-        wait_for(lambda name=name: world.job(name).lifecycle.transitions[-1].message == "waits for a node")  # type: ignore[misc]
+        wait_for(lambda name=name: world.job(name).lifecycle.transitions[-1].message == "waits for a node")
         assert world.secondary(name) == "Pending"
     world.service.stop("second")
     wait_for(lambda: world.secondary("second") == "Stopped")
@@ -229,5 +229,5 @@ def test_a_job_is_accepted_while_the_engine_does_not_answer(
     create(world, "second")
     answers.set()
     for name in ("first", "second"):
-        wait_for(lambda n=name: world.job(n).lifecycle.finished, f"the end of {name}")  # type: ignore[misc]
+        wait_for(lambda n=name: world.job(n).lifecycle.finished, f"the end of {name}")
     assert all(answered)

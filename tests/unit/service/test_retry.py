@@ -144,7 +144,7 @@ def test_a_crash_at_any_call(world: World) -> None:
         except Crash:
             pass
         else:
-            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())  # type: ignore[misc]
+            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
         survived = not fuse.blown.is_set()
         heir = world.crash_and_serve()
         if world.store.get_job(name) is None:

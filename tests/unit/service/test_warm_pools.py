@@ -539,9 +539,7 @@ def test_a_crash_at_every_call(world: World, after_effect: bool) -> None:
         try:
             for name in names:
                 dying.create(warm(name, 50))
-                wait_for(
-                    lambda n=name, f=fuse: f.blown.is_set() or bool(_settled(world, n))  # type: ignore[misc]
-                )
+                wait_for(lambda n=name, f=fuse: f.blown.is_set() or bool(_settled(world, n)))
         except Crash:
             pass
         survived = not fuse.blown.is_set()

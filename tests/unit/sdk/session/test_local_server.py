@@ -7,7 +7,6 @@ import os
 import signal
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import runs
+from tests.waiting import wait_for
 from windtunnel import settings
 from windtunnel.errors import BackendError
 from windtunnel.session import local_server
@@ -34,14 +34,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-        wait_until(lambda pid=pid: not runs(pid))  # type: ignore[misc]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert condition()
+        wait_for(lambda pid=pid: not runs(pid))
 
 
 def starts(home: Path) -> list[int]:
@@ -79,7 +72,7 @@ def test_dead_server_is_replaced(home: Path) -> None:
     """backend.json of a killed server deceives nobody."""
     first = backend(home).ensure()
     os.kill(first.pid, signal.SIGKILL)
-    wait_until(lambda: not runs(first.pid))
+    wait_for(lambda: not runs(first.pid))
     assert backend(home).running() is None
     assert backend(home).ensure().pid != first.pid
 
