@@ -12,6 +12,7 @@ import json
 import math
 import re
 import sys
+import textwrap
 from dataclasses import asdict, astuple
 from hashlib import sha256
 from multiprocessing import get_context
@@ -210,9 +211,14 @@ def write(
         "calibrations": found,
         "inference": inference,
     }
-    text = json.dumps(content, indent=2)
-    FILE.write_text(re.sub(r"\[\s+(\S+),\s+(\S+),\s+(\S+)\s+\]", r"[\1, \2, \3]", text) + "\n")
+    # By itself json gives each number of a list a line.
+    text = re.sub(r"\[\s+([^][]*?)\s+\]", _filled, json.dumps(content, indent=2))
+    FILE.write_text(f"{text}\n")
     left_out.forget()
+
+
+def _filled(numbers: re.Match[str]) -> str:
+    return textwrap.fill(f"[{' '.join(numbers[1].split())}]", 110, subsequent_indent=" " * 10)
 
 
 def main() -> None:
