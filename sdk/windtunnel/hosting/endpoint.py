@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from windtunnel.errors import EndpointFailed, EndpointNotFound, ServiceCallFailed, WaitTimeout
 from windtunnel.hosting.cost import EndpointCost, endpoint_cost
 from windtunnel.hosting.log_streams import LogStreams
+from windtunnel.session.endpoint_service import LOG_GROUP
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 
@@ -167,7 +168,9 @@ class Endpoint:
             description.get("FailureReason")
             or f"its status is {description['EndpointStatus']}; none was given",
             log_tail=list(deque(lines, maxlen=_TAIL_LINES)),
-            logs_location=self.session.describe_endpoint_logs(self.name),
+            logs_location=self.session.place_of_log(
+                f"windtunnel endpoint-logs {self.name}", f"{LOG_GROUP}/{self.name}"
+            ),
             next_step="correct what the reason and the log name; `windtunnel rm --endpoint "
             f"{self.name}{self.session.place}` frees the name; deploy() again.",
         )

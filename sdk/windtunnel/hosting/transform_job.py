@@ -13,6 +13,7 @@ from windtunnel.hosting.log_streams import LogStreams
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import TERMINAL
+from windtunnel.session.transform_service import TRANSFORM_LOG_GROUP
 
 _TAIL_LINES = 20
 
@@ -78,7 +79,9 @@ class TransformJob:
                 self.name,
                 description.get("FailureReason") or "none was given",
                 log_tail=list(deque(self.logs(), maxlen=_TAIL_LINES)),
-                logs_location=self.session.describe_transform_logs(self.name),
+                logs_location=self.session.place_of_log(
+                    f"TransformJob({self.name!r}).logs()", TRANSFORM_LOG_GROUP, f"{self.name}/"
+                ),
                 next_step="correct what the reason and the log name; transform() again. What came through is below "
                 f"{description['TransformOutput']['S3OutputPath']}.",
             )

@@ -22,7 +22,7 @@ from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
-from windtunnel.session.training_service import TERMINAL
+from windtunnel.session.training_service import LOG_GROUP, TERMINAL
 from windtunnel.settings import REHEARSE_VARIABLE
 
 if TYPE_CHECKING:
@@ -116,8 +116,9 @@ class TrainingJob:
             print_end(description, stream, local=self.session.local)
         if description["TrainingJobStatus"] == "Failed":
             short = REHEARSE_VARIABLE in description.get("Environment", {})
+            where = self.session.place_of_log(f"windtunnel logs {self.name}", LOG_GROUP, f"{self.name}/")
             raise failed(
-                self.name, description, self.logs(), self.session.describe_logs(self.name), _TAIL_LINES,
+                self.name, description, self.logs(), where, _TAIL_LINES,
                 rehearsed=short and bool((self._output_document(description, "counters.json") or {}).get("train")),
             )  # fmt: skip
         return self

@@ -9,10 +9,10 @@ from windtunnel.errors import ConfigurationError, ServiceCallFailed
 from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.boto3_transforms import BotoTransforms
-from windtunnel.session.endpoint_service import LOG_GROUP, EndpointService
+from windtunnel.session.endpoint_service import EndpointService
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import TrainingService
-from windtunnel.session.transform_service import TRANSFORM_LOG_GROUP, TransformService
+from windtunnel.session.transform_service import TransformService
 
 
 class AwsSession(Session):
@@ -98,18 +98,6 @@ class AwsSession(Session):
                 "role= is required on AWS: the name or ARN of an IAM role that SageMaker may assume."
             )
         return role if "/" in role else self.service.role_arn(role)
-
-    def describe_logs(self, job: str) -> str:
-        """The CloudWatch group and prefix."""
-        return f"CloudWatch Logs, group /aws/sagemaker/TrainingJobs, streams {job}/ ({self.region})"
-
-    def describe_endpoint_logs(self, endpoint: str) -> str:
-        """The CloudWatch group."""
-        return f"CloudWatch Logs, group {LOG_GROUP}/{endpoint} ({self.region})"
-
-    def describe_transform_logs(self, job: str) -> str:
-        """The CloudWatch group and prefix."""
-        return f"CloudWatch Logs, group {TRANSFORM_LOG_GROUP}, streams {job}/ ({self.region})"
 
     def _connect(self) -> tuple[Any, Mapping[str, Any]]:
         from botocore.config import Config

@@ -62,6 +62,7 @@ class LocalSession(AnySession):
         transforms: TransformService | None = None,
     ) -> None:
         self.backend = backend or Backend(absolute(home) if home else settings.home())
+        self.own_log = self.backend.log_path
         self._bucket = default_bucket
         self._warming: Callable[[], None] | None = None
         self._lock = threading.Lock()
@@ -96,22 +97,6 @@ class LocalSession(AnySession):
         if role and role.startswith("arn:"):
             return role
         return f"arn:aws:iam::{self.account_id()}:role/{role or LOCAL_ROLE}"
-
-    def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
-        """All of them: a rehearsal uses the names of buckets that are on AWS and not here."""
-        return buckets
-
-    def describe_logs(self, job: str) -> str:
-        """The command that prints them."""
-        return f"windtunnel logs {job}   (backend's own log: {self.backend.log_path})"
-
-    def describe_endpoint_logs(self, endpoint: str) -> str:
-        """The command that prints them."""
-        return f"windtunnel endpoint-logs {endpoint}   (backend's own log: {self.backend.log_path})"
-
-    def describe_transform_logs(self, job: str) -> str:
-        """What prints them."""
-        return f"TransformJob({job!r}).logs()   (backend's own log: {self.backend.log_path})"
 
     def endpoint(self) -> str:
         """URL of the backend, started if needed: for ``boto3.client(..., endpoint_url=...)``."""

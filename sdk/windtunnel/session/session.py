@@ -29,6 +29,9 @@ class Session(ABC):
     settle_s: float
     """Seconds by which the log may lag behind a terminal status."""
 
+    own_log: Path | None = None
+    """The local backend's own log."""
+
     service: TrainingService
     endpoints: EndpointService
     transforms: TransformService
@@ -64,17 +67,11 @@ class Session(ABC):
     def resolve_role(self, role: str | None) -> str:
         """The role's ARN."""
 
-    @abstractmethod
-    def describe_logs(self, job: str) -> str:
-        """Where a person finds the whole log of a job."""
-
-    @abstractmethod
-    def describe_endpoint_logs(self, endpoint: str) -> str:
-        """Where a person finds the whole log of an endpoint."""
-
-    @abstractmethod
-    def describe_transform_logs(self, job: str) -> str:
-        """Where a person finds the whole log of a transform job."""
+    def place_of_log(self, command: str, group: str, prefix: str = "") -> str:
+        """Where a person finds a whole log: by a command here, on AWS in the streams of a group."""
+        if self.own_log is not None:
+            return f"{command}   (backend's own log: {self.own_log})"
+        return f"CloudWatch Logs, group {group}{f', streams {prefix}' if prefix else ''} ({self.region})"
 
     def warm_up(self) -> None:
         """Get ready in the background, so that the first call is quick. Returns at once; idempotent."""
@@ -84,13 +81,12 @@ class Session(ABC):
         """What a request needs to know of this session. No side effects; on AWS it may ask STS and IAM."""
         return Target(self.region, self.default_bucket(), self.resolve_role(role), self.local)
 
-    def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
-        """Which of the buckets to make if they are missing: the default one, none of the user's own."""
-        return buckets & {self.default_bucket()}
-
     def ensure_buckets(self, buckets: frozenset[str]) -> None:
-        """Make those that are missing, as far as they are the session's to make. Blocks."""
-        for bucket in sorted(self._ours(buckets)):
+        """Make those that are missing. Blocks.
+
+        On AWS the default one alone, none of the user's own; here all: a rehearsal uses the names of AWS's.
+        """
+        for bucket in sorted(buckets if self.local else buckets & {self.default_bucket()}):
             self.service.ensure_bucket(bucket)
 
     def refuse_taken(self, job: str) -> None:

@@ -14,6 +14,7 @@ from windtunnel.errors import ServiceCallFailed
 from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.local_server import Backend
 from windtunnel.session.resolve import resolve_session, shared_local_session
+from windtunnel.session.training_service import LOG_GROUP
 
 
 def test_buckets(local: LocalSession, service: FakeService) -> None:
@@ -89,8 +90,9 @@ def test_one_session_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def test_logs_are_found(local: LocalSession, aws: AwsSession) -> None:
     """Each side says where the log is."""
-    assert "windtunnel logs j" in local.describe_logs("j")
-    assert "/aws/sagemaker/TrainingJobs" in aws.describe_logs("j")
+    asked = "windtunnel logs j", LOG_GROUP, "j/"
+    assert local.place_of_log(*asked).startswith("windtunnel logs j   (")
+    assert "/aws/sagemaker/TrainingJobs, streams j/" in aws.place_of_log(*asked)
 
 
 _BENT = """\
