@@ -75,26 +75,10 @@ class Digest(Protocol):
         ...
 
 
-class Crc32:
-    """CRC-32 with the interface of hashlib."""
-
-    def __init__(self) -> None:
-        """Start at zero."""
-        self._value = 0
-
-    def update(self, data: bytes, /) -> None:
-        """Add bytes."""
-        self._value = zlib.crc32(data, self._value)
-
-    def digest(self) -> bytes:
-        """Four bytes, most significant first."""
-        return self._value.to_bytes(4, "big")
-
-
 CHECKSUMS: Mapping[str, Callable[[], Digest]] = {
-    "crc32": Crc32,
-    "crc32c": lambda: CrcDigest(CRC32C),
-    "crc64nvme": lambda: CrcDigest(CRC64NVME),
+    "crc32": lambda: CrcDigest(zlib.crc32, 4),
+    "crc32c": lambda: CrcDigest(CRC32C.update, CRC32C.size),
+    "crc64nvme": lambda: CrcDigest(CRC64NVME.update, CRC64NVME.size),
     "sha1": lambda: hashlib.sha1(usedforsecurity=False),
     "sha256": hashlib.sha256,
     "sha512": hashlib.sha512,

@@ -14,7 +14,7 @@ lowest bit is the polynomial's highest term.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -94,20 +94,21 @@ CRC64NVME = Crc(64, 0xAD93D23594C93659, 865)
 
 
 class CrcDigest:
-    """A `Crc` with the interface of hashlib."""
+    """A CRC with the interface of hashlib. ``crc``: as `Crc.update`, or zlib's; ``size``: bytes of a checksum."""
 
-    def __init__(self, crc: Crc) -> None:
+    def __init__(self, crc: Callable[[bytes, int], int], size: int) -> None:
         """Start with no bytes."""
         self._crc = crc
+        self._size = size
         self._value = 0
 
     def update(self, data: bytes, /) -> None:
         """Add bytes."""
-        self._value = self._crc.update(data, self._value)
+        self._value = self._crc(data, self._value)
 
     def digest(self) -> bytes:
         """Most significant byte first."""
-        return self._value.to_bytes(self._crc.size, "big")
+        return self._value.to_bytes(self._size, "big")
 
 
 def _reflected(value: int, bits: int) -> int:
