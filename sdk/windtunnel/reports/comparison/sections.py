@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from windtunnel.priceperf import (
     Comparison,
@@ -21,11 +22,11 @@ from windtunnel.priceperf.model.plain_script import is_plain
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
-from windtunnel.rendering.document import Row, Section, Style
+from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.modelled import sections as modelled_part
 from windtunnel.reports.modelled.cheapest import cheapest_sections, probability
 from windtunnel.reports.modelled.labels import label, place, rule_words
-from windtunnel.reports.modelled.step_rows import part_rows, step_rows
+from windtunnel.reports.modelled.step_rows import part_rows, row_of, step_rows
 
 
 def sections(
@@ -48,10 +49,7 @@ def sections(
 
 def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, tokens: int | None) -> Section:
     estimates = comparison.estimates
-
-    def row(name: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
-        return Row(name, tuple(cell(item) for item in estimates), style)
-
+    row = partial(row_of, estimates)
     rows = [
         row("Products run as", lambda e: e.precision.name),
         *step_rows(estimates),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from windtunnel.priceperf import (
     CALIBRATIONS,
@@ -25,7 +26,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled.cheapest import cheapest_sections
 from windtunnel.reports.modelled.labels import rule_words
-from windtunnel.reports.modelled.step_rows import part_rows, step_rows
+from windtunnel.reports.modelled.step_rows import part_rows, row_of, step_rows
 
 
 def sections(
@@ -42,10 +43,7 @@ def sections(
 
 def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> Section:
     estimates = comparison.estimates
-
-    def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
-        return Row(label, tuple(cell(item) for item in estimates), style)
-
+    row = partial(row_of, estimates)
     described = all(item.training is not None for item in estimates)
     rows = [
         row("Matmuls run as", lambda e: e.precision.name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from windtunnel.priceperf import Estimate, Training
 from windtunnel.rendering import format as fmt
@@ -11,12 +12,16 @@ from windtunnel.rendering.document import Row, Style
 _PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the table
 
 
+def row_of(
+    estimates: Sequence[Estimate], name: str, cell: Callable[[Estimate], str], style: Style = "normal"
+) -> Row:
+    """A row with a cell an estimate."""
+    return Row(name, tuple(map(cell, estimates)), style)
+
+
 def step_rows(estimates: Sequence[Estimate]) -> list[Row]:
     """Who works on a step, at which batch, and how long it takes."""
-
-    def row(name: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
-        return Row(name, tuple(cell(item) for item in estimates), style)
-
+    row = partial(row_of, estimates)
     described = all(item.training is not None for item in estimates)
     return [
         row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
@@ -56,7 +61,7 @@ def _split_rows(estimates: Sequence[Estimate]) -> list[Row]:
         row("Passes x sequences", lambda t: f"{round(t.microbatches):,} x {fmt.plain(t.microbatch)}"),
         row("Recomputed", lambda t: t.recompute),
         row("Attention", lambda t: t.attention),
-        Row("Memory of a worker", tuple(map(_memory, estimates))),
+        row_of(estimates, "Memory of a worker", _memory),
     ]
 
 
