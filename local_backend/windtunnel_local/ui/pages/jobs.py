@@ -190,27 +190,23 @@ def _newest(site: Site) -> Hashable:
 
 
 def _content(site: Site, view: View, given: JobFilter, within_s: float) -> dict[str, Any]:
+    ordered, following = None, None
     if view.filtered and given.sort == BY_COST:
-        patience_s = max(within_s, _BY_COST_PATIENCE_S)
+        patience_s, dearest_first = max(within_s, _BY_COST_PATIENCE_S), given.order != "up"
+        search = view.search(given)
         ordered = by_cost(
-            site.backend.jobs,
-            site.costs,
-            view.search(given),
-            ROWS,
-            patience_s,
-            dearest_first=given.order != "up",
+            site.backend.jobs, site.costs, search, ROWS, patience_s, dearest_first=dearest_first
         )
-        rows = [row_of(job) for job in ordered.jobs]
-        return {
-            "view": view, "filter": given, "rows": rows, "costs": ordered.costs, "next": None, "by_cost": ordered
-        }  # fmt: skip
-    found = site.backend.jobs.search(view.search(given))
-    jobs = [result["TrainingJob"] for result in found["Results"]]
+        jobs, costs = ordered.jobs, ordered.costs
+    else:
+        found = site.backend.jobs.search(view.search(given))
+        jobs = [result["TrainingJob"] for result in found["Results"]]
+        costs, following = site.costs.of(jobs, within_s), found.get("NextToken")
     return {
         "view": view,
         "filter": given,
         "rows": [row_of(job) for job in jobs],
-        "costs": site.costs.of(jobs, within_s),
-        "next": found.get("NextToken"),
-        "by_cost": None,
+        "costs": costs,
+        "next": following,
+        "by_cost": ordered,
     }
