@@ -46,7 +46,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "local_backend"), str(ROOT / "sdk")]
 
 from clients import client_variables, interpreter  # noqa: E402  beside this file
-from tests.benchmarks.own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession  # noqa: E402
 
@@ -93,7 +92,7 @@ def main() -> None:
                 figures["local_mode"] = beside_local_mode(session, Path(folder), options, compose)
             print(json.dumps(figures))
         finally:
-            leave(session)
+            session.backend.stop()
 
 
 def measured(session: LocalSession, folder: Path, options: argparse.Namespace) -> dict[str, Any]:

@@ -22,8 +22,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from own_home import leave
-
 from windtunnel import LocalSession, PyTorch, TrainingJob
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
@@ -43,7 +41,7 @@ def main() -> None:
         try:
             print(json.dumps(measure(session, Path(folder), arguments.pairs), indent=2))
         finally:
-            leave(session)
+            session.backend.stop()
 
 
 def measure(session: LocalSession, folder: Path, pairs: int) -> dict[str, Any]:

@@ -24,8 +24,6 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from own_home import leave
-
 import windtunnel
 from windtunnel import LocalSession, PyTorch
 from windtunnel.priceperf import CountedWorkload, FullScale
@@ -141,7 +139,7 @@ def main() -> None:
                 "trace_s": job.step.host and round(job.step.host.trace_s, 4),
             }
             inside[model] = [each["inside"] for each in of_model]
-        leave(session)
+        session.backend.stop()
     figures = {
         "rows": rows,
         "models": models,

@@ -12,8 +12,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from own_home import leave
-
 from windtunnel import LocalSession, PyTorch
 
 
@@ -24,7 +22,7 @@ def main() -> None:
         try:
             lags = sorted(lags_of_a_job(session))
         finally:
-            leave(session)
+            session.backend.stop()
     count = len(lags)
     figures = {"median_s": lags[count // 2], "p90_s": lags[count * 9 // 10], "largest_s": lags[-1]}
     print(json.dumps({"lines": count, **{name: round(lag, 3) for name, lag in figures.items()}}, indent=2))

@@ -26,7 +26,6 @@ sys.path.insert(0, str(EXAMPLE))
 
 import prepare_data  # noqa: E402 - of the example
 import run  # noqa: E402
-from own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession, PyTorch  # noqa: E402
 from windtunnel.estimator.for_place import SHORT  # noqa: E402
@@ -112,7 +111,7 @@ def rehearse(batches: int) -> tuple[dict[str, Any], float]:
             seconds = round(time.monotonic() - started, 1)
             return dict(job.counters()), seconds
         finally:
-            leave(session)
+            session.backend.stop()
 
 
 if __name__ == "__main__":

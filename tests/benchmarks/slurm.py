@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "sdk"), str(ROOT / "local_backend")]
 
 from fit_overhead import added, first_line  # noqa: E402 - where it is was said just now
-from own_home import leave  # noqa: E402
 from tests.slurm.cluster import Cluster  # noqa: E402
 from tests.slurm.jobs import IMAGE, make_interpreter  # noqa: E402
 
@@ -53,7 +52,7 @@ def main() -> None:
             cluster.start()
             print(json.dumps(measure(session, python, Path(folder), arguments.pairs), indent=2))
         finally:
-            leave(session)
+            session.backend.stop()
             cluster.stop()
 
 

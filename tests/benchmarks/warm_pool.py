@@ -18,8 +18,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from own_home import leave
-
 from windtunnel import LocalSession, PyTorch
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
@@ -37,7 +35,7 @@ def main() -> None:
         try:
             print(json.dumps(measure(session, arguments.pools, arguments.repeats), indent=2))
         finally:
-            leave(session)
+            session.backend.stop()
 
 
 def measure(session: LocalSession, pools: int, repeats: int) -> dict[str, Any]:
