@@ -64,7 +64,7 @@ class Communicator:
         """Leave what the others should know if they miss this rank: ``its DataLoader raised KeyError: 'img'``."""
         self._remark = text
         if self._within is not None:
-            self._within.remark(text)
+            self._within.region.remark(text)
 
     def leave(self, *, failed: bool = False) -> None:
         """Take part in nothing more: whoever still waits for this rank is told.
@@ -72,7 +72,7 @@ class Communicator:
         Blocks while others may still receive what this rank has sent, unless it has ``failed``.
         """
         if self._within is not None:
-            self._within.leave(failed=failed)
+            self._within.region.leave(failed=failed)
             for text in () if failed else self._within.mail.linger():
                 sys.stderr.write(f"neuron_sim: rank {self._identity.rank}: {text} was never received\n")
         if self._across is not None:
@@ -83,7 +83,7 @@ class Communicator:
     @property
     def shared_memory_bytes(self) -> int:
         """Size of the memory that this host's workers share; 0 before it was needed."""
-        return self._within.shared_memory_bytes if self._within is not None else 0
+        return self._within.region.size if self._within is not None else 0
 
     def group_of(self, groups: Sequence[Sequence[int]] | None) -> list[int]:
         """The group that this rank is in, in the order of its ranks; all ranks when there are no groups.
@@ -299,9 +299,9 @@ class Communicator:
             yield
             return
         shared = self._shared()
-        shared.busy(text)
+        shared.arrival.busy(text)
         yield
-        shared.idle()
+        shared.arrival.finish()
 
     def _local(self, group: Sequence[int]) -> list[int] | None:
         """The group as local indices, or None when it spans hosts."""

@@ -31,33 +31,12 @@ class WithinHost:
 
     def __init__(self, region: Region, arrival: Arrival, mail: Mail) -> None:
         """Use a region that all workers have attached to."""
+        self.region = region
+        self.arrival = arrival
         self.mail = mail
         """For what is sent over channels."""
-        self._region = region
-        self._arrival = arrival
         self._me = region.index
         self._groups: dict[tuple[int, ...], Group] = {}
-
-    @property
-    def shared_memory_bytes(self) -> int:
-        """Size of the region, head and buffers."""
-        return self._region.size
-
-    def remark(self, text: str) -> None:
-        """Leave what the others should know if they miss this worker."""
-        self._region.remark(text)
-
-    def leave(self, *, failed: bool) -> None:
-        """Let the others know that this worker will not come again."""
-        self._region.leave(failed=failed)
-
-    def busy(self, text: str) -> None:
-        """Say what this worker does with other hosts, until `idle`."""
-        self._arrival.busy(text)
-
-    def idle(self) -> None:
-        """No longer busy."""
-        self._arrival.finish()
 
     def agree(self, members: Sequence[int], text: str) -> None:
         """Make sure that every worker of the group is about to do the same.
@@ -65,8 +44,8 @@ class WithinHost:
         Raises:
             MismatchError: it is not so; the message has every worker's own words.
         """
-        self._arrival.meet(self._group(members), text)
-        self._arrival.finish()
+        self.arrival.meet(self._group(members), text)
+        self.arrival.finish()
 
     def all_reduce(
         self, flat: torch.Tensor, result: torch.Tensor, name: str, members: Sequence[int], text: str
@@ -76,13 +55,13 @@ class WithinHost:
         if flat.nbytes <= PAYLOAD_BYTES:
             parts = self._exchange(flat, group, text)
             result.copy_(reduction.reduce(name, parts))
-            self._arrival.finish()
+            self.arrival.finish()
             return
-        self._arrival.meet(group, text)
+        self.arrival.meet(group, text)
         try:
             self._relay(flat, result, 0, name, group)
         finally:
-            self._arrival.finish()
+            self.arrival.finish()
 
     def reduce_scatter(
         self, rows: torch.Tensor, name: str, members: Sequence[int], text: str
@@ -91,17 +70,17 @@ class WithinHost:
         group = self._group(members)
         width = rows.shape[1]
         mine = torch.empty(width, dtype=rows.dtype)
-        self._arrival.meet(group, text)
+        self.arrival.meet(group, text)
         try:
             self._relay(rows.view(-1), mine, group.position * width, name, group)
         finally:
-            self._arrival.finish()
+            self.arrival.finish()
         return mine
 
     def _exchange(self, flat: torch.Tensor, group: Group, text: str) -> list[torch.Tensor]:
         """Every worker's small tensor, as views of the slots; valid until `finish`."""
-        slots = self._arrival.meet(group, text, flat.view(torch.uint8))
-        payloads = self._region.payloads
+        slots = self.arrival.meet(group, text, flat.view(torch.uint8))
+        payloads = self.region.payloads
         return [
             payloads[worker, slot, : flat.nbytes].view(flat.dtype)
             for worker, slot in zip(group.members, slots, strict=True)
@@ -114,7 +93,7 @@ class WithinHost:
         adding and taking, whoever begins a total knows that the one before in its
         place has been taken by all: adding and taking alternate for everyone.
         """
-        arrival, region = self._arrival, self._region
+        arrival, region = self.arrival, self.region
         wide = reduction.accumulator(name, flat.dtype)
         combine = reduction.combiner(name, flat.dtype)
         places = 2 * _AHEAD + 2
@@ -150,7 +129,7 @@ class WithinHost:
         group = self._group(members)
         if flat.nbytes <= PAYLOAD_BYTES:
             result = torch.stack(self._exchange(flat, group, text))
-            self._arrival.finish()
+            self.arrival.finish()
             return result
         result = torch.empty((group.size, flat.numel()), dtype=flat.dtype)
         rows = [(position, result[position]) for position in group.following()]
@@ -189,7 +168,7 @@ class WithinHost:
         A worker shows a piece only after it has taken all it wants of the one before, and
         has two places: so a place is free again when all show the next piece.
         """
-        arrival, region = self._arrival, self._region
+        arrival, region = self.arrival, self.region
         arrival.meet(group, text)
         try:
             count, width = rows.shape
@@ -216,7 +195,7 @@ class WithinHost:
             arrival.finish()
 
     def _shown(self, worker: int, place: int, like: torch.Tensor) -> torch.Tensor:
-        return self._region.view(worker, place, like.dtype, like.numel()).view(like.shape)
+        return self.region.view(worker, place, like.dtype, like.numel()).view(like.shape)
 
     def _group(self, members: Sequence[int]) -> Group:
         key = tuple(members)
