@@ -7,7 +7,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from windtunnel.porting.finding import Edit
-from windtunnel.porting.script import is_call_of, is_method
+from windtunnel.porting.script import is_call_of, is_method, receiver
 from windtunnel.porting.subject import Subject, computes_gradients
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
@@ -28,12 +28,12 @@ def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
     """The optimizer whose step a call is: what a script calls one, or has made of one, perhaps in another file; of
     ``scaler.step(optimizer)``, where the scaler may have come as an argument, what it is given.
     """
-    if not is_method(call, "step") or not isinstance(call.func, ast.Attribute):
+    if not is_method(call, "step"):
         return None
-    owner = ast.unparse(call.func.value)
-    if "optim" in owner.lower() or any(owner in one.optimizers for one in subject.program):
-        return call.func.value
-    return call.args[0] if "scaler" in owner.lower() and call.args else None
+    name = ast.unparse(receiver(call))
+    if "optim" in name.lower() or any(name in one.optimizers for one in subject.program):
+        return receiver(call)
+    return call.args[0] if "scaler" in name.lower() and call.args else None
 
 
 def early(subject: Subject) -> list[ast.Call]:

@@ -113,7 +113,7 @@ def _has_all_options(script: Script) -> bool:
         return False
     parser = ast.unparse(assigned.targets[0])
     for node in script.walk(ast.Name, ast.Attribute):
-        if isinstance(node, ast.expr) and ast.unparse(node) == parser and node is not assigned.targets[0]:
+        if ast.unparse(node) == parser and node is not assigned.targets[0]:
             method = script.parents[node]
             if not isinstance(method, ast.Attribute) or method.attr not in _USUAL:
                 return False

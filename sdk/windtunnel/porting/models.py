@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from windtunnel.porting.script import Script
+from windtunnel.porting.script import Script, is_method, receiver
 
 NO_MODEL = re.compile(r"(Tokenizer\w*|Processor|Extractor|Config|Scheduler)\.from_pretrained$")
 """What else has the method of transformers' and diffusers' models."""
@@ -15,8 +15,8 @@ _MAKES_A_MODEL = re.compile(r"(^|\.)(from_pretrained|from_config|get_peft_model|
 
 def made_by(node: ast.expr | None) -> ast.Call | None:
     """The call that makes a value, which is perhaps moved at once; None: none does."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-        node = node.func.value
+    while isinstance(node, ast.Call) and is_method(node, *_MOVES):
+        node = receiver(node)
     return node if isinstance(node, ast.Call) else None
 
 

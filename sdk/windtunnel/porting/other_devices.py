@@ -71,7 +71,6 @@ class OtherDevices:
 def _lines(script: Script) -> set[int]:
     found: set[int] = set()
     for node in script.walk(ast.If):
-        assert isinstance(node, ast.If)  # noqa: S101 - of the walk
         asked = _asks(script, node.test)
         if asked is None:
             continue

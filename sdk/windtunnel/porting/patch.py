@@ -86,8 +86,7 @@ def _without_unused_imports(edited: Script) -> bytes:
     unused = [
         Removal(node)
         for node in edited.walk(ast.ImportFrom)
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").startswith(_REPLACED)
+        if (node.module or "").startswith(_REPLACED)
         and not used & {alias.asname or alias.name for alias in node.names}
     ]
     return apply(edited, unused)

@@ -12,13 +12,14 @@ import tokenize
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import reading
 
 Placed = ast.expr | ast.stmt | ast.keyword | ast.alias
 Loop = ast.For | ast.While
+_Node = TypeVar("_Node", bound=ast.AST)
 _OPENS = {"open", "io.open", "gzip.open", "bz2.open", "lzma.open"}
 _PATHS = {"pathlib.Path", "Path"}
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -190,20 +191,19 @@ class Script:
         placed = [node for node in self.parents if isinstance(node, Placed)]
         return sorted(placed, key=lambda node: (node.lineno, node.col_offset))
 
-    def walk(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
+    def walk(self, *kinds: type[_Node]) -> Iterator[_Node]:
         """All expressions and statements of these kinds, in the order of the text."""
         return (node for node in self._nodes if isinstance(node, kinds))
 
     @cached_property
     def calls(self) -> list[tuple[ast.Call, str]]:
         """All calls with the dotted names of what is called."""
-        return [(node, self.dotted(node.func)) for node in self.walk(ast.Call) if isinstance(node, ast.Call)]
+        return [(node, self.dotted(node.func)) for node in self.walk(ast.Call)]
 
     @cached_property
     def assigned(self) -> list[tuple[str, ast.Assign]]:
         """What is assigned to, as an expression, and the statement, in the order of the text."""
-        statements = (node for node in self.walk(ast.Assign) if isinstance(node, ast.Assign))
-        return [(ast.unparse(target), node) for node in statements for target in node.targets]
+        return [(ast.unparse(target), node) for node in self.walk(ast.Assign) for target in node.targets]
 
     @cached_property
     def _given(self) -> list[tuple[str, ast.expr]]:
@@ -226,19 +226,19 @@ class Script:
             if isinstance(made, ast.Call) and self.dotted(made.func) in _OPENS and made.args:
                 return made.args[0]
             if isinstance(made, ast.Call) and is_method(made, "open"):
-                path = made.func.value  # type: ignore[attr-defined]
+                path = receiver(made)
                 paths = [path, *self.values(ast.unparse(path))]
                 if any(self.dotted(part) in _PATHS for one in paths for part in ast.walk(one)):
-                    return path  # type: ignore[no-any-return]
+                    return path
         return None
 
     @cached_property
     def models(self) -> list[str]:
         """What ``parameters()`` or ``named_parameters()`` is called of, in the order of the text."""
         return [
-            ast.unparse(call.func.value)
+            ast.unparse(receiver(call))
             for call, _ in self.calls
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("parameters", "named_parameters")
+            if is_method(call, "parameters", "named_parameters")
         ]
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -371,14 +371,14 @@ def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
     return next((value for one, value in pairs if one.arg == name), None)
 
 
-def is_method(call: ast.Call, name: str) -> bool:
-    """Whether a call is one of ``something.name(...)``."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr == name
+def is_method(call: ast.Call, *names: str) -> bool:
+    """Whether a call is one of ``something.name(...)``, of one of these names."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in names
 
 
-def is_cuda_call(call: ast.Call) -> bool:
-    """Whether a call is ``tensor.cuda(...)``."""
-    return is_method(call, "cuda")
+def receiver(call: ast.Call) -> ast.expr:
+    """``model`` of ``model.to(device)``; of what is no method, what is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
 def is_main(node: ast.AST) -> bool:

@@ -16,10 +16,10 @@ from windtunnel.porting.script import (
     Script,
     arguments,
     constant,
-    is_cuda_call,
     is_method,
     keyword,
     parameters,
+    receiver,
 )
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
@@ -112,7 +112,7 @@ class Subject:
         }
         return ast.unparse(node) in held or any(
             self.is_cuda_device(part)
-            or (isinstance(part, ast.Call) and is_cuda_call(part))
+            or (isinstance(part, ast.Call) and is_method(part, "cuda"))
             or (isinstance(part, ast.JoinedStr) and self._numbers_accelerator(part))
             for part in ast.walk(node)
         )
@@ -129,7 +129,7 @@ class Subject:
             named
             or bool(self.gpu_numbers)
             or any(
-                name.startswith(("torch.cuda.", "torch.accelerator.")) or is_cuda_call(call)
+                name.startswith(("torch.cuda.", "torch.accelerator.")) or is_method(call, "cuda")
                 for call, name in self.script.calls
             )
         )
@@ -204,7 +204,7 @@ class Subject:
         return [
             call
             for call, _ in self.script.calls
-            if (is_cuda_call(call) and self.script.dotted(call.func) != "torch.cuda")
+            if (is_method(call, "cuda") and self.script.dotted(call.func) != "torch.cuda")
             or (is_method(call, "to") and any(self._may_be_device(value) for value in arguments(call)))
         ]
 
@@ -341,9 +341,7 @@ class Subject:
             and ".lr_scheduler" not in self.script.dotted(node.value.func)
         }
         return made | {
-            ast.unparse(call.func.value)
-            for call, _ in self.script.calls
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "zero_grad"
+            ast.unparse(receiver(call)) for call, _ in self.script.calls if is_method(call, "zero_grad")
         }
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.script import constant, handed, is_method, parameters
+from windtunnel.porting.script import constant, handed, is_method, parameters, receiver
 from windtunnel.porting.subject import Subject
 
 FETCHES = {"item", "tolist", "cpu", "numpy"}
@@ -24,7 +24,9 @@ def holds_device_tensors(subject: Subject, node: ast.expr, seen: frozenset[ast.A
         values = list(_values(subject, node))
         if any(_is_fetched(value) for _, value in values):
             return False
-        trained = any(is_method(call, "backward") and _owner(call) == node.id for call, _ in script.calls)
+        trained = any(
+            is_method(call, "backward") and ast.unparse(receiver(call)) == node.id for call, _ in script.calls
+        )
         return trained or any(holds_device_tensors(one, value, seen) for one, value in values)
     parts: list[ast.expr] = []
     if isinstance(node, ast.Dict):
@@ -61,7 +63,7 @@ def _values(subject: Subject, name: ast.Name) -> Iterator[tuple[Subject, ast.exp
     script, scopes = subject.script, subject.script.scopes(name)
     given = script.contents(name.id)
     for call, _ in script.calls:
-        if (is_method(call, "append") or is_method(call, "extend")) and _owner(call) == name.id:
+        if is_method(call, "append", "extend") and ast.unparse(receiver(call)) == name.id:
             given += call.args
     yield from ((subject, value) for value in given if script.scopes(value)[0] in scopes)
     if isinstance(scopes[0], ast.FunctionDef) and name.id in parameters(scopes[0]):
@@ -80,10 +82,6 @@ def _of_its_class(subject: Subject, node: ast.Attribute) -> Iterator[tuple[Subje
             above = one.script.above(value)
             if any(isinstance(outer, ast.ClassDef) and outer.name in classes for outer in above):
                 yield one, value
-
-
-def _owner(call: ast.Call) -> str:
-    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
 def _is_fetched(node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from windtunnel.porting import checkpointing
 from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
 from windtunnel.porting.models import is_model
-from windtunnel.porting.script import Script, arguments, constant, is_method, keyword
+from windtunnel.porting.script import Script, arguments, constant, is_method, keyword, receiver
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
 
@@ -79,7 +79,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
                 yield Finding(
-                    getattr(node, "lineno", 0),
+                    node.lineno,
                     "",
                     "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
@@ -133,8 +133,7 @@ def _sparse(script: Script) -> Iterator[Finding]:
 def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
     """Those that go to the device, made there or under a name that holds no other."""
     for move in subject.moves:
-        assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-        moved = move.func.value
+        moved = receiver(move)
         made = subject.script.values(ast.unparse(moved)) if isinstance(moved, ast.Name) else [moved]
         before = [one for one in made if one is not move]  # x = x.to(device)
         if before and all(_is_sparse(subject.script, one) for one in before):
@@ -149,7 +148,7 @@ def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
 def _is_sparse(script: Script, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    return script.dotted(node.func) in _MAKES_SPARSE or any(is_method(node, name) for name in _TO_SPARSE)
+    return script.dotted(node.func) in _MAKES_SPARSE or is_method(node, *_TO_SPARSE)
 
 
 def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
@@ -194,8 +193,7 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 def _compiles_itself(script: Script, call: ast.Call) -> bool:
     """Whether it is ``model.compile()``, of torch's modules; Keras' gets an optimizer."""
     own = {"backend", "mode", "dynamic", "fullgraph", "options"}.issuperset(one.arg for one in call.keywords)
-    method = is_method(call, "compile") and isinstance(call.func, ast.Attribute)
-    return bool(method and own and not call.args and is_model(script, call.func.value))  # type: ignore[attr-defined]
+    return is_method(call, "compile") and own and not call.args and is_model(script, receiver(call))
 
 
 def _decorators(subject: Subject) -> Iterator[Finding]:
@@ -203,17 +201,14 @@ def _decorators(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for node in script.walk(ast.Attribute, ast.Name):
         if script.dotted(node) == "torch.compile" and (edit := _undecorated(script, node)):
-            yield Finding(
-                getattr(node, "lineno", 0), "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,)
-            )
+            yield Finding(node.lineno, "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,))
 
 
-def _undecorated(script: Script, node: ast.AST) -> Edit | None:
+def _undecorated(script: Script, node: ast.expr) -> Edit | None:
     """Takes a decorator out, with its lines."""
     of = script.parents[node]
     if not isinstance(of, ast.FunctionDef | ast.ClassDef) or node not in of.decorator_list:
         return None
-    assert isinstance(node, ast.expr)  # noqa: S101 - a decorator
     return Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], "")
 
 
@@ -231,7 +226,6 @@ def _inference_mode(subject: Subject) -> Iterator[Finding]:
     """A linear layer looks at its weight through a view, whose version XLA's tensors keep count of."""
     script = subject.script
     for node in script.walk(ast.Attribute, ast.Name):
-        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         called = script.parents[node]
         if script.dotted(node) == "torch.inference_mode":
             given = isinstance(called, ast.Call) and (called.args or called.keywords)

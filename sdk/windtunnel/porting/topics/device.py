@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.script import Script, constant, is_call_of, is_cuda_call, is_method, keyword
+from windtunnel.porting.script import Script, constant, is_call_of, is_method, keyword, receiver
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
@@ -146,7 +146,6 @@ def _questions(subject: Subject) -> Iterator[Finding]:
     """
     script = subject.script
     for node in script.walk(ast.Call, ast.Attribute):
-        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         name = script.dotted(node.func) if isinstance(node, ast.Call) else ""
         on_cuda = isinstance(node, ast.Attribute) and node.attr == "is_cuda"
         if subject.xla or not (on_cuda or name in (*_QUESTIONS, _BF16)):
@@ -201,7 +200,6 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         word = isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute)
         if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
             continue
-        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         if isinstance(parent, ast.Compare):
             test = script.parents[parent]
             if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
@@ -246,7 +244,7 @@ def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool
         return False
     test = next((one for one in subject.script.above(node) if isinstance(one, ast.stmt)), None)
     return isinstance(test, ast.If) and any(
-        is_cuda_call(part) for one in test.body for part in ast.walk(one) if isinstance(part, ast.Call)
+        is_method(part, "cuda") for one in test.body for part in ast.walk(one) if isinstance(part, ast.Call)
     )
 
 
@@ -255,7 +253,7 @@ def _is_handled(subject: Subject, node: ast.AST) -> bool:
     names = ("autocast", "GradScaler", "init_process_group", "set_device", "cuda", "load", "Generator")
     for outer in subject.script.above(node):
         if isinstance(outer, ast.Call):
-            return subject.script.dotted(outer.func).rpartition(".")[2] in names or is_cuda_call(outer)
+            return subject.script.dotted(outer.func).rpartition(".")[2] in names or is_method(outer, "cuda")
         if isinstance(outer, ast.stmt):
             return False
     return False
@@ -293,7 +291,7 @@ def _moves(subject: Subject) -> Iterator[Finding]:
         if is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
             continue
         device = subject.device_at(call)
-        if is_cuda_call(call) and script.dotted(call.func.value) != "torch":
+        if is_method(call, "cuda") and script.dotted(call.func.value) != "torch":
             kept = [script.segment(one.value) for one in call.keywords if one.arg == "non_blocking"]
             given = ", ".join([device, *(f"non_blocking={value}" for value in kept)])
             edit = Edit(script.end(call.func) - len("cuda"), script.end(call), f"to({given})")
@@ -322,8 +320,8 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
         asked = keyword(call, "pin_memory")
         if is_dead(subject, call) or not (subject.cuda or subject.xla):
             continue
-        if is_method(call, "pin_memory") and isinstance(call.func, ast.Attribute) and not call.args:
-            place = script.behind(script.end(call.func.value), script.end(call.func))
+        if is_method(call, "pin_memory") and not call.args:
+            place = script.behind(script.end(receiver(call)), script.end(call.func))
             edit = Edit(place, script.end(call), "")
         elif asked and constant(asked.value) is True and name.startswith("torch.") and name.count(".") == 1:
             edit = Edit(script.start(asked.value), script.end(asked.value), "False")

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding, behind
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.script import Scope, Script, arguments, constant, is_main, is_method, keyword
+from windtunnel.porting.script import (
+    Scope,
+    Script,
+    arguments,
+    constant,
+    is_main,
+    is_method,
+    keyword,
+    receiver,
+)
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
 
@@ -129,8 +138,7 @@ def _is_frozen(subject: Subject, name: str) -> bool:
     reads = [
         subject.script.parents[call]
         for call, _ in subject.script.calls
-        if (is_method(call, "parameters") or is_method(call, "named_parameters"))
-        and ast.unparse(call.func.value) == name  # type: ignore[attr-defined]
+        if is_method(call, "parameters", "named_parameters") and ast.unparse(receiver(call)) == name
     ]
     return bool(reads) and all(
         isinstance(one, ast.For) and re.search(r"requires_grad(_\(| = )False", ast.unparse(one))
@@ -216,7 +224,7 @@ def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
 
 def _loads_all(subject: Subject, call: ast.Call, model: str) -> bool:
     """Whether it loads the model in any case."""
-    of_it = is_method(call, "load_state_dict") and ast.unparse(call.func.value) == model  # type: ignore[attr-defined]
+    of_it = is_method(call, "load_state_dict") and ast.unparse(receiver(call)) == model
     return of_it and not _under_condition(subject, call)
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Loop, Script, constant, handed, is_call_of, is_method
+from windtunnel.porting.script import Loop, Script, constant, handed, is_call_of, is_method, receiver
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.tensors import FETCHES
 
@@ -189,8 +189,8 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
         return (node.value, node.value) if isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
         asked = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-        if isinstance(asked, ast.Call) and (is_method(asked, "any") or is_method(asked, "all")):
-            asked = asked.func.value if isinstance(asked.func, ast.Attribute) else asked
+        if isinstance(asked, ast.Call) and is_method(asked, "any", "all"):
+            asked = receiver(asked)
         question = isinstance(asked, ast.Call) and script.dotted(asked.func) in _QUESTIONS
         return (asked, asked.args[0]) if question and isinstance(asked, ast.Call) and asked.args else None
     if not isinstance(node, ast.Call):
@@ -211,7 +211,7 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
 def _is_logger(script: Script, call: ast.Call) -> bool:
     """Whether a call writes down the numbers that it is given."""
     called = script.dotted(call.func)
-    return called.startswith(_LOGGERS) or any(is_method(call, name) for name in _WRITERS)
+    return called.startswith(_LOGGERS) or is_method(call, *_WRITERS)
 
 
 class _Tensors:
@@ -238,9 +238,7 @@ class _Tensors:
         self._names = set(given)
         for node in ast.walk(step):
             if isinstance(node, ast.Call) and is_method(node, "backward"):
-                self._names |= (
-                    self._sources(node.func.value) if isinstance(node.func, ast.Attribute) else set()
-                )
+                self._names |= self._sources(receiver(node))
         while found := {name for name, value in assigned if self.gave(value)} - self._names:
             self._names |= found
 

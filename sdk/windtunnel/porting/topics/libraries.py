@@ -91,7 +91,6 @@ def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
         modules = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
         modules |= {node.module or ""} if isinstance(node, ast.ImportFrom) else set()
         if any(name.startswith(("ignite.metrics", "ignite.distributed")) for name in modules):
-            assert isinstance(node, ast.stmt)  # noqa: S101 - of the walk
             yield Finding(
                 node.lineno,
                 "",
@@ -152,7 +151,7 @@ def _arguments(script: Script) -> Iterator[_Use]:
 def _literals(script: Script) -> Iterator[_Use]:
     for node in script.walk(ast.Constant):
         placed = isinstance(script.parents[node], ast.keyword | ast.Assign | ast.IfExp)
-        if not placed or not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        if not placed or not isinstance(node.value, str):
             continue
         for words, of, text, instead in _LITERALS:
             if words.fullmatch(node.value):

@@ -8,7 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import constant, default_of, handed, is_call_of, is_method, parameters
+from windtunnel.porting.script import (
+    constant,
+    default_of,
+    handed,
+    is_call_of,
+    is_method,
+    parameters,
+    receiver,
+)
 from windtunnel.porting.subject import Subject
 
 PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
@@ -54,10 +62,7 @@ def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
     """What saves a model or its state, and the path."""
     for call, name in one.script.calls:
         place = int(name in _SAVES)
-        if (
-            not (name in _SAVES or any(is_method(call, method) for method in _METHODS))
-            or len(call.args) <= place
-        ):
+        if not (name in _SAVES or is_method(call, *_METHODS)) or len(call.args) <= place:
             continue
         given = call.args[0]
         made = [given, *one.script.contents(ast.unparse(given))]
@@ -73,8 +78,8 @@ def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 def _bare(node: ast.expr) -> ast.expr:
     """``model`` of ``model.module.eval().cpu()``."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
-        node = node.func.value
+    while isinstance(node, ast.Call) and is_method(node, *_KEEPS):
+        node = receiver(node)
     return node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node
 
 
@@ -98,8 +103,8 @@ def _is_of_the_text(one: Subject, node: ast.expr, seen: set[ast.AST]) -> bool:
         )
         return _is_of_the_text(one, first, seen)
     if isinstance(node, ast.Call):
-        if is_method(node, "format") or is_method(node, "joinpath"):
-            return _is_of_the_text(one, node.func.value, seen)  # type: ignore[attr-defined]
+        if is_method(node, "format", "joinpath"):
+            return _is_of_the_text(one, receiver(node), seen)
         joins = is_call_of(one.script, node, *_JOINS) and bool(node.args)
         return joins and _is_of_the_text(one, node.args[0], seen)
     if not isinstance(node, ast.Name):

@@ -10,7 +10,16 @@ from functools import partial
 from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
-from windtunnel.porting.script import Loop, Script, arguments, constant, handed, is_method, parameters
+from windtunnel.porting.script import (
+    Loop,
+    Script,
+    arguments,
+    constant,
+    handed,
+    is_method,
+    parameters,
+    receiver,
+)
 from windtunnel.porting.subject import Subject, computes_gradients
 from windtunnel.porting.topics.ties import is_made_by, that_hold
 
@@ -166,12 +175,10 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
 
 def _moved(call: ast.Call) -> ast.expr:
     """The model of ``model.module.eval().cpu()``."""
-    assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
-    owner = call.func.value
-    while isinstance(owner, ast.Call) and any(is_method(owner, mode) for mode in ("eval", "train")):
-        assert isinstance(owner.func, ast.Attribute)  # noqa: S101 - is a method
-        owner = owner.func.value
-    return owner.value if isinstance(owner, ast.Attribute) and owner.attr == "module" else owner
+    model = receiver(call)
+    while isinstance(model, ast.Call) and is_method(model, "eval", "train"):
+        model = receiver(model)
+    return model.value if isinstance(model, ast.Attribute) and model.attr == "module" else model
 
 
 def _goes_to_the_host(call: ast.Call) -> bool:
@@ -212,12 +219,8 @@ def _model_of(script: Script, call: ast.Call) -> str:
     given = call.args[0] if call.args else None
     if not _makes_one(script, call):
         return ""
-    if (
-        isinstance(given, ast.Call)
-        and isinstance(given.func, ast.Attribute)
-        and is_method(given, "parameters")
-    ):
-        return ast.unparse(given.func.value)
+    if isinstance(given, ast.Call) and is_method(given, "parameters"):
+        return ast.unparse(receiver(given))
     return ""
 
 
@@ -238,9 +241,9 @@ def _model_of_maker(subject: Subject, call: ast.Call) -> str:
             continue
         inside = [part for part in ast.walk(maker) if isinstance(part, ast.Call)]
         asked = {
-            ast.unparse(part.func.value)
+            ast.unparse(receiver(part))
             for part in inside
-            if isinstance(part.func, ast.Attribute) and part.func.attr in ("parameters", "named_parameters")
+            if is_method(part, "parameters", "named_parameters")
         }
         if any(map(partial(_makes_one, one.script), inside)):
             given = [value for key, value in handed(maker, call) if key in asked]
@@ -266,7 +269,7 @@ def _is_moved(subject: Subject, scope: ast.AST, model: str, before: int) -> bool
         move.lineno < before
         and script.scopes(move)[0] is scope
         and (
-            _owner(move) == model
+            ast.unparse(receiver(move)) == model
             or any(isinstance(one, ast.Assign) and _gives(one, model) for one in script.above(move))
         )
         for move in subject.moves
@@ -279,7 +282,7 @@ def _moves_behind(subject: Subject, call: ast.Call, model: str) -> Iterator[ast.
     statement = next(node for node in script.above(call) if isinstance(node, ast.stmt))
     block = script.parents[statement]
     for move in subject.moves:
-        if move.lineno > call.lineno and _owner(move) == model and block in script.above(move):
+        if move.lineno > call.lineno and ast.unparse(receiver(move)) == model and block in script.above(move):
             branches = ("body", "orelse", "handlers")
             inside = [statement, next(node for node in script.above(move) if script.parents[node] is block)]
             if len({name for name in branches for one in inside if one in getattr(block, name, ())}) == 1:
@@ -295,7 +298,11 @@ def _moves_of_what_is_given(
     for other, move in [(one, move) for one in subject.program for move in one.moves if made]:
         function = other.script.scopes(move)[0]
         names = parameters(function)
-        if function is scope or _owner(move) not in names or not any("optim" in name for name in names):
+        if (
+            function is scope
+            or ast.unparse(receiver(move)) not in names
+            or not any("optim" in name for name in names)
+        ):
             continue
         places = other.calls_of(function) if isinstance(function, ast.FunctionDef) else []
         if places and not any(
@@ -313,15 +320,9 @@ def _moves_of_its_objects(subject: Subject, scope: ast.AST, model: str) -> Itera
         return
     known = that_hold(subject.program, owner.name)
     for other, move in [(one, move) for one in subject.program for move in one.moves]:
-        assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-        if is_made_by(other, move.func.value, known):
+        if is_made_by(other, receiver(move), known):
             yield other, move
 
 
 def _gives(assigned: ast.AST, name: str) -> bool:
     return isinstance(assigned, ast.Assign) and any(ast.unparse(one) == name for one in assigned.targets)
-
-
-def _owner(call: ast.Call) -> str:
-    assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
-    return ast.unparse(call.func.value)

@@ -83,7 +83,7 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for node in script.walk(ast.expr):
         parent = script.parents.get(node)
-        if not _is_nccl(node) or _is_nccl(parent) or not isinstance(node, ast.expr):
+        if not _is_nccl(node) or _is_nccl(parent):
             continue
         call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
         joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
@@ -283,7 +283,7 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
     if not subject.several or not (subject.cuda or subject.xla) or own_start:
         return
     for node in script.walk(ast.Assign):
-        if not isinstance(node, ast.Assign) or not isinstance(target := node.targets[0], ast.Subscript):
+        if not isinstance(target := node.targets[0], ast.Subscript):
             continue
         if any(isinstance(one, ast.If) and not is_main(one) for one in script.above(node)):
             continue

@@ -9,7 +9,7 @@ from functools import partial
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model, made_by
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
-from windtunnel.porting.script import Script, arguments, constant, handed, is_method, keyword
+from windtunnel.porting.script import Script, arguments, constant, handed, is_method, keyword, receiver
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.tensors import holds_device_tensors
 from windtunnel.porting.topics.model_paths import PICKLES
@@ -139,22 +139,22 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
     if not (subject.cuda or subject.xla or subject.managed):
         return
     for call, _ in script.calls:
-        if not is_method(call, "save_pretrained") or not isinstance(call.func, ast.Attribute):
+        if not is_method(call, "save_pretrained"):
             continue
-        owner, safe = ast.unparse(call.func.value), keyword(call, "safe_serialization")
+        name, safe = ast.unparse(receiver(call)), keyword(call, "safe_serialization")
         other = (
-            owner in _at_home(script)
+            name in _at_home(script)
             or _is_loaded_since(subject, call)
-            or _saves_by_itself(subject, owner)
+            or _saves_by_itself(subject, name)
             or keyword(call, "state_dict")
             or (safe and constant(safe.value) is False)
         )
-        if not other and is_model(script, call.func.value) and _has_trained(subject, call):
+        if not other and is_model(script, receiver(call)) and _has_trained(subject, call):
             yield Finding(
                 call.lineno,
                 "",
-                f"{owner}.save_pretrained raises while the model is on the device, whose memory safetensors cannot "
-                f'read: {owner}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
+                f"{name}.save_pretrained raises while the model is on the device, whose memory safetensors cannot "
+                f'read: {name}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
                 "host.",
             )
 
@@ -162,8 +162,7 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
 def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
     """Whether what is saved was read from files behind the training, and is on the host: a base, to merge adapters."""
     script, scope = subject.script, subject.script.scopes(call)[0]
-    owner = call.func.value  # type: ignore[attr-defined]
-    name = ast.unparse(owner)
+    name = ast.unparse(receiver(call))
     given = [value for value in script.values(name) if script.scopes(value)[0] is scope]
     for value in sorted((one for one in given if one.lineno < call.lineno), key=lambda one: -one.lineno):
         if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
@@ -172,10 +171,10 @@ def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
             moves = (
                 one
                 for one, _ in script.calls
-                if is_method(one, "to") or is_method(one, "cuda")
+                if is_method(one, "to", "cuda")
                 if value.lineno < one.lineno < call.lineno
             )
-            moved = {ast.unparse(one.func.value) for one in moves}  # type: ignore[attr-defined]
+            moved = {ast.unparse(receiver(one)) for one in moves}
             return name not in moved and subject.has_trained(value)
         if ast.unparse(value.func.value) != name:  # else as model = model.merge_and_unload()
             return False
@@ -191,16 +190,15 @@ def _saves_by_itself(subject: Subject, owner: str) -> bool:
         isinstance(outer := one.script.parents[method], ast.ClassDef) and outer.name in classes
         for one in subject.program
         for method in one.script.walk(ast.FunctionDef)
-        if isinstance(method, ast.FunctionDef) and method.name == "save_pretrained"
+        if method.name == "save_pretrained"
     )
 
 
 def _at_home(script: Script) -> set[str]:
     """What is moved to the host somewhere."""
     return {
-        ast.unparse(call.func.value)
+        ast.unparse(receiver(call))
         for call, _ in script.calls
-        if isinstance(call.func, ast.Attribute)
         if is_method(call, "cpu")
         or (is_method(call, "to") and constant(next(iter(call.args), None)) == "cpu")
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.one_rank import is_by_some
+from windtunnel.porting.script import is_method, receiver
 from windtunnel.porting.subject import Subject
 
 _XM = "torch_xla.core.xla_model."
@@ -58,9 +59,9 @@ def is_lone(subject: Subject, call: ast.Call, name: str) -> bool:
 
 def _is_of_a_trainer(subject: Subject, call: ast.Call) -> bool:
     """Whether a call is of a method that needs all processes, of an object that surely is transformers' Trainer."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _OF_TRAINERS:
+    if not is_method(call, *_OF_TRAINERS):
         return False
-    made = subject.script.values(ast.unparse(call.func.value))
+    made = subject.script.values(ast.unparse(receiver(call)))
     classes = [subject.script.dotted(one.func) for one in made if isinstance(one, ast.Call)]
     return len(classes) == len(made) > 0 and all(
         name.startswith("transformers.") and name.endswith("Trainer") for name in classes

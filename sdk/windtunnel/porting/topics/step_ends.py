@@ -13,9 +13,9 @@ from windtunnel.porting.script import (
     constant,
     handed,
     is_call_of,
-    is_cuda_call,
     is_method,
     parameters,
+    receiver,
 )
 from windtunnel.porting.subject import Subject, computes_gradients
 from windtunnel.porting.tensors import FETCHES
@@ -80,9 +80,7 @@ def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
 def _is_read(subject: Subject, loop: Loop) -> bool:
     """Whether it only evaluates, and the host reads what comes out: that runs it."""
     calls = within(subject, loop)
-    return loop not in subject.training_loops and any(
-        is_method(call, fetch) for _, call in calls for fetch in FETCHES
-    )
+    return loop not in subject.training_loops and any(is_method(call, *FETCHES) for _, call in calls)
 
 
 def _ends(one: Subject, call: ast.Call) -> bool:
@@ -146,18 +144,15 @@ def _end_of(subject: Subject, loop: Loop) -> Edit:
 
 
 def _moves_batches(part: ast.AST) -> bool:
-    return any(
-        isinstance(node, ast.Call) and (is_cuda_call(node) or is_method(node, "to"))
-        for node in ast.walk(part)
-    )
+    return any(isinstance(node, ast.Call) and is_method(node, "cuda", "to") for node in ast.walk(part))
 
 
 def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
     """A part of the batch that the loop hands to numpy was on the host, and now comes from there on the device."""
     for name in _batch(loop):
         read = _read(script, name)
-        if read is not None and is_method(read, "numpy") and isinstance(read.func, ast.Attribute):
-            place = script.end(read.func.value)
+        if read is not None and is_method(read, "numpy"):
+            place = script.end(receiver(read))
             yield Edit(place, place, ".cpu()")
 
 
@@ -206,7 +201,7 @@ def _read(script: Script, name: ast.Name) -> ast.Call | None:
     node: ast.AST = name
     for outer in script.above(name):
         if isinstance(outer, ast.Call) and outer.func is node:
-            if any(is_method(outer, fetch) for fetch in (*FETCHES, "size", "numel")):
+            if is_method(outer, *FETCHES, "size", "numel"):
                 return outer
         elif not isinstance(outer, ast.Attribute | ast.Subscript) or outer.value is not node:
             return None

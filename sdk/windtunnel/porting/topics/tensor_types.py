@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import branches, constant, is_call_of, is_method, parameters
+from windtunnel.porting.script import branches, constant, is_call_of, is_method, parameters, receiver
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.device import TYPES, asks_cuda_more, is_dead
 
@@ -24,7 +24,6 @@ def of_cuda(subject: Subject) -> Iterator[Finding]:
     """Where they are used, or get a name; not as an annotation."""
     types = _Types(subject)
     for node in subject.script.walk(ast.Attribute, ast.Name, ast.Constant):
-        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         name, parent = types.name(node), subject.script.parents[node]
         used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
         used = used or (not isinstance(node, ast.Constant) and isinstance(parent, _HOLDS))
@@ -62,7 +61,6 @@ class _Types:
         return {
             alias.asname or alias.name: name
             for node in self._script.walk(ast.ImportFrom)
-            if isinstance(node, ast.ImportFrom)
             for alias in node.names
             if TYPES.fullmatch(name := f"{node.module}.{alias.name}")
         }
@@ -70,8 +68,7 @@ class _Types:
     @cached_property
     def _given(self) -> set[str]:
         """Names that the script gives to what it does not import."""
-        names = self._script.walk(ast.Name)
-        stored = {one.id for one in names if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        stored = {one.id for one in self._script.walk(ast.Name) if isinstance(one.ctx, ast.Store)}
         return stored | {node.arg for node in self._script.nodes if isinstance(node, ast.arg)}
 
     def edits(self, node: ast.expr) -> list[Edit]:
@@ -124,8 +121,8 @@ class _Types:
             moved = Edit(script.end(call), script.end(call), f".to({device})")
             named = not self.name(node)  # Tensor(3), which is made of the type of the host then
             return [moved] if named else [Edit(script.start(node), script.end(node), self._host(kind)), moved]
-        if is_method(call, "type") and isinstance(call.func, ast.Attribute) and call.args == [node]:
-            place = script.behind(script.end(call.func.value), script.end(call.func))
+        if is_method(call, "type") and call.args == [node]:
+            place = script.behind(script.end(receiver(call)), script.end(call.func))
             dtype = f"{self._subject.names.module('torch')}.{_DTYPES[kind]}"
             return [Edit(place, script.end(call), f".to({device}, {dtype})")]
         return []

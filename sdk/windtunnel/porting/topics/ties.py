@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Finding, behind
-from windtunnel.porting.script import handed, parameters
+from windtunnel.porting.script import handed, parameters, receiver
 from windtunnel.porting.subject import Subject
 
 
@@ -38,19 +38,17 @@ def untied(subject: Subject) -> Iterator[Finding]:
             continue
         known = that_hold(subject.program, tie.owner.name) if tie.owner else set()
         for move in subject.moves:
-            assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-            its = is_made_by(subject, move.func.value, known) if tie.owner else _is_behind(subject, move, tie)
+            its = is_made_by(subject, receiver(move), known) if tie.owner else _is_behind(subject, move, tie)
             if its and not any(_ties_again(subject, one, move) for one in ties):
                 yield _remark(subject, move, tie)
                 break
 
 
 def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
-    assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
     there = subject.line_in(tie.subject, tie.made.lineno)
     statement = subject.script.parents[move]
-    model = ast.unparse(statement.targets[0] if isinstance(statement, ast.Assign) else move.func.value)
-    direct = tie.owner is None or is_made_by(subject, move.func.value, {tie.owner.name})
+    model = ast.unparse(statement.targets[0] if isinstance(statement, ast.Assign) else receiver(move))
+    direct = tie.owner is None or is_made_by(subject, receiver(move), {tie.owner.name})
     again = ""
     if direct and model.replace(".", "").isidentifier():
         again = " = ".join(model + name.removeprefix(tie.root) for name in tie.names)
@@ -69,7 +67,7 @@ def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
 
 def _ties(one: Subject) -> Iterator[_Tie]:
     for node in one.script.walk(ast.Assign):
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        if len(node.targets) != 1:
             continue
         sides = (node.targets[0], node.value)
         parts = [side.value for side in sides if isinstance(side, ast.Attribute) and side.attr == "weight"]
@@ -139,8 +137,7 @@ def is_made_by(one: Subject, node: ast.expr, known: set[str], seen: frozenset[as
 
 def _is_behind(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
     """Whether a move is of the model that has been tied, later in the same function."""
-    assert isinstance(move.func, ast.Attribute)  # noqa: S101 - is a method
-    its = ast.unparse(move.func.value).partition(".")[0] == tie.root
+    its = ast.unparse(receiver(move)).partition(".")[0] == tie.root
     return its and _is_beside(subject, move, tie) and move.lineno > tie.made.lineno
 
 
