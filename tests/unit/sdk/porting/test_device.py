@@ -32,9 +32,7 @@ def test_a_class_whose_base_was_not_read_may_have_its_device_from_there(base: st
     own = "class Mine:\n    pass\n" if base == "Mine" else "from elsewhere import Base\n"
     text = f"import torch, torch_xla\n{own}class Trainer({base}):\n    def train(self):\n"
     text += "        for batch in self.loader:\n            loss = self.model(batch)\n            loss.backward()\n"
-    assert (
-        any("device_unused" in one for one in said(text + "            self.optimizer.step()\n")) is is_told
-    )
+    assert bool(said(text + "            self.optimizer.step()\n", "device_unused")) is is_told
 
 
 @pytest.mark.parametrize(
@@ -142,7 +140,7 @@ def test_the_number_of_gpus_of_one_process() -> None:
         "import torch\nn = torch.cuda.device_count()\nif n > 1:\n    m = torch.nn.DataParallel(m)\nx.cuda()\n"
     )
     assert "\nn = 1\n" in changed(text)
-    assert any("a process has one NeuronCore, and needs no DataParallel: 1." in one for one in said(text))
+    assert said(text, "a process has one NeuronCore, and needs no DataParallel: 1.")
     assert "LOCAL_WORLD_SIZE" in changed(text + "torch.multiprocessing.spawn(main, nprocs=n)\n")
 
 

@@ -17,7 +17,7 @@ _TRAIN = "import torch\nfrom transformers import AutoModelForCausalLM, Trainer, 
 
 def _kind(text: str) -> str:
     """How `unequal_weights` is told: not, as a note, surely."""
-    found = [one for one in said(text) if "unequal_weights" in one]
+    found = said(text, "unequal_weights")
     return "note" if any("note: " in one for one in found) else "sure" if found else ""
 
 
@@ -104,8 +104,8 @@ def test_a_method_is_not_the_function_of_its_name() -> None:
         + "def train():\n    {}\n    loss = model(batch.to(device))\n    loss.backward()\n    print(loss.item())\n"
     )
     text = text.format("torch.manual_seed(0)") + "for epoch in range(9):\n    {}\n"
-    assert [one for one in said(text.format("generator.train()")) if "host_read" in one] == []
-    assert [one for one in said(text.format("train()")) if "host_read" in one]
+    assert said(text.format("generator.train()"), "host_read") == []
+    assert said(text.format("train()"), "host_read")
 
 
 _LOADED = "model = resnet18(weights='DEFAULT')\n"
@@ -134,7 +134,7 @@ def test_a_new_part_of_a_pretrained_model(made: str, kind: str) -> None:
     """As in transfer learning: no file has it, and each core draws its own."""
     assert _kind(HEAD + made + LOOP) == kind
     if kind:
-        (found,) = [one for one in said(HEAD + made + LOOP) if "unequal_weights" in one]
+        (found,) = said(HEAD + made + LOOP, "unequal_weights")
         assert "the first weights of model that no file has" in found
 
 

@@ -15,7 +15,7 @@ _STEPPED = "    xm.optimizer_step(optimizer)\n"
 
 def _told(function: str, call: str, before: str = "") -> list[str]:
     text = f"{HEAD}{function}{before}{STEP}    {call}\n{_STEPPED}"
-    return [one for one in said(text) if "host_read" in one]
+    return said(text, "host_read")
 
 
 _READS = [
@@ -85,7 +85,7 @@ def test_a_function_for_the_host_alone() -> None:
         .replace("    loss", "        loss")
         .replace("    log(", "        log(")
     )
-    assert not any("host_read" in one for one in said(text))
+    assert not said(text, "host_read")
 
 
 _MODULE = """\
@@ -137,7 +137,7 @@ for batch in loader:
     learn(model, batch, device)
     torch_xla.sync()
 """
-    (found,) = [one for one in said(HEAD + learn) if "host_read" in one]
+    (found,) = said(HEAD + learn, "host_read")
     assert found.startswith("12: host_read: loss.item() in each step: ")
 
 

@@ -37,10 +37,10 @@ for step, batch in enumerate(pl.MpDeviceLoader(loader, device)):
 """
 
 
-def said(text: str, *, several: bool = True) -> list[str]:
-    """The remarks on a script's text."""
+def said(text: str, of: str = "", *, several: bool = True) -> list[str]:
+    """The remarks on a script's text, or those of these words alone."""
     script = Script(Path("train.py"), text.encode())
-    return [str(finding) for finding in read(script, several=several)]
+    return [one for one in map(str, read(script, several=several)) if of in one]
 
 
 def test_a_ported_loop_is_left_alone() -> None:
@@ -493,8 +493,8 @@ def test_shards_are_not_made_equal() -> None:
     """XLA's FSDP: rank 0's shard in the place of the others' would be another model."""
     model = "model = XlaFullyShardedDataParallel(Net())\n"
     from_xla = "from torch_xla.distributed.fsdp import XlaFullyShardedDataParallel\n"
-    assert any("first weights" in one for one in said(HEAD + "model = Net()\n" + LOOP))
-    assert not any("first weights" in one for one in said(from_xla + HEAD + model + LOOP))
+    assert said(HEAD + "model = Net()\n" + LOOP, "first weights")
+    assert not said(from_xla + HEAD + model + LOOP, "first weights")
 
 
 def test_the_name_of_a_device_is_no_number_of_a_gpu() -> None:

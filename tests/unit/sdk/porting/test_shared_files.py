@@ -28,10 +28,10 @@ def _made(lines: str) -> str:
 )  # fmt: skip
 def test_a_folder(before: str, after: str) -> None:
     """The second process raises, also where both have asked whether it is there."""
-    assert [one for one in said(HEAD + LOOP + _THERE + before) if _IS_MADE in one]
+    assert said(HEAD + LOOP + _THERE + before, _IS_MADE)
     assert _made(before) == after
-    assert [one for one in said(HEAD + LOOP + _THERE + after) if _IS_MADE in one] == []
-    assert [one for one in said(HEAD + LOOP + _THERE + before, several=False) if _IS_MADE in one] == []
+    assert said(HEAD + LOOP + _THERE + after, _IS_MADE) == []
+    assert said(HEAD + LOOP + _THERE + before, _IS_MADE, several=False) == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_folder(before: str, after: str) -> None:
 )
 def test_a_folder_of_one_process(lines: str) -> None:
     """Or of each its own, or one that nothing makes; and what is not known to be a folder."""
-    assert [one for one in said(HEAD + LOOP + _THERE + lines) if _IS_MADE in one] == []
+    assert said(HEAD + LOOP + _THERE + lines, _IS_MADE) == []
     assert _made(lines) == lines
 
 
@@ -65,7 +65,4 @@ def test_a_folder_of_one_process(lines: str) -> None:
 )
 def test_a_download(line: str, told: int) -> None:
     """A note: the files may be there."""
-    assert (
-        len([one for one in said(HEAD + line + LOOP) if "note: each process of an instance downloads" in one])
-        == told
-    )
+    assert len(said(HEAD + line + LOOP, "note: each process of an instance downloads")) == told

@@ -11,7 +11,7 @@ _WAITS = 'xm.rendezvous("saved")'
 
 def _told(text: str) -> list[str]:
     head = HEAD + "import torch.distributed as dist\nrank = dist.get_rank()\n"
-    return [one for one in said(head + LOOP + text) if "waits for" in one]
+    return said(head + LOOP + text, "waits for")
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_a_collective_that_all_may_come_to(text: str) -> None:
 
 def test_one_process_waits_for_nobody() -> None:
     """Without others there is nothing to wait for."""
-    assert not any("waits for" in one for one in said(f"{HEAD}if rank == 0:\n    {_WAITS}\n", several=False))
+    assert not said(f"{HEAD}if rank == 0:\n    {_WAITS}\n", "waits for", several=False)
 
 
 def test_a_barrier_that_some_come_to() -> None:
     """It does nothing in torch_xla's group; xm.rendezvous in its place would wait for ever."""
     text = "import torch.distributed as dist\nrank = dist.get_rank()\nx.cuda()\nif rank == 0:\n    dist.barrier()\n"
-    assert not any("barrier" in one for one in said(text))
-    assert any("barrier() does nothing" in one for one in said(text.replace("if rank == 0:", "if x:")))
+    assert not said(text, "barrier")
+    assert said(text.replace("if rank == 0:", "if x:"), "barrier() does nothing")
 
 
 _TRAINER = """\
@@ -100,5 +100,5 @@ if xm.is_master_ordinal():
 )
 def test_what_a_trainer_does_with_all_processes(old: str, new: str, *, is_told: bool) -> None:
     """transformers' gathers what it evaluates, and on XLA all meet before one writes the model."""
-    found = [one for one in said(_TRAINER.replace(old, new)) if "on some processes alone" in one]
+    found = said(_TRAINER.replace(old, new), "on some processes alone")
     assert [one.startswith("6: trainer.") for one in found] == [True] * is_told

@@ -113,7 +113,7 @@ def test_an_imported_type_that_nothing_makes(line: str) -> None:
 def test_a_type_that_is_told_alone(line: str) -> None:
     """Whose uses are not known: an edit of some would leave tensors on the host."""
     assert changed(f"import torch\nx = y.cuda()\n{line}\n").endswith(f"{line}\n")
-    assert any("is CUDA's: without a GPU it raises" in one for one in said(f"import torch\n{line}\n"))
+    assert said(f"import torch\n{line}\n", "is CUDA's: without a GPU it raises")
 
 
 @pytest.mark.parametrize("kinds", ["torch.cuda.FloatTensor", "(torch.FloatTensor, torch.cuda.FloatTensor)"])
