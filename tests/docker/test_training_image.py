@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.plans import container_plan
 from windtunnel_local.runner.docker import (
     DockerRunner,
     DockerSettings,
@@ -16,7 +17,7 @@ from windtunnel_local.runner.docker import (
     docker_settings,
     image_status,
 )
-from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.containers import JobPlan, Mount
 from windtunnel_local.settings import from_environment
 
 pytestmark = pytest.mark.docker
@@ -49,18 +50,8 @@ def cpu_build(runner: DockerRunner, settings: DockerSettings) -> bool:
 
 def output(runner: DockerRunner, image: str, script: str, mounts: tuple[Mount, ...] = ()) -> list[str]:
     """What a line of shell prints as a user the image has never heard of."""
-    plan = ContainerPlan(
-        job="job",
-        host="algo-1",
-        image=image,
-        command=("sh", "-c", script),
-        environment={},
-        mounts=mounts,
-        user="12345:12345",
-        network="none",
-        memory_bytes=None,
-        shm_bytes=64 << 20,
-    )
+    command = ("sh", "-c", script)
+    plan = container_plan(image=image, command=command, mounts=mounts, user="12345:12345", network="none")
     runner.start(JobPlan("job", (plan,)))
     lines = [line.text for batch in runner.logs("job", "algo-1", None) for line in batch.lines]
     runner.remove("job")

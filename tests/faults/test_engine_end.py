@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.plans import container_plan
 from tests.faults.engine import BASE, PrivateEngine, can_run
 from tests.waiting import wait_for
 from windtunnel_local.runner.docker import DockerRunner, DockerSettings, shims
@@ -78,17 +79,14 @@ def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def plan(job: str, script: str) -> ContainerPlan:
     """A host that runs a line of shell."""
-    return ContainerPlan(
+    return container_plan(
         job=job,
         host=HOST,
         image=BASE,
         command=("sh", "-c", script),
-        environment={},
-        mounts=(),
         user=f"{os.getuid()}:{os.getgid()}",
         network="none",
         memory_bytes=64 << 20,
-        shm_bytes=64 << 20,
     )
 
 

@@ -13,13 +13,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.contract.test_server_process import Process
+from tests.fakes.plans import container_plan
 from windtunnel.rendering.format import lines as for_terminal
 from windtunnel_local.api.sigv4 import parse
 from windtunnel_local.home import Home, HomeError
 from windtunnel_local.log_format import OneLine
 from windtunnel_local.runner.docker.create_arguments import Names, container_arguments
 from windtunnel_local.runner.host_network import host_network
-from windtunnel_local.service.ground.containers import ContainerPlan
 from windtunnel_local.service.ground.printable import printable
 from windtunnel_local.settings import from_environment
 
@@ -85,18 +85,7 @@ def test_the_servers_secrets_do_not_reach_a_job() -> None:
     }
     settings = from_environment(environment)
     assert CANARY not in repr(settings)
-    plan = ContainerPlan(
-        job="job",
-        host="algo-1",
-        image="image",
-        command=("train",),
-        environment={"A": "b"},
-        mounts=(),
-        user=None,
-        network=None,
-        memory_bytes=None,
-        shm_bytes=1 << 26,
-    )
+    plan = container_plan(environment={"A": "b"})
     arguments = container_arguments(plan, Names(settings.home), host_network(environment, ()))
     assert dict(arguments["environment"]) == {"A": "b"}
     assert CANARY not in repr(arguments)

@@ -27,13 +27,6 @@ FULL = b"a" * MIN_PART_BYTES
 
 
 @pytest.fixture
-def objects(tmp_path: Path) -> FileObjects:
-    store = FileObjects(tmp_path)
-    store.create_bucket("bucket")
-    return store
-
-
-@pytest.fixture
 def uploads(objects: FileObjects) -> MultipartUploads:
     return MultipartUploads(objects)
 
@@ -148,8 +141,8 @@ def test_whoever_reads_keeps_the_parts(
         assert file.read() == FULL + b"tail"
         file.close()
         file.close()
-    assert not list((tmp_path / "bucket" / "uploads").iterdir())
-    assert not list((tmp_path / "bucket" / "tmp").iterdir())
+    assert not list((tmp_path / "objects" / "bucket" / "uploads").iterdir())
+    assert not list((tmp_path / "objects" / "bucket" / "tmp").iterdir())
 
 
 def test_parts_are_joined_where_one_file_is_needed(
@@ -169,7 +162,7 @@ def test_parts_are_joined_where_one_file_is_needed(
     assert objects.path("bucket", "copy").read_bytes() == FULL + b"tail"
     objects.delete("bucket", "copy")
     for folder in ("blobs", "uploads", "tmp"):
-        assert not list((tmp_path / "bucket" / folder).iterdir())
+        assert not list((tmp_path / "objects" / "bucket" / folder).iterdir())
 
 
 def test_50_gib_are_a_matter_of_arithmetic(
@@ -178,7 +171,7 @@ def test_50_gib_are_a_matter_of_arithmetic(
     """Ten parts of S3's largest size, sparse: sizes, positions and ranges hold beyond 32 bits."""
     upload = uploads.create("bucket", "k", {})
     parts = [put(uploads, upload, number, b"%02d" % number) for number in range(1, 11)]
-    for path in (tmp_path / "bucket" / "uploads" / upload).glob("0*"):
+    for path in (tmp_path / "objects" / "bucket" / "uploads" / upload).glob("0*"):
         os.truncate(path, 5 << 30)
     info = uploads.complete("bucket", "k", upload, parts)
     assert info.size == 50 << 30

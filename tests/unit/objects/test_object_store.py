@@ -36,13 +36,6 @@ key_texts = st.one_of(
 )
 
 
-@pytest.fixture
-def objects(tmp_path: Path) -> FileObjects:
-    store = FileObjects(tmp_path / "objects")
-    store.create_bucket(BUCKET)
-    return store
-
-
 def body(data: bytes) -> BinaryIO:
     return io.BytesIO(data)
 

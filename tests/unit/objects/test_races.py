@@ -20,13 +20,6 @@ BUCKET = "bucket"
 
 
 @pytest.fixture
-def objects(tmp_path: Path) -> FileObjects:
-    store = FileObjects(tmp_path / "objects")
-    store.create_bucket(BUCKET)
-    return store
-
-
-@pytest.fixture
 def uploads(objects: FileObjects) -> MultipartUploads:
     return MultipartUploads(objects)
 

@@ -12,23 +12,20 @@ from docker.errors import DockerException
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.plans import container_plan
 from windtunnel_local.runner.docker import create_arguments
 from windtunnel_local.runner.docker.client import unavailable
 from windtunnel_local.runner.docker.containers import container_state
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
-from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, Forward, Mount
+from windtunnel_local.service.ground.containers import ContainerState, Forward, Mount
 
 NAMES = create_arguments.Names(Path("/home/u/.windtunnel"))
-PLAN = ContainerPlan(
-    job="job",
+PLAN = container_plan(
     host="algo-2",
-    image="image",
-    command=("train",),
     environment={"A": "plan", "http_proxy": "plan"},
     mounts=(Mount("/jobs/ml", "/opt/ml"),),
     user="1000:1000",
-    network=None,
     memory_bytes=1 << 30,
     shm_bytes=1 << 29,
     labels={"mine": "1"},

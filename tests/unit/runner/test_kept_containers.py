@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron_sim.warm.orders import Folder
+from tests.fakes.plans import container_plan
 from windtunnel_local.runner.docker import create_arguments, kept_containers, log_marks
 from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.service.ground.containers import (
-    ContainerPlan,
     ContainerState,
     Keeper,
     LogBatch,
@@ -29,15 +29,11 @@ from windtunnel_local.service.ground.containers import (
     Mount,
 )
 
-PLAN = ContainerPlan(
+PLAN = container_plan(
     job="one",
-    host="algo-1",
-    image="image",
-    command=("train",),
     environment={"TRAINING_JOB_NAME": "one"},
     mounts=(Mount("/jobs/one/ml", "/opt/ml"),),
     user="1000:1000",
-    network=None,
     memory_bytes=1 << 30,
     shm_bytes=1 << 29,
     keeper=Keeper("/jobs/one/keeper", "/opt/windtunnel/keeper", {"HOME": "/opt/windtunnel/home"}),

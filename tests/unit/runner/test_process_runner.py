@@ -8,16 +8,18 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.plans import container_plan
 from tests.processes import runs
 from tests.waiting import wait_for
 from windtunnel_local.runner.process.runner import ProcessRunner
 from windtunnel_local.runner.without_container.interpreter import Interpreter
 from windtunnel_local.runner.without_container.log_file import follow_file
-from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, JobPlan, Mount
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 
 HOST = "algo-1"
@@ -47,17 +49,12 @@ def plan(home: Path, code: str, job: str = "job", hosts: int = 1, channel: Path 
     if channel is not None:
         mounts.append(Mount(str(channel), "/opt/ml/input/data/train", read_only=True))
     containers = tuple(
-        ContainerPlan(
+        container_plan(
             job=job,
             host=f"algo-{number}",
-            image="unused",
             command=(sys.executable, "-c", code),
             environment={"GREETING": "hello", "SOMEWHERE": "/opt/ml/model", "HOME": "/home/job"},
             mounts=tuple(mounts),
-            user=None,
-            network=None,
-            memory_bytes=None,
-            shm_bytes=0,
         )
         for number in range(1, hosts + 1)
     )
@@ -229,7 +226,7 @@ def test_remove_ends_and_forgets_the_job(runner: ProcessRunner, tmp_path: Path) 
 def test_a_missing_command_ends_the_job_with_127(runner: ProcessRunner, tmp_path: Path) -> None:
     """As a shell says it, with the reason in the log."""
     job = plan(tmp_path, "")
-    missing = ContainerPlan(**{**job.containers[0].__dict__, "command": ("no-such-command",)})
+    missing = replace(job.containers[0], command=("no-such-command",))
     runner.start(JobPlan("job", (missing,)))
     assert output(runner) == ["no-such-command: No such file or directory"]
     assert runner.wait("job", HOST, 60).exit_code == 127

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import waiting
 from tests.fakes.clock import FakeClock
-from tests.fakes.crash import Fuse, Mortal, quiet_crashes
+from tests.fakes.crash import Crash, Fuse, Mortal, quiet_crashes
 from tests.fakes.objects import FakeObjects
 from tests.fakes.runner import FakeContainer, FakeRunner, Image
 from tests.unit.service.samples import config
 from windtunnel_local.service.ground.config import Pace
 from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.store import SqliteStore
@@ -70,6 +73,18 @@ class World:
         service.resume()
         return service
 
+    def outlives(self, fuse: Fuse, accepted: dict[str, Any]) -> bool:
+        """Whether a server brings a job to rest before the fuse blows; then, or after that, the next one has it."""
+        dying = self.serve(fuse)
+        with suppress(Crash):
+            dying.create(accepted)
+            wait_for(lambda: fuse.blown.is_set() or not dying.busy())
+        survived = not fuse.blown.is_set()
+        heir = self.crash_and_serve()
+        if self.store.get_job(accepted["TrainingJobName"]) is None:
+            heir.create(accepted)  # died before the request was recorded: the client asks again
+        return survived
+
     def job(self, name: str = "job") -> Job:
         """The record."""
         job = self.store.get_job(name)
@@ -119,3 +134,15 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> FakeObjects:
+    """Nothing in the bucket `out`."""
+    return FakeObjects(tmp_path / "objects", "out")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> JobPaths:
+    """Of the job `job`; none is made yet."""
+    return JobPaths(tmp_path / "jobs" / "job")

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.fakes.crash import Crash, Fuse
+from tests.fakes.crash import Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
@@ -42,24 +42,13 @@ def test_a_crash_at_every_call(world: World, after_effect: bool) -> None:
         calls += 1
         name = f"job-{calls}"
         accepted = request(name, hosts=2, InputDataConfig=[channel("train", "s3://data/train")])
-        fuse = Fuse(calls, after_effect)
-        dying = world.serve(fuse)
-        try:
-            dying.create(accepted)
-        except Crash:
-            pass
-        else:
-            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
-        survived = not fuse.blown.is_set()
-        heir = world.crash_and_serve()
-        if world.store.get_job(name) is None:  # died before the request was recorded: the client asks again
-            heir.create(accepted)
+        survived = world.outlives(Fuse(calls, after_effect), accepted)
         life = world.finish(name).lifecycle
         assert life.status == "Completed", (calls, life)
         for host in ("algo-1", "algo-2"):
             assert world.lines(name, host) == LINES, calls
         assert world.job(name).model_artifact == f"s3://out/models/{name}/output/model.tar.gz"
-        heir.shutdown()
+        world.service.shutdown()
     assert calls > 30
 
 

@@ -30,11 +30,6 @@ def objects(tmp_path: Path) -> FakeObjects:
     return made
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> JobPaths:
-    return JobPaths(tmp_path / "jobs" / "job")
-
-
 def unchecked() -> None:
     """Nobody stops the download."""
 

@@ -33,11 +33,6 @@ KINDS = ("files", "archive")
 
 
 @pytest.fixture
-def objects(tmp_path: Path) -> FakeObjects:
-    return FakeObjects(tmp_path / "objects", "out")
-
-
-@pytest.fixture
 def folders(tmp_path: Path) -> JobPaths:
     """Of one job; beside it another job's folder, and a file of the server's."""
     made = config(tmp_path).paths("job")

@@ -27,11 +27,6 @@ def objects(tmp_path: Path) -> FakeObjects:
     return FakeObjects(tmp_path / "objects", "data")
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> JobPaths:
-    return JobPaths(tmp_path / "jobs" / "job")
-
-
 def fetch(
     tmp_path: Path, objects: FakeObjects, folders: JobPaths, uri: str, hosts: int = 1
 ) -> tuple[Mount, ...]:

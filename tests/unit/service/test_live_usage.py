@@ -21,11 +21,6 @@ CORE = {"schema": SCHEMA, "cores": [0], "pid": 7, "counts": {"steps": 3}, "laten
 
 
 @pytest.fixture
-def objects(tmp_path: Path) -> FakeObjects:
-    return FakeObjects(tmp_path / "objects", "out")
-
-
-@pytest.fixture
 def folders(tmp_path: Path) -> JobPaths:
     folders = JobPaths(tmp_path / "jobs" / "job")
     for host in ("algo-1", "algo-2"):

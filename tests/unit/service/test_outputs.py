@@ -26,11 +26,6 @@ from windtunnel_local.service.ground.job_paths import JobPaths
 
 
 @pytest.fixture
-def objects(tmp_path: Path) -> FakeObjects:
-    return FakeObjects(tmp_path / "objects", "out")
-
-
-@pytest.fixture
 def folders(tmp_path: Path) -> JobPaths:
     folders = JobPaths(tmp_path / "jobs" / "job")
     for host in ("algo-1", "algo-2"):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.crash import Crash, Fuse
+from tests.fakes.crash import Fuse
 from tests.fakes.runner import FakeContainer
-from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.conftest import World
 from tests.unit.service.samples import channel, request
 from tests.unit.service.test_spot import path, streams
 
@@ -137,20 +137,9 @@ def test_a_crash_at_any_call(world: World) -> None:
         calls += 7
         name = f"job-{calls}"
         world.runner.script = Losing(world, 1)
-        fuse = Fuse(calls)
-        dying = world.serve(fuse)
-        try:
-            dying.create(retrying(name))
-        except Crash:
-            pass
-        else:
-            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
-        survived = not fuse.blown.is_set()
-        heir = world.crash_and_serve()
-        if world.store.get_job(name) is None:
-            heir.create(retrying(name))
+        survived = world.outlives(Fuse(calls), retrying(name))
         assert world.finish(name).lifecycle.status == "Completed", calls
         assert path(world, name) == [*ATTEMPT, "Restarting", *ATTEMPT, "Uploading", "Completed"], calls
         assert world.objects.read("out", f"ckpt/{name}/attempts") == b"1"
-        heir.shutdown()
+        world.service.shutdown()
     assert calls > 40

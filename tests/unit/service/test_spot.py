@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.crash import Crash, Fuse
+from tests.fakes.crash import Fuse
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
@@ -259,18 +259,7 @@ def test_a_crash_at_any_call(world: World, after_effect: bool) -> None:
     while not survived:
         calls += 5
         name = f"job-{calls}"
-        fuse = Fuse(calls, after_effect)
-        dying = world.serve(fuse)
-        try:
-            dying.create(spot_request(name))
-        except Crash:
-            pass
-        else:
-            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
-        survived = not fuse.blown.is_set()
-        heir = world.crash_and_serve()
-        if world.store.get_job(name) is None:
-            heir.create(spot_request(name))
+        survived = world.outlives(Fuse(calls, after_effect), spot_request(name))
         life = world.finish(name).lifecycle
         assert life.status == "Completed", (calls, life)
         assert path(world, name) == [*AGAIN, *AGAIN, *ATTEMPT, "Uploading", "Completed"], calls
@@ -279,7 +268,7 @@ def test_a_crash_at_any_call(world: World, after_effect: bool) -> None:
         assert world.job(name).model_artifact == f"s3://out/models/{name}/output/model.tar.gz"
         counted = json.loads(world.objects.read("out", f"models/{name}/windtunnel/counters.json"))
         assert counted["other"]["steps"] == 3, calls
-        heir.shutdown()
+        world.service.shutdown()
     assert calls > 60
 
 
