@@ -44,6 +44,7 @@ class Script:
 
     def __init__(self, backend: Backend) -> None:
         """Of all jobs from now on."""
+        self._backend = backend
         self.end = threading.Event()
         self.containers: dict[str, FakeContainer] = {}
         backend.runner.batch = 5000
@@ -58,6 +59,13 @@ class Script:
             container.sleep(0.01)
         container.write("/opt/ml/model/model.txt", "weights")
         return 0
+
+    def train(self, *lines: str) -> None:
+        """A job that has begun, and whose lines are stored."""
+        create(self._backend)
+        until(self._backend, "Training")
+        self.print(*lines)
+        wait_for(lambda: printed(self._backend) == len(lines))
 
     def print(self, *lines: str, host: str = "algo-1") -> None:
         """Lines of a host."""
@@ -107,9 +115,7 @@ def test_a_job_from_pending_to_completed_while_one_looks(
 
 def test_ten_thousand_lines_a_second(backend: Backend, look: Look, script: Script) -> None:
     """For ten seconds: who scrolled up reads on undisturbed, no frame takes seconds, and no line is lost."""
-    create(backend)
-    until(backend, "Training")
-    script.print(*(f"before {number}" for number in range(200)))
+    script.train(*(f"before {number}" for number in range(200)))
     page = look("/ui/jobs/job")
     expect(page.locator("#log-lines .l").last).to_have_text("before 199")
     page.evaluate(
@@ -164,10 +170,7 @@ def test_reading_back_to_the_first_line_and_on_to_the_last(
     backend: Backend, look: Look, script: Script
 ) -> None:
     """Scrolling loads what is not there, both ways, with few lines in the document."""
-    create(backend)
-    until(backend, "Training")
-    script.print(*(f"line {number}" for number in range(8000)))
-    wait_for(lambda: printed(backend) >= 8000)
+    script.train(*(f"line {number}" for number in range(8000)))
     page = look("/ui/jobs/job")
     box = page.locator("#log-lines")
 
@@ -198,9 +201,7 @@ def printed(backend: Backend) -> int:
 
 def test_pause_and_go_on(backend: Backend, look: Look, script: Script) -> None:
     """What comes meanwhile is counted, and there when one goes on."""
-    create(backend)
-    until(backend, "Training")
-    script.print("one")
+    script.train("one")
     page = look("/ui/jobs/job")
     expect(page.locator("#log-lines .l")).to_have_count(1)
     page.get_by_role("button", name="Pause").click()
@@ -215,13 +216,12 @@ def test_pause_and_go_on(backend: Backend, look: Look, script: Script) -> None:
 
 def test_search_covers_lines_that_are_not_shown(backend: Backend, look: Look, script: Script) -> None:
     """A match far up is found, and a click leads there; so does the first error."""
-    create(backend)
-    until(backend, "Training")
-    script.print(
-        "a needle <b>", *(f"line {number}" for number in range(4000)), "Traceback (most recent call last):"
+    script.train(
+        "a needle <b>",
+        *(f"line {number}" for number in range(4000)),
+        "Traceback (most recent call last):",
+        *(f"more {number}" for number in range(4000)),
     )
-    script.print(*(f"more {number}" for number in range(4000)))
-    wait_for(lambda: printed(backend) == 8002)
     page = look("/ui/jobs/job")
     page.get_by_label("Lines that contain").fill("needle")
     page.keyboard.press("Enter")
@@ -238,10 +238,7 @@ def test_search_covers_lines_that_are_not_shown(backend: Backend, look: Look, sc
 
 def test_a_search_takes_the_place_of_one_under_way(backend: Backend, look: Look, script: Script) -> None:
     """What the first one finds, in a long log perhaps seconds later, is not put among the lines of the second."""
-    create(backend)
-    until(backend, "Training")
-    script.print("a needle", "some hay")
-    wait_for(lambda: printed(backend) == 2)
+    script.train("a needle", "some hay")
     page = look("/ui/jobs/job")
     held: list[Route] = []
     page.route("**/log?*&q=needle*", lambda route: held.append(route))
@@ -262,10 +259,7 @@ def test_a_search_takes_the_place_of_one_under_way(backend: Backend, look: Look,
 
 def test_lines_found_come_once(backend: Backend, look: Look, script: Script) -> None:
     """Also to whoever is impatient with the button for more of them."""
-    create(backend)
-    until(backend, "Training")
-    script.print(*(f"hay {number}" for number in range(250)))
-    wait_for(lambda: printed(backend) == 250)
+    script.train(*(f"hay {number}" for number in range(250)))
     page = look("/ui/jobs/job")
     page.get_by_label("Lines that contain").fill("hay")
     page.keyboard.press("Enter")
@@ -279,10 +273,7 @@ def test_a_click_outlives_a_dropped_request_and_one_under_way(
     backend: Backend, look: Look, script: Script, watch: Watch
 ) -> None:
     """Chromium drops requests when the machine's networks change; and older lines may be on their way."""
-    create(backend)
-    until(backend, "Training")
-    script.print("a needle", *(f"line {number}" for number in range(4000)))
-    wait_for(lambda: printed(backend) == 4001)
+    script.train("a needle", *(f"line {number}" for number in range(4000)))
     page = look("/ui/jobs/job")
     page.get_by_label("Lines that contain").fill("needle")
     page.keyboard.press("Enter")
@@ -548,10 +539,7 @@ def test_it_keeps_nobody_out(rich: Backend, look: Look, options: dict[str, Any])
 
 def test_without_javascript_it_can_be_read(backend: Backend, look: Look, script: Script) -> None:
     """The last lines stand there, and links lead through the rest, to the first error and to what is searched."""
-    create(backend)
-    until(backend, "Training")
-    script.print(*(f"line {number}" for number in range(1200)), "ValueError: it broke", *map(str, range(700)))
-    wait_for(lambda: printed(backend) == 1901)
+    script.train(*(f"line {number}" for number in range(1200)), "ValueError: it broke", *map(str, range(700)))
     page = look("/ui/jobs/job", java_script_enabled=False)
     assert rows(page)[-1] == "699"
     page.get_by_role("link", name="Older lines").click()
@@ -576,9 +564,7 @@ def test_without_javascript_it_can_be_read(backend: Backend, look: Look, script:
 
 def test_a_page_finds_its_way_back(backend: Backend, look: Look, script: Script, watch: Watch) -> None:
     """A connection that breaks is made again, where it was: no line twice, none missing."""
-    create(backend)
-    until(backend, "Training")
-    script.print("one")
+    script.train("one")
     page = look("/ui/jobs/job")
     expect(page.locator("#log-lines .l")).to_have_text(["one"])
     page.context.set_offline(True)

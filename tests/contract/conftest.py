@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from tests import waiting
 from tests.fakes.model_server import serve
@@ -127,6 +128,14 @@ def serving(home: Path, script: Script = train) -> Iterator[Backend]:
             application.close()
             runner.close()
     assert not thread.is_alive()
+
+
+def refused(call: Any, **arguments: Any) -> tuple[str, str]:
+    """The code and the message with which a client's call is refused."""
+    with pytest.raises(ClientError) as error:
+        call(**arguments)
+    details = error.value.response["Error"]
+    return details["Code"], details["Message"]
 
 
 wait_for = partial(waiting.wait_for, pause_s=0.05)  # most ask the server

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
-from tests.contract.conftest import Backend, wait_for
+from tests.contract.conftest import Backend, refused, wait_for
 from tests.fakes.wire import create_request
 
 UNCHECKED = Config(retries={"total_max_attempts": 1}, parameter_validation=False)
@@ -38,13 +37,6 @@ def sagemaker(backend: Backend) -> Any:
 def ended(client: Any, name: str) -> bool:
     status = client.describe_training_job(TrainingJobName=name)["TrainingJobStatus"]
     return status in ("Completed", "Failed", "Stopped")
-
-
-def refused(call: Any, **arguments: Any) -> tuple[str, str]:
-    with pytest.raises(ClientError) as error:
-        call(**arguments)
-    details = error.value.response["Error"]
-    return details["Code"], details["Message"]
 
 
 def listed(client: Any, **arguments: Any) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.conftest import Backend, wait_for
-from tests.contract.test_training_jobs import ended, refused, sagemaker
+from tests.contract.conftest import Backend, refused, wait_for
+from tests.contract.test_training_jobs import ended, sagemaker
 from tests.fakes.wire import create_request
 
 __all__ = ["sagemaker"]  # the fixture

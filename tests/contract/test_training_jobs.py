@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from tests.contract.conftest import Backend, wait_for
+from tests.contract.conftest import Backend, refused, wait_for
 from tests.fakes.wire import create_request
 from windtunnel_local.service.ground.containers import LogBatch, LogLine
 
@@ -26,13 +25,6 @@ def ended(client: Any, name: str = "job") -> Any:
         return job if job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
 
     return wait_for(described)
-
-
-def refused(call: Any, **arguments: Any) -> tuple[str, str]:
-    with pytest.raises(ClientError) as error:
-        call(**arguments)
-    details = error.value.response["Error"]
-    return details["Code"], details["Message"]
 
 
 def test_a_job_runs_and_is_described_as_aws_describes_it(sagemaker: Any, backend: Backend) -> None:

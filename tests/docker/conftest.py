@@ -15,6 +15,8 @@ import pytest
 from tests.processes import runs
 from tests.waiting import wait_for
 from windtunnel import LocalSession, PyTorch, TrainingJob
+from windtunnel_local.runner.docker import Engine
+from windtunnel_local.runner.docker.base import ensure_base
 
 SCRIPTS = Path(__file__).parent / "scripts"
 MEMORY_GIB = "4"
@@ -29,6 +31,16 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSession]:
     """A session that all tests here share."""
     with own_session(tmp_path_factory.mktemp("home")) as session:
         yield session
+
+
+@pytest.fixture(scope="package")
+def base() -> str:
+    """A small Debian without a `train`: pulled, or made here."""
+    engine = Engine()
+    try:
+        return ensure_base(engine.client(), None, print)
+    finally:
+        engine.close()
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import pytest
 
 from windtunnel import Estimator, LocalSession, TrainingInput, TrainingJobFailed
 from windtunnel_local.runner.docker import Engine
-from windtunnel_local.runner.docker.base import ensure_base
 
 pytestmark = pytest.mark.docker
 
@@ -50,16 +49,6 @@ fi
 wait
 mkdir -p /opt/ml/model/deep && echo weights > /opt/ml/model/deep/weights && echo plot > /opt/ml/output/data/plot
 """
-
-
-@pytest.fixture(scope="module")
-def base() -> str:
-    """A small Debian without a `train`."""
-    engine = Engine()
-    try:
-        return ensure_base(engine.client(), None, print)
-    finally:
-        engine.close()
 
 
 @pytest.fixture(scope="module")

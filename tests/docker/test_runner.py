@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.plans import container_plan
 from windtunnel._version import __version__
 from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine, blackhole, cut_off
-from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.docker.containers import Containers
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, LogLine, Mount
@@ -23,16 +23,6 @@ pytestmark = pytest.mark.docker
 
 HOST = "algo-1"
 PATIENCE_S = 120.0
-
-
-@pytest.fixture(scope="module")
-def base() -> str:
-    """A small Debian: pulled, or made here."""
-    engine = Engine()
-    try:
-        return ensure_base(engine.client(), None, print)
-    finally:
-        engine.close()
 
 
 @pytest.fixture
@@ -52,17 +42,14 @@ def make_runner(home: Path, network: HostNetwork | None = None) -> DockerRunner:
 
 def container(base: str, script: str, host: str = HOST, job: str = "job") -> ContainerPlan:
     """A host that runs a line of shell."""
-    return ContainerPlan(
+    return container_plan(
         job=job,
         host=host,
         image=base,
         command=("sh", "-c", script),
         environment={"GREETING": "hello"},
-        mounts=(),
         user=f"{os.getuid()}:{os.getgid()}",
-        network=None,
         memory_bytes=256 << 20,
-        shm_bytes=64 << 20,
     )
 
 
