@@ -225,11 +225,7 @@ class LogView {
     this.told = text + more;
     this.state.textContent = this.told;
     if (!this.told || this.told === this.over) return;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append("To the last line");
-    button.addEventListener("click", () => { if (this.paused) this.pause(false); else this.last(); });
-    this.state.append(" ", button);
+    this.state.append(" ", button("To the last line", () => { if (this.paused) this.pause(false); else this.last(); }));
   }
 
   noMore(word) {
@@ -269,24 +265,14 @@ class LogView {
     if (!page) return say("The backend does not answer.");
     const list = this.matches.querySelector("ol") || document.createElement("ol");
     for (const [at, number, time, line] of page.lines) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(`${clock(time)}  ${line.slice(0, 300)}`);
-      button.addEventListener("click", () => this.go(`${page.streams[at]}:${number}`));
       const item = document.createElement("li");
-      item.append(button);
+      item.append(button(`${clock(time)}  ${line.slice(0, 300)}`, () => this.go(`${page.streams[at]}:${number}`)));
       list.append(item);
     }
     const word = document.createElement("p");
     const count = list.childElementCount.toLocaleString("en");
     word.append(page.token ? `${count} lines so far. ` : `${count} lines have it. `);
-    if (page.token) {
-      const on = document.createElement("button");
-      on.type = "button";
-      on.append("Search on");
-      on.addEventListener("click", () => this.more(text, page.token));
-      word.append(on);
-    }
+    if (page.token) word.append(button("Search on", () => this.more(text, page.token)));
     this.matches.replaceChildren(word, list);
     return undefined;
   }
@@ -309,9 +295,17 @@ function adopt(row) {
   row.dataset.t = clock(Number(row.dataset.m));
 }
 
+function button(words, pressed) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.append(words);
+  made.addEventListener("click", pressed);
+  return made;
+}
+
 function clock(time) {
   const moment = new Date(time);
-  return [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+  return [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map(two).join(":");
 }
 
 // A place in the log: stream -> the next line's number. As `log_position.py` writes it.
