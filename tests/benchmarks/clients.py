@@ -34,7 +34,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from fit_overhead import docker_run, inspect  # noqa: E402  beside this file
+from fit_overhead import copied  # noqa: E402  beside this file
 from tests.clients.environments import environment  # noqa: E402
 
 from windtunnel import LocalSession, TrainingJob  # noqa: E402
@@ -162,24 +162,9 @@ def as_docker_run(
 ) -> list[str]:
     """`docker run` of what the client's job is, on a copy of the job's folder."""
     name, _ = client.run(folder, variables, _HOLD_SECONDS, "go")
-    job = TrainingJob.attach(name, session)
-    original, copy = folder / client.name / "original", folder / client.name / "run"
-    for line in job.logs(follow=True):
-        if line.startswith("FIRST"):
-            break
-    try:
-        container = inspect(job)
-        shutil.copytree(session.home / "jobs" / name, original, symlinks=True)
-    finally:
-        job.stop()
-        job.wait(logs=False)
-    for code in (original / "hosts").glob("*/ml/code"):
-        # As before the toolkit unpacked the source.
-        shutil.rmtree(code)
-        code.mkdir()
-    for path in original.rglob("hyperparameters.json"):
+    command = copied(TrainingJob.attach(name, session), session, folder / client.name)
+    for path in (folder / client.name / "original").rglob("hyperparameters.json"):
         path.write_text(path.read_text().replace(_HOLD_SECONDS, SECONDS))
-    command = docker_run(container, str(session.home / "jobs" / name), str(copy))
     return [word.replace(_HOLD_SECONDS, SECONDS) for word in command]
 
 

@@ -122,25 +122,33 @@ def run_bare(command: list[str], folder: Path) -> float:
 
 def as_docker_run(session: LocalSession, folder: Path) -> list[str]:
     """`docker run` of what a real job's container is, on a copy of the job's folder."""
-    job = estimator(session, hold=1).fit(wait=False)
-    for line in job.logs(follow=True):
-        if line.startswith("FIRST "):
-            break
-    try:
-        container = inspect(job)
-        shutil.copytree(session.home / "jobs" / job.name, folder / "bare" / "original", symlinks=True)
-    finally:
-        job.stop()
-        job.wait(logs=False)
-    for code in (folder / "bare" / "original" / "hosts").glob("*/ml/code"):
-        # As before the toolkit unpacked the source.
-        shutil.rmtree(code)
-        code.mkdir()
+    command = copied(estimator(session, hold=1).fit(wait=False), session, folder / "bare")
     for path in (folder / "bare" / "original").rglob("hyperparameters.json"):
         hyperparameters = json.loads(path.read_text())
         hyperparameters.pop("hold")
         path.write_text(json.dumps(hyperparameters))
-    return docker_run(container, str(session.home / "jobs" / job.name), str(folder / "bare" / "run"))
+    return command
+
+
+def copied(job: TrainingJob, session: LocalSession, folder: Path) -> list[str]:
+    """The `docker run` of a job that waits behind its first line, in ``folder/run``.
+
+    The job is stopped; what its own folder held at the start is in ``folder/original``.
+    """
+    for line in job.logs(follow=True):
+        if line.startswith("FIRST"):
+            break
+    try:
+        container = inspect(job)
+        shutil.copytree(session.home / "jobs" / job.name, folder / "original", symlinks=True)
+    finally:
+        job.stop()
+        job.wait(logs=False)
+    for code in (folder / "original" / "hosts").glob("*/ml/code"):
+        # As before the toolkit unpacked the source.
+        shutil.rmtree(code)
+        code.mkdir()
+    return docker_run(container, str(session.home / "jobs" / job.name), str(folder / "run"))
 
 
 def inspect(job: TrainingJob) -> dict[str, Any]:
