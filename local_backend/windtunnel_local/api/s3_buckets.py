@@ -44,7 +44,7 @@ _ABSENT: Mapping[str, tuple[str, str]] = {
         "Object Lock configuration does not exist for this bucket",
     ),
 }
-# What a new bucket has, on AWS since 2023: no ACLs, nothing that is public, and S3's own keys.
+# What a new bucket has, on AWS since 2023: no ACLs, nothing that is public, S3's own keys, and nothing else.
 _NEW: Mapping[str, Mapping[str, object]] = {
     "GetBucketEncryption": {
         "ServerSideEncryptionConfiguration": {
@@ -67,6 +67,11 @@ _NEW: Mapping[str, Mapping[str, object]] = {
             "RestrictPublicBuckets": True,
         }
     },
+    "GetBucketRequestPayment": {"Payer": "BucketOwner"},
+    "GetBucketAccelerateConfiguration": {},
+    "GetBucketLogging": {},
+    "GetBucketNotificationConfiguration": {},
+    "GetBucketVersioning": {},
 }
 # What may be said of a bucket, for it is so already: whose answer that is, and what AWS takes for left out.
 _SAYABLE: Mapping[str, tuple[str, Mapping[str, object]]] = {
@@ -74,12 +79,6 @@ _SAYABLE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "PutBucketOwnershipControls": ("GetBucketOwnershipControls", {}),
     "PutPublicAccessBlock": ("GetPublicAccessBlock", {}),
 }
-_EMPTY = (
-    "GetBucketAccelerateConfiguration",
-    "GetBucketLogging",
-    "GetBucketNotificationConfiguration",
-    "GetBucketVersioning",
-)
 
 
 class BucketOperations:
@@ -98,9 +97,7 @@ class BucketOperations:
             "GetBucketLocation": self._location,
             "GetBucketAcl": self._acl,
             "GetObjectAcl": self._acl,
-            "GetBucketRequestPayment": self._payment,
             **dict.fromkeys(_ABSENT, self._absent),
-            **dict.fromkeys(_EMPTY, self._empty),
             **dict.fromkeys(_NEW, self._as_made),
             **dict.fromkeys(_SAYABLE, self._said),
             "PutBucketAcl": self._no_acl,
@@ -168,10 +165,6 @@ class BucketOperations:
         )
         return Answer(content=(xmlcodec.DECLARATION + document).encode())
 
-    def _payment(self, call: Call, _body: VerifiedReader) -> Answer:
-        self._objects.folder(call.params["Bucket"])
-        return Answer({"Payer": "BucketOwner"})
-
     def _absent(self, call: Call, _body: VerifiedReader) -> Answer:
         self._objects.folder(call.params["Bucket"])
         code, message = _ABSENT[call.operation]
@@ -202,10 +195,6 @@ class BucketOperations:
         read_document(body)  # verified first
         self._objects.folder(call.params["Bucket"])
         raise no_acls()
-
-    def _empty(self, call: Call, _body: VerifiedReader) -> Answer:
-        self._objects.folder(call.params["Bucket"])
-        return Answer()
 
 
 def _configuration(call: Call, document: bytes) -> Mapping[str, Any]:
