@@ -18,7 +18,8 @@ from windtunnel_local.api.respond import CBOR_PROTOCOL
 from windtunnel_local.api.validate import accepted
 
 Input = Mapping[str, Any]
-Output = Mapping[str, Any]
+Output = Mapping[str, Any] | None
+"""None: the answer has no members."""
 # What a service calls an input that its model refuses, where it is not ValidationException.
 _INVALID = {"logs": "InvalidParameterException", "monitoring": "InvalidParameterValue"}
 _CBOR_PATH = re.compile(r"/service/(?P<target>\w{1,100})/operation/(?P<name>\w{1,100})")
@@ -45,7 +46,7 @@ def answer_json(service: str, operations: Operations, target: str | None, body: 
     handler, shapes = _handler(service, operations, name)
     output = handler(codec.decoded(shapes.input_shape, body, _invalid(service)))
     media_type = f"application/x-amz-json-{metadata['jsonVersion']}"
-    return Response(codec.encoded(shapes.output_shape, output), 200, media_type=media_type)
+    return Response(codec.encoded(shapes.output_shape, output or {}), 200, media_type=media_type)
 
 
 def answer_cbor(service: str, operations: Operations, path: str, body: bytes) -> Response:
@@ -56,7 +57,7 @@ def answer_cbor(service: str, operations: Operations, path: str, body: bytes) ->
     handler, shapes = _handler(service, operations, match["name"])
     output = handler(cbor.decoded(shapes.input_shape, body, _invalid(service)))
     headers = {"smithy-protocol": CBOR_PROTOCOL}
-    return Response(cbor.encoded(shapes.output_shape, output), 200, headers, cbor.CBOR_TYPE)
+    return Response(cbor.encoded(shapes.output_shape, output or {}), 200, headers, cbor.CBOR_TYPE)
 
 
 def answer_query(service: str, operations: Operations, body: bytes, request_id: str) -> Response:
@@ -72,7 +73,7 @@ def answer_query(service: str, operations: Operations, body: bytes, request_id: 
     namespace = codec.service_model(service).metadata["xmlNamespace"]
     answer = (
         f'{xmlcodec.DECLARATION}<{name}Response xmlns="{namespace}">'
-        f"<{wrapper}>{xmlcodec.members(result, output)}</{wrapper}>"
+        f"<{wrapper}>{xmlcodec.members(result, output or {})}</{wrapper}>"
         f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{name}Response>"
     )
     return Response(answer, 200, media_type="text/xml")

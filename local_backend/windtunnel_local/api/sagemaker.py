@@ -9,11 +9,12 @@ from windtunnel_local.api.rpc import Input, Operations, Output
 from windtunnel_local.api.search import query_of
 from windtunnel_local.service.answers import tag_list
 from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.hosting import Kind, ResourceQuery
 from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.training_jobs import TrainingJobService
 
-LISTED: Mapping[str, str] = {
+_LISTED: Mapping[str, str] = {
     "NameContains": "name_contains",
     "StatusEquals": "status",
     "CreationTimeAfter": "created_after",
@@ -26,7 +27,7 @@ LISTED: Mapping[str, str] = {
     "NextToken": "token",
 }
 """Members of every List operation, and the fields of `ListQuery` that they are."""
-_QUERY: Mapping[str, str] = {**LISTED, "WarmPoolStatusEquals": "warm_pool_status"}
+_QUERY: Mapping[str, str] = {**_LISTED, "WarmPoolStatusEquals": "warm_pool_status"}
 
 
 LOOKUPS = frozenset(
@@ -42,14 +43,6 @@ def operations(jobs: TrainingJobService, hosting: HostingService) -> Operations:
 
 def _on_jobs(jobs: TrainingJobService) -> Operations:
 
-    def stop(request: Input) -> Output:
-        jobs.stop(request["TrainingJobName"])
-        return {}
-
-    def delete(request: Input) -> Output:
-        jobs.delete(request["TrainingJobName"])
-        return {}
-
     def list_jobs(request: Input) -> Output:
         if "TrainingPlanArnEquals" in request:  # no job here runs on capacity reserved by a plan
             return {"TrainingJobSummaries": []}
@@ -60,9 +53,9 @@ def _on_jobs(jobs: TrainingJobService) -> Operations:
         "DescribeTrainingJob": lambda request: jobs.describe(request["TrainingJobName"]),
         "ListTrainingJobs": list_jobs,
         "Search": lambda request: jobs.search(query_of(request)),
-        "StopTrainingJob": stop,
+        "StopTrainingJob": lambda request: jobs.stop(request["TrainingJobName"]),
         "UpdateTrainingJob": lambda request: {"TrainingJobArn": jobs.update(request)},
-        "DeleteTrainingJob": delete,
+        "DeleteTrainingJob": lambda request: jobs.delete(request["TrainingJobName"]),
     }
 
 
@@ -77,22 +70,25 @@ def _on_tags(jobs: TrainingJobService, hosting: HostingService) -> Operations:
         return {"Tags": jobs.add_tags(arn, added)}
 
     def list_tags(request: Input) -> Output:
-        if (
-            "NextToken" in request
-        ):  # a page holds at least 50 tags, and nothing has more: there is no next page
+        if "NextToken" in request:  # a page holds at least 50 tags, and nothing has more
             raise ValidationFailed("The NextToken is not valid: all tags come in one page.")
         arn = request["ResourceArn"]
         return {"Tags": tag_list(hosting.tags(arn)) if hosting.owns(arn) else jobs.list_tags(arn)}
 
-    def delete_tags(request: Input) -> Output:
+    def delete_tags(request: Input) -> None:
         arn, keys = request["ResourceArn"], request["TagKeys"]
         if hosting.owns(arn):
             hosting.change_tags(arn, {}, keys)
         else:
             jobs.delete_tags(arn, keys)
-        return {}
 
     return {"AddTags": add_tags, "ListTags": list_tags, "DeleteTags": delete_tags}
+
+
+def listed(kind: Kind, request: Input) -> ResourceQuery:
+    """What a List operation on another kind of resource asks for."""
+    arguments: dict[str, Any] = {_LISTED[member]: value for member, value in request.items()}
+    return ResourceQuery(kind, **arguments)
 
 
 def _query(request: Input) -> JobQuery:

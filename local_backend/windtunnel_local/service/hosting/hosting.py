@@ -33,12 +33,7 @@ from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.request import validation
 
 _PREFIX: Mapping[Kind, str] = {"model": "Model", "endpoint-config": "EndpointConfig", "endpoint": "Endpoint"}
-"""What the wire's members begin with."""
-_LISTS: Mapping[Kind, str] = {
-    "model": "Models",
-    "endpoint-config": "EndpointConfigs",
-    "endpoint": "Endpoints",
-}
+"""What the wire's members begin with; lists of them are called so with an s."""
 
 
 class HostingService:
@@ -101,7 +96,7 @@ class HostingService:
     def list(self, query: ResourceQuery) -> dict[str, Any]:
         """One page; raises ``ValidationFailed`` for a token of another list."""
         found, token = self._ports.store.list_resources(query)
-        answer: dict[str, Any] = {_LISTS[query.kind]: [_summary(resource) for resource in found]}
+        answer: dict[str, Any] = {f"{_PREFIX[query.kind]}s": [_summary(resource) for resource in found]}
         return answer if token is None else {**answer, "NextToken": token}
 
     # --- endpoints ---
