@@ -20,6 +20,7 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
+    option,
     prices_of,
     rehearsal_of,
     user_calibration_of,
@@ -167,7 +168,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
     given = [name for name in ("architecture", *_DESCRIPTION_ONLY) if getattr(args, name) is not None]
     if not args.job:
         if given:
-            raise ValueError(f"{_option(given[0])} describes a model: give --architecture NAME too")
+            raise ValueError(f"{option(given[0])} describes a model: give --architecture NAME too")
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
     from windtunnel.priceperf import DescribedWorkload
     from windtunnel.priceperf.model.architectures import architecture
@@ -189,7 +190,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         if not given:
             return found
         raise ValueError(
-            f"{_option(given[0])} describes a model, and {args.job} is modelled from what its rehearsal counted: give "
+            f"{option(given[0])} describes a model, and {args.job} is modelled from what its rehearsal counted: give "
             "one. (A job whose cores share one copy of the model is modelled by its description, and takes both)"
         )
     model = architecture_of(args.architecture) if args.architecture else None
@@ -210,7 +211,7 @@ def _described(args: argparse.Namespace) -> Workload:
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"
-            raise ValueError(f"{stated} and {_option(name)} both say how large a step is: give one")
+            raise ValueError(f"{stated} and {option(name)} both say how large a step is: give one")
     return Workload.transformer(architecture_of(args.architecture), **_settings(args))
 
 
@@ -225,10 +226,6 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"--gpu gives {name} twice: leave one")
         on_gpu[name] = value
     return {**found, "on_gpu": on_gpu}
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _setting(text: str) -> tuple[str, str | int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.amounts import count, dollars, length, number, one_of_several, seconds
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import add_instances, add_place, day, session_of
+from windtunnel.cli.options import add_instances, add_place, day, given_of, option, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -177,12 +177,7 @@ def _report(arguments: argparse.Namespace) -> Report:
 
 
 def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
-    # A 0 is given, too, and equals False.
-    values = {name: getattr(arguments, name) for name in names}
-    given = [
-        f"--{name.replace('_', '-')}" for name, its in values.items() if its is not None and its is not False
-    ]
-    if given:
+    if given := [*map(option, given_of(arguments, names))]:
         raise ConfigurationError(f"{why}; given: {', '.join(given)}")
 
 

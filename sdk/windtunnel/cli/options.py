@@ -289,6 +289,16 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
         raise ConfigurationError(str(error)) from error
 
 
+def option(name: str) -> str:
+    """``--batch-size`` of an argument's name."""
+    return f"--{name.replace('_', '-')}"
+
+
+def given_of(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Which of these arguments are given. A 0 is, too, and equals False."""
+    return [name for name in names if (value := getattr(args, name)) is not None and value is not False]
+
+
 def day(text: str) -> date:
     """An argument's day, as argparse wants it.
 

@@ -20,6 +20,8 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
+    given_of,
+    option,
     prices_of,
     rehearsal_of,
     session_of,
@@ -120,10 +122,9 @@ def run_report(args: argparse.Namespace) -> int:
 
 def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> None:
     """Say what a table of AWS's does not take, instead of showing it as if it had."""
-    given = [name for name in names if (value := getattr(args, name)) is not None and value is not False]
-    given += ["batch"] if args.batch != "rehearsed" else []
+    given = given_of(args, names) + (["batch"] if args.batch != "rehearsed" else [])
     if given:
-        words = ", ".join("JOB" if name == "job" else f"--{name.replace('_', '-')}" for name in given)
+        words = ", ".join("JOB" if name == "job" else option(name) for name in given)
         raise ConfigurationError(
             f"--{table} takes no job and nothing of one (given: {words}): windtunnel report --{table} [--json] "
             "[--html FILE]"
