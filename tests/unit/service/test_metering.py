@@ -70,6 +70,12 @@ def step(seconds: float, samples: int = 8, optimizer: bool = True, **members: An
     }
 
 
+QUIET: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
+"""A step that neither exchanges nor compiles anything."""
+BARE = {**graph("opt", 0.0), "flops": {}}
+"""A graph without products."""
+
+
 def worked(name: str, rows: int, collectives: dict[str, Any] | None = None) -> dict[str, Any]:
     """A graph that tells its work: a product with ``rows`` rows, run twice, and what goes with it."""
     kernels = {"fused_bytes": 10, "unfused_bytes": 30, "vector_elements": 5, "scalar_elements": 1}
@@ -96,6 +102,12 @@ def document(tmp_path: Path, *hosts: Path) -> dict[str, Any]:
     times = ContainerTimes(START + timedelta(seconds=5), START + timedelta(seconds=65))
     ranks = [rank for host in hosts for rank in read_counters(host)]
     return written(measure(replace(accepted, lifecycle=begun), ranks, times, START + timedelta(seconds=70)))
+
+
+def counted(tmp_path: Path, *records: dict[str, Any]) -> dict[str, Any]:
+    """Of a job of which the first rank alone wrote something."""
+    write(tmp_path / "a", 0, start(0), *records)
+    return document(tmp_path, tmp_path / "a")
 
 
 def written(counters: Counters) -> dict[str, Any]:
@@ -157,8 +169,7 @@ def test_the_reference_is_of_a_moment_like_that_of_the_least_tracing(tmp_path: P
     """A machine that is twice or three times as slow in some steps changes nothing."""
     timed = [(0.3, 0.02), (0.15, 0.01), (0.45, 0.03)]
     steps = [step(1.0, trace_seconds=trace, reference_seconds=reference) for trace, reference in timed]
-    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), *steps)
-    train = document(tmp_path, tmp_path / "a")["train"]
+    train = counted(tmp_path, graph("fwd", 8.0), *steps)["train"]
     assert train["least_trace_seconds"] == 0.15
     assert abs(train["reference_seconds"] - 0.01) < 1e-9
 
@@ -183,8 +194,7 @@ def test_a_script_that_failed_within_a_pass_has_not_shown_its_size(
     loader = {"line": "train.py:3", "batches": 4, "samples": 8, "passes": 1, "taken": 3, "trains": True}
     loaders = {"kind": "loaders", "rehearsed_steps": 8, "loaders": [{**loader, "left": left}]}
     end = {"kind": "end", "time": BASE + 60, "rank": 0, "exit": ended}
-    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), step(1.0), loaders, end)
-    found = document(tmp_path, tmp_path / "a")
+    found = counted(tmp_path, graph("fwd", 8.0), step(1.0), loaders, end)
     assert found["input"]["rehearsed_steps"] == 8
     assert len(found["input"]["loaders"]) == seen
     assert found["input"].get("ended_early", False) == early
@@ -265,8 +275,8 @@ def test_two_hosts(tmp_path: Path) -> None:
 
 def test_what_is_no_text_costs_no_report(tmp_path: Path) -> None:
     """A script can write into its records; the rest of them counts."""
-    write(tmp_path / "c", 0, start(0), {**graph("fwd", 1000.0), "fp32_products": ["bf16"]}, step(1.0))
-    largest = document(tmp_path, tmp_path / "c")["graphs"]["largest"]
+    found = counted(tmp_path, {**graph("fwd", 1000.0), "fp32_products": ["bf16"]}, step(1.0))
+    largest = found["graphs"]["largest"]
     assert (largest["flops"], largest["fp32_products"]) == (1000.0, None)
 
 
@@ -279,8 +289,7 @@ def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
     forward = {**graph("fwd", 1000.0), "cached": False, "instructions": 30}
     forward["work"] = {"convolutions": [[1, 10, 3, 2, "fp32", 4], "odd"]}
     update = {**graph("opt", 5.0), "cached": True, "instructions": 4, "work": {"convolutions": []}}
-    write(tmp_path / "c", 0, start(0), forward, update, *told, step(1.0))
-    found = document(tmp_path, tmp_path / "c")["graphs"]
+    found = counted(tmp_path, forward, update, *told, step(1.0))["graphs"]
     assert found["uncut"] == [
         {"flops": 2005.0, "cached": False, "instructions": 64, "convolution_flops": 960.0},
         {"flops": 5.0, "cached": True, "instructions": 4, "convolution_flops": 0.0},
@@ -288,17 +297,14 @@ def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
     assert found["uncut_left_out"] == 0
     assert found["ledger"][0]["convolution_flops"] == 480.0
     untold = [{**forward, "instructions": "many", "work": None}, update, *told, step(1.0)]
-    write(tmp_path / "d", 0, start(0), *untold)
-    of_all = document(tmp_path, tmp_path / "d")["graphs"]["uncut"][0]
+    of_all = counted(tmp_path, *untold)["graphs"]["uncut"][0]
     assert (of_all["instructions"], of_all["convolution_flops"]) == (None, None)
 
 
 def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) -> None:
     """The sums of what each graph does in one run, times its runs; FLOPs and products agree."""
-    write(
-        tmp_path / "c",
-        0,
-        start(0),
+    found = counted(
+        tmp_path,
         worked("a", rows=3),
         worked("b", rows=3, collectives={"all_reduce": {"count": 1, "bytes": 50}}),
         worked("c", rows=6),
@@ -306,7 +312,6 @@ def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) ->
         step(1.0, graphs={"a": 1, "c": 1}, sdpa={"scores": 7, "causal_scores": 4}),
         step(1.0, optimizer=False, graphs={"c": 1}, sdpa="none"),
     )
-    found = document(tmp_path, tmp_path / "c")
     work = found["train"]["work"]
     assert work["products"] == [[1, 3, 4, 5, "fp32", 8], [1, 6, 4, 5, "fp32", 2]]
     flops = sum(2 * b * r * i * c * times for b, r, i, c, _, times in work["products"])
@@ -326,17 +331,14 @@ def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) ->
 
 def test_what_is_computed_again_is_told_apart(tmp_path: Path) -> None:
     """Of the graphs that a step repeats, by how often it does: also where it is joined with its batch."""
-    write(
-        tmp_path / "c",
-        0,
-        start(0),
+    train = counted(
+        tmp_path,
         graph("fwd", 100.0),
         graph("all", 300.0),
         step(1.0, graphs={"fwd": 2, "all": 1}, repeated={"fwd": 2}),
         step(0.1, samples=8, optimizer=False, graphs={}),
         step(1.0, samples=0, graphs={"fwd": 1, "all": 1}, repeated={"fwd": 1}),
-    )
-    train = document(tmp_path, tmp_path / "c")["train"]
+    )["train"]
     assert train["flops"]["fp32"] == 900.0
     assert train["repeated"] == {"flops": 300.0, "fused_bytes": 0}
 
@@ -344,9 +346,9 @@ def test_what_is_computed_again_is_told_apart(tmp_path: Path) -> None:
 def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
     """The file lies in a folder that the script can write to."""
     broken = {"products": [[1, "x", 4, 5, "fp32", 2], 7, [1, 2, 3, 4, "fp32", 5]], "elementwise": 3}
-    write(tmp_path / "c", 0, start(0), {**graph("fwd", 1.0), "work": broken}, {**graph("opt", 1.0), "work": 5},
-          {"kind": "parameters", "count": "many", "dtypes": {"parameters": 3}}, step(1.0))  # fmt: skip
-    found = document(tmp_path, tmp_path / "c")
+    parameters = {"kind": "parameters", "count": "many", "dtypes": {"parameters": 3}}
+    graphs = [{**graph("fwd", 1.0), "work": broken}, {**graph("opt", 1.0), "work": 5}]
+    found = counted(tmp_path, *graphs, parameters, step(1.0))
     assert found["train"]["work"]["products"] == [[1, 2, 3, 4, "fp32", 5]]
     assert found["parameters"]["count"] == 0
 
@@ -354,14 +356,10 @@ def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
 def test_later_passes_of_a_short_rehearsal_do_not_count(tmp_path: Path) -> None:
     """They are one step long: a script that logs with the first step of each would seem to wait in most."""
     reads: Any = {"accessed": {"a.py:1": 1}}
-    late: Any = {"late": True}
-    write(
-        tmp_path / "c", 0, start(0), step(1.0, **reads), *[step(1.0)] * 5, *[step(1.0, **reads, **late)] * 6
-    )
-    train = document(tmp_path, tmp_path / "c")["train"]
+    later = step(1.0, **reads, late=True)
+    train = counted(tmp_path, step(1.0, **reads), *[step(1.0)] * 5, *[later] * 6)["train"]
     assert (train["steps"], train["steps_with_host_reads"]) == (6, 1)
-    write(tmp_path / "d", 0, start(0), *[step(1.0, **reads, **late)] * 2)
-    assert document(tmp_path, tmp_path / "d")["train"]["steps_with_host_reads"] == 2
+    assert counted(tmp_path, later, later)["train"]["steps_with_host_reads"] == 2
 
 
 def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: Path) -> None:
@@ -453,8 +451,7 @@ def test_parts_of_a_pass_are_one_step_with_what_ends_it(tmp_path: Path) -> None:
     """A script may end steps within its forward and backward pass: that is no accumulation, nor an evaluation."""
     part = step(0.2, samples=0, optimizer=False, graphs={"part": 1}, part=True)
     whole = step(0.3, samples=4, graphs={"end": 1}, updated=True)
-    write(tmp_path / "a", 0, start(0), graph("part", 8.0), graph("end", 2.0), *[part, part, whole] * 3, part)
-    found = document(tmp_path, tmp_path / "a")
+    found = counted(tmp_path, graph("part", 8.0), graph("end", 2.0), *[part, part, whole] * 3, part)
     train = found["train"]
     assert (train["steps"], train["samples_per_step_per_core"], train["updates"]) == (3, 4, None)
     assert sum(train["flops"].values()) == 3 * (8.0 + 8.0 + 2.0) * sum(graph("g", 1.0)["flops"].values())
@@ -462,24 +459,18 @@ def test_parts_of_a_pass_are_one_step_with_what_ends_it(tmp_path: Path) -> None:
 
 def test_batches_that_are_fetched_together_are_one_for_each_pass(tmp_path: Path) -> None:
     """As optimum-neuron's trainer accumulates: all batches, so many passes, then the optimizer in a step of its own."""
-    quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
-    fetched, passed = (step(1.0, samples=samples, graphs={"fwd": 1}, **quiet) for samples in (6, 0))
+    fetched, passed = (step(1.0, samples=samples, graphs={"fwd": 1}, **QUIET) for samples in (6, 0))
     updated = step(0.5, samples=0, graphs={"opt": 1}, updated=True)
-    bare = {**graph("opt", 0.0), "flops": {}}
-    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), bare, *[fetched, passed, passed, updated] * 3)
-    train = document(tmp_path, tmp_path / "a")["train"]
+    train = counted(tmp_path, graph("fwd", 8.0), BARE, *[fetched, passed, passed, updated] * 3)["train"]
     assert (train["steps"], train["samples"], train["samples_per_step_per_core"]) == (9, 9 * 2 * 4, 2)
     assert (train["updates"]["steps"], train["updates"]["passes"]) == (3, 3)
 
 
 def test_an_optimizer_in_a_step_of_its_own_belongs_to_the_batch_before(tmp_path: Path) -> None:
     """As AWS's BERT script accumulates: so many backward passes, then reduction and optimizer without a batch."""
-    quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
-    passed = step(1.0, graphs={"fwd": 1}, trace_seconds=0.1, **quiet)
+    passed = step(1.0, graphs={"fwd": 1}, trace_seconds=0.1, **QUIET)
     updated = step(0.5, samples=0, graphs={"opt": 1}, trace_seconds=0.4, updated=True)
-    bare = {**graph("opt", 0.0), "flops": {}}
-    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), bare, *[passed, passed, updated] * 3)
-    train = document(tmp_path, tmp_path / "a")["train"]
+    train = counted(tmp_path, graph("fwd", 8.0), BARE, *[passed, passed, updated] * 3)["train"]
     assert (train["steps"], train["samples"], train["samples_per_step_per_core"]) == (6, 6 * 8 * 4, 8)
     assert train["flops"] == {"bf16": 0, "fp32": 6 * 8.0}
     assert train["updates"]["steps"] == 3
@@ -494,12 +485,10 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
     """As NxD Core's pipelines step: forward and backward apart, two forward before the first backward. One whose
     forward pass is never ended (it looked for shapes) is none, and the optimizer belongs to the pass before it.
     """
-    quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
-    forward = step(0.2, samples=1, optimizer=False, graphs={"fwd": 1}, microbatch=True, **quiet)
-    backward = step(0.4, samples=0, graphs={"bwd": 1}, **quiet)
+    forward = step(0.2, samples=1, optimizer=False, graphs={"fwd": 1}, microbatch=True, **QUIET)
+    backward = step(0.4, samples=0, graphs={"bwd": 1}, **QUIET)
     updated = step(0.5, samples=0, graphs={"opt": 1}, updated=True)
     batch = [forward, forward, backward, forward, backward, forward, backward, backward, updated]
-    bare = {**graph("opt", 0.0), "flops": {}}
     config = {
         "model_type": "llama",
         "hidden_size": 8,
@@ -511,19 +500,7 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
     }
     split = {"tensor_parallel": 2, "pipeline_parallel": 1, "zero1": True, "config": config, "lora_rank": 4}
     held = {"kind": "parameters", "count": 10, "cores": 2, "split": split, "sdpa_elsewhere": True}
-    write(
-        tmp_path / "a",
-        0,
-        start(0),
-        graph("fwd", 8.0),
-        graph("bwd", 16.0),
-        bare,
-        held,
-        forward,
-        *batch,
-        *batch,
-    )
-    found = document(tmp_path, tmp_path / "a")
+    found = counted(tmp_path, graph("fwd", 8.0), graph("bwd", 16.0), BARE, held, forward, *batch, *batch)
     train = found["train"]
     assert (train["steps"], train["updates"]["steps"], train["updates"]["passes"]) == (8, 2, 4)
     assert (train["samples_per_step_per_core"], train["samples"]) == (1, 8 * 2)  # two copies on four cores
@@ -547,16 +524,15 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
 def test_an_accumulation_is_as_long_as_the_scripts(tmp_path: Path, rehearsed: str, passes: int) -> None:
     """Wherever a short rehearsal ended, or began again: a mean over all steps would be longer, or shorter."""
     records = [step(1.0, **({"updated": True} if each == "u" else {})) for each in rehearsed]
-    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), *records)
-    train = document(tmp_path, tmp_path / "a")["train"]
+    train = counted(tmp_path, graph("fwd", 8.0), *records)["train"]
     assert (train["steps"], train["updates"]["steps"]) == (len(rehearsed), rehearsed.count("u"))
     assert train["updates"]["passes"] == passes
 
 
 def test_a_second_pass_over_a_batch_is_a_step(tmp_path: Path) -> None:
     """A training step with products of its own, but no batch, is no optimizer's."""
-    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), graph("opt", 0.0), step(1.0), step(1.0, samples=0))
-    assert document(tmp_path, tmp_path / "a")["train"]["steps"] == 2
+    found = counted(tmp_path, graph("fwd", 8.0), graph("opt", 0.0), step(1.0), step(1.0, samples=0))
+    assert found["train"]["steps"] == 2
 
 
 def test_what_was_run_for_its_graphs_stands_behind_what_trained(tmp_path: Path) -> None:
@@ -612,8 +588,7 @@ def test_the_ledger_is_bounded_and_says_so(tmp_path: Path) -> None:
         {**graph(f"g{n}", 1.0, compile_seconds=float(n)), "reason": reason, "cached": n == 149}
         for n in range(150)
     ]
-    write(tmp_path / "one", 0, start(0), *graphs, step(1.0))
-    described = document(tmp_path, tmp_path / "one")["graphs"]
+    described = counted(tmp_path, *graphs, step(1.0))["graphs"]
     assert (len(described["ledger"]), described["ledger_left_out"], described["cached"]) == (100, 50, 1)
     worst = described["ledger"][0]
     assert (worst["graph"], worst["cached"], worst["reason"]["kind"]) == ("g149", True, "shape")
