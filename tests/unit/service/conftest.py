@@ -107,6 +107,16 @@ class World:
         wait_for(lambda: self.runner.jobs() == set() and not gone.exists(), f"the clean-up of {name}")
         return self.job(name)
 
+    def train(self, accepted: dict[str, Any]) -> None:
+        """A job from its request to its training."""
+        self.service.create(accepted)
+        self.reach("Training", accepted["TrainingJobName"])
+
+    def run(self, accepted: dict[str, Any]) -> Job:
+        """A job from its request to its end."""
+        self.service.create(accepted)
+        return self.finish(accepted["TrainingJobName"])
+
     def lines(self, name: str = "job", host: str = "algo-1") -> list[str]:
         """All stored lines of a host."""
         streams = [s.name for s in self.store.log_streams(f"{name}/") if s.host == host]

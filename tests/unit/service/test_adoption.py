@@ -63,8 +63,7 @@ def test_a_job_that_runs_is_adopted(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     wait_for(lambda: world.lines() == ["before"])
     world.crash_and_serve()
     assert world.service.busy()
@@ -85,8 +84,7 @@ def test_a_job_that_ended_meanwhile_is_finished(world: World) -> None:
         return 1
 
     world.runner.script = script
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     world.fuse.blow()
     go.set()
     wait_for(lambda: world.runner.container("job").state.status == "exited")
@@ -100,8 +98,7 @@ def test_what_nobody_watched_is_not_billed(world: World, exit_code: int) -> None
     """`windtunnel down` in the evening; the job ends a minute later. The next morning's bill is a minute."""
     go = threading.Event()
     world.runner.script = lambda container: container.sleep_until(go) or exit_code
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     world.service.shutdown()
     world.clock.advance(60)
     go.set()
@@ -119,8 +116,7 @@ def test_a_stop_that_nobody_watched_is_not_billed(world: World) -> None:
     """Stopped, and the server killed: what the containers ran counts, not the time without a server."""
     go = threading.Event()
     world.runner.script = lambda container: container.sleep_until(go)
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     container = world.runner.container("job")
     world.service.stop("job")
     wait_for(lambda: container.signals == ["TERM"])
@@ -141,8 +137,7 @@ def test_the_grace_period_goes_on_after_a_crash(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     container = world.runner.container("job")
     world.service.stop("job")
     wait_for(lambda: container.signals == ["TERM"])
@@ -155,8 +150,7 @@ def test_the_grace_period_goes_on_after_a_crash(world: World) -> None:
 def test_a_stop_of_an_adopted_job(world: World) -> None:
     """The new server can stop what the old one started; the cause survives another crash."""
     world.runner.script = lambda container: container.sleep_until(container.terminated)
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     world.crash_and_serve().stop("job")
     world.crash_and_serve()
     assert world.finish().lifecycle.secondary == "Stopped"
@@ -164,8 +158,7 @@ def test_a_stop_of_an_adopted_job(world: World) -> None:
 
 def test_leftovers_of_finished_jobs_go(world: World) -> None:
     """Containers and folders of jobs that ended, or that nobody remembers, do not pile up."""
-    world.service.create(request())
-    world.finish()
+    world.run(request())
     folder = world.config.jobs / "job"
     (folder / "hosts").mkdir(parents=True)
     world.runner.script = lambda container: container.sleep_until(threading.Event())
@@ -242,8 +235,7 @@ def test_shutdown_leaves_jobs_running(world: World) -> None:
     """A server that goes down in order is no reason to lose a job."""
     go = threading.Event()
     world.runner.script = lambda container: container.sleep_until(go) or succeed(container)
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     world.service.shutdown()
     assert not world.service.busy()
     assert world.runner.container("job").signals == []

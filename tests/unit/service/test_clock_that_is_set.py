@@ -20,8 +20,7 @@ def patient(container: FakeContainer) -> int:
 def test_a_job_that_is_stopped(world: World, jump_s: float) -> None:
     """It is billed what it ran, not what the clock says."""
     world.runner.script = patient
-    world.service.create(request(StoppingCondition={"MaxRuntimeInSeconds": 900}))
-    world.reach("Training")
+    world.train(request(StoppingCondition={"MaxRuntimeInSeconds": 900}))
     world.clock.advance(10)
     world.clock.set(jump_s)
     world.clock.advance(20)
@@ -34,8 +33,7 @@ def test_a_job_that_is_stopped(world: World, jump_s: float) -> None:
 def test_a_job_that_ends(world: World, jump_s: float) -> None:
     """The engine's times are by the wall clock: an end before the server's start was seen by it all the same."""
     world.runner.script = patient
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     container = world.runner.container("job")
     world.clock.advance(10)
     world.clock.set(jump_s)
@@ -48,8 +46,7 @@ def test_a_job_that_ends(world: World, jump_s: float) -> None:
 def test_the_longest_run(world: World) -> None:
     """A clock that is set back gives a job no more time."""
     world.runner.script = patient
-    world.service.create(request(StoppingCondition={"MaxRuntimeInSeconds": 20}))
-    world.reach("Training")
+    world.train(request(StoppingCondition={"MaxRuntimeInSeconds": 20}))
     world.clock.set(-3600)
     world.clock.advance(20)
     life = world.finish().lifecycle
@@ -59,8 +56,7 @@ def test_the_longest_run(world: World) -> None:
 def test_the_time_after_a_new_server(world: World) -> None:
     """A server that adopts a job after the clock was set counts on."""
     world.runner.script = patient
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     world.clock.advance(10)
     world.crash_and_serve()
     world.clock.set(3600)

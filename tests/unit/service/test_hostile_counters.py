@@ -52,8 +52,7 @@ def test_a_script_may_write_what_it_likes(world: World, odd: str) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    assert world.finish().lifecycle.failure_reason is None
+    assert world.run(request()).lifecycle.failure_reason is None
     counted = json.loads(world.objects.read("out", "models/job/windtunnel/counters.json"))
     assert counted["train"]["steps"]
 

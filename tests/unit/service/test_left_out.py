@@ -33,8 +33,7 @@ def test_the_log_names_what_is_left_out(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request(CheckpointConfig={"S3Uri": "s3://out/ckpt"}))
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(request(CheckpointConfig={"S3Uri": "s3://out/ckpt"})).lifecycle.status == "Completed"
     assert world.lines() == [
         "hello",
         "Windtunnel: /opt/ml/model/pipe is not stored: it is no regular file (a pipe).",
@@ -53,8 +52,7 @@ def test_a_folder_of_sockets_does_not_fill_the_log(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    world.finish()
+    world.run(request())
     lines = world.lines()
     assert len(lines) == own_words.MOST_LINES + 1
     assert lines[-1] == "Windtunnel: 5 more files are not stored."
@@ -74,7 +72,6 @@ def test_an_upload_that_is_done_again_says_it_once(world: World, monkeypatch: py
 
     monkeypatch.setattr(MetricCollector, "finish", full)
     world.runner.script = script
-    world.service.create(request())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(request()).lifecycle.status == "Completed"
     assert MetricCollector.finish is finish
     assert [SAYS in line for line in world.lines()] == [True]

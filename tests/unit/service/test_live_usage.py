@@ -113,12 +113,10 @@ def test_event_files_are_stored_one_by_one(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    world.finish()
+    world.run(request())
     below = "models/job/tensorboard-output"
     assert {f"{below}/script/events.1", f"{below}/neuron/algo-1/events.2"} <= set(world.objects.keys("out"))
-    world.service.create(request("other", TensorBoardOutputConfig={"S3OutputPath": "s3://data/boards"}))
-    world.finish("other")
+    world.run(request("other", TensorBoardOutputConfig={"S3OutputPath": "s3://data/boards"}))
     assert world.objects.keys("data") == [
         "boards/other/tensorboard-output/neuron/algo-1/events.2",
         "boards/other/tensorboard-output/script/events.1",
@@ -157,14 +155,12 @@ def test_a_folder_of_ones_own_for_event_files(world: World) -> None:
 
     world.runner.script = script
     config = {"S3OutputPath": "s3://data/boards", "LocalPath": "/tmp/boards/"}
-    world.service.create(request(TensorBoardOutputConfig=config))
-    world.finish()
+    world.run(request(TensorBoardOutputConfig=config))
     assert world.runner.plans[0].containers[0].environment["WINDTUNNEL_TENSORBOARD_DIR"] == "/tmp/boards"
     assert world.objects.keys("data") == ["boards/job/tensorboard-output/events.1"]
 
 
 def test_a_missing_bucket_for_event_files_is_said_before_the_training(world: World) -> None:
     """Not after it."""
-    world.service.create(request(TensorBoardOutputConfig={"S3OutputPath": "s3://nowhere/boards"}))
-    ended = world.finish()
+    ended = world.run(request(TensorBoardOutputConfig={"S3OutputPath": "s3://nowhere/boards"}))
     assert "s3://nowhere/boards does not exist" in str(ended.lifecycle.failure_reason)

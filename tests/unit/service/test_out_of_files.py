@@ -25,8 +25,7 @@ def test_the_model_is_stored_later(world: World, monkeypatch: pytest.MonkeyPatch
         return real(*arguments)
 
     monkeypatch.setattr(outputs, "open_regular", sometimes)
-    world.service.create(request())
-    job = world.finish()
+    job = world.run(request())
     assert job.lifecycle.status == "Completed"
     assert job.model_artifact == "s3://out/models/job/output/model.tar.gz"
     assert not refused

@@ -35,15 +35,13 @@ def test_a_job_that_cannot_be_started_is_not_there(world: World, refused: set[st
         world.service.describe("job")
     assert not world.service.busy()
     refused.clear()
-    world.service.create(request())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(request()).lifecycle.status == "Completed"
 
 
 def test_a_job_that_runs_out_of_them(world: World, refused: set[str]) -> None:
     """Its reason names the limit."""
     refused.add("job/algo-1")
-    world.service.create(request())
-    life = world.finish().lifecycle
+    life = world.run(request()).lifecycle
     assert life.status == "Failed"
     assert str(life.failure_reason).startswith("InternalServerError: The backend can start no more threads.")
 
@@ -56,5 +54,4 @@ def test_a_server_that_cannot_adopt(world: World, refused: set[str]) -> None:
     world.service.shutdown()
     refused.clear()
     world.serve().resume()
-    world.service.create(request())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(request()).lifecycle.status == "Completed"

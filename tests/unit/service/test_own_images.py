@@ -83,8 +83,7 @@ def test_the_reason_reaches_the_job(world: World) -> None:
     world.runner.script = script
     world.runner.images["mine:1"] = Image()
     algorithm = {"TrainingImage": "mine:1", "TrainingInputMode": "File"}
-    world.service.create(request(AlgorithmSpecification=algorithm))
-    reason = world.finish().lifecycle.failure_reason
+    reason = world.run(request(AlgorithmSpecification=algorithm)).lifecycle.failure_reason
     assert reason is not None
     assert reason.startswith("AlgorithmError: SageMaker runs `docker run IMAGE train`")
 

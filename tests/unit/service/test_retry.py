@@ -55,8 +55,7 @@ class Losing:
 def test_a_job_whose_containers_are_lost_starts_again(world: World, how: str) -> None:
     """From its checkpoints, with the reason in the transition; AWS's Restarting, then Starting."""
     world.runner.script = Losing(world, 2, how)
-    world.service.create(retrying())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(retrying()).lifecycle.status == "Completed"
     assert path(world) == [*ATTEMPT, "Restarting", *ATTEMPT, "Restarting", *ATTEMPT, "Uploading", "Completed"]
     first = world.job().lifecycle.transitions[3]
     assert first.message.startswith("Restarting the training job, retry 1 of 2: InternalServerError: the ")
@@ -66,8 +65,7 @@ def test_a_job_whose_containers_are_lost_starts_again(world: World, how: str) ->
 def test_no_more_often_than_asked(world: World) -> None:
     """Then the job fails with the last reason."""
     world.runner.script = Losing(world, 2)
-    world.service.create(retrying(attempts=1))
-    life = world.finish().lifecycle
+    life = world.run(retrying(attempts=1)).lifecycle
     assert life.count("Restarting") == 1
     assert str(life.failure_reason).startswith(
         "InternalServerError: the container of host algo-1 disappeared"
@@ -87,8 +85,7 @@ def test_never_for_the_scripts_or_the_requests_own_fault(
 ) -> None:
     """What would fail again is not tried again."""
     world.runner.script = lambda _: exit_code
-    world.service.create(retrying(**members))
-    life = world.finish().lifecycle
+    life = world.run(retrying(**members)).lifecycle
     assert str(life.failure_reason).startswith(says)
     assert life.count("Restarting") == 0
 
@@ -104,8 +101,7 @@ def test_a_fault_of_the_backend_counts_as_the_platforms(world: World) -> None:
         start(plan)
 
     world.runner.start = once  # type: ignore[method-assign]
-    world.service.create(retrying())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(retrying()).lifecycle.status == "Completed"
     assert path(world)[:4] == ["Starting", "Downloading", "Restarting", "Starting"]
 
 
@@ -125,8 +121,7 @@ def test_the_other_hosts_are_ended(world: World) -> None:
         return container.sleep_until(container.terminated)
 
     world.runner.script = script
-    world.service.create(retrying(hosts=2))
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(retrying(hosts=2)).lifecycle.status == "Completed"
     assert len(streams(world)) == len(streams(world, host="algo-2")) == 2
 
 

@@ -85,8 +85,7 @@ def path(world: World, name: str = "job") -> list[str]:
 def test_a_job_that_is_interrupted_twice(world: World) -> None:
     """It goes on from its checkpoints, with a log stream an attempt, and is billed less than it trained."""
     world.runner.script = Steps(world)
-    world.service.create(spot_request())
-    job = world.finish()
+    job = world.run(spot_request())
     assert path(world) == [*AGAIN, *AGAIN, *ATTEMPT, "Uploading", "Completed"]
     assert streams(world) == [["from 0", "SIGTERM"], ["from 1", "SIGTERM"], ["from 2"]]
     assert world.objects.read("out", "ckpt/job/step") == b"3"
@@ -112,8 +111,7 @@ def test_a_job_that_is_interrupted_twice(world: World) -> None:
 def test_the_log_says_what_is_simulated_and_what_is_assumed(world: World) -> None:
     """Once at the head of each attempt."""
     world.runner.script = Steps(world, steps=2)
-    world.service.create(spot_request(interruptions=1))
-    world.finish()
+    world.run(spot_request(interruptions=1))
     names = [s.name for s in world.store.log_streams("job/")]
     heads = [world.store.read_log(name, 0, 1)[0].message for name in names]
     assert [head.split(" (seed")[0] for head in heads] == [
@@ -125,8 +123,7 @@ def test_the_log_says_what_is_simulated_and_what_is_assumed(world: World) -> Non
 def test_two_hosts_are_interrupted_together(world: World) -> None:
     """Each has its stream an attempt; the first host's checkpoint of a name is the one that is kept."""
     world.runner.script = Steps(world)
-    world.service.create(spot_request(ResourceConfig={"InstanceType": "ml.trn1.2xlarge", "InstanceCount": 2}))
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(spot_request(hosts=2)).lifecycle.status == "Completed"
     assert len(streams(world)) == len(streams(world, host="algo-2")) == 3
 
 
@@ -184,8 +181,7 @@ def test_interruptions_that_wait_for_a_checkpoint(world: World) -> None:
 
     world.runner.script = script
     asked = {**spot_request(interruptions=1)["Environment"], "WINDTUNNEL_SPOT_AFTER": "checkpoint"}
-    world.service.create(spot_request(Environment=asked))
-    world.reach("Training")
+    world.train(spot_request(Environment=asked))
     world.clock.advance(1000)
     assert world.secondary() == "Training"
     go.set()
@@ -200,8 +196,7 @@ def test_interruptions_that_wait_for_a_checkpoint(world: World) -> None:
 def test_a_stop_during_an_interruption(world: World) -> None:
     """The job ends as Stopped, and does not start again."""
     world.runner.script = lambda container: container.sleep_until(threading.Event())
-    world.service.create(spot_request())
-    world.reach("Training")
+    world.train(spot_request())
     world.clock.advance(100)
     world.reach("Interrupted")
     world.service.stop("job")
@@ -241,8 +236,7 @@ def test_the_longest_wait(world: World) -> None:
     world.runner.script = script
     limits = {"MaxRuntimeInSeconds": 100, "MaxWaitTimeInSeconds": 100}
     world.clock.advance(0.5)
-    world.service.create(spot_request(interruptions=0, StoppingCondition=limits))
-    world.reach("Training")
+    world.train(spot_request(interruptions=0, StoppingCondition=limits))
     world.clock.advance(100)
     job = world.finish()
     assert job.lifecycle.status == "Stopped"

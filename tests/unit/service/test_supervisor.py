@@ -109,8 +109,7 @@ def test_hopeless_metrics_do_not_fail_the_job(world: World, monkeypatch: pytest.
     monkeypatch.setattr(metric_collector.Scanner, "search", hopeless)
     asked = request()
     asked["AlgorithmSpecification"]["MetricDefinitions"] = [{"Name": "loss", "Regex": "((a+)+)b"}]
-    world.service.create(asked)
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(asked).lifecycle.status == "Completed"
     assert world.lines() == ["hello", "Windtunnel: the metrics loss are not known"]
     assert "FinalMetricDataList" not in world.service.describe("job")
 
@@ -128,8 +127,7 @@ def test_an_expression_that_explodes_costs_seconds_and_is_named(world: World) ->
         {"Name": "loss", "Regex": "((a+)+)b"},
         {"Name": "fine", "Regex": r"fine=(\d)"},
     ]
-    world.service.create(asked)
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(asked).lifecycle.status == "Completed"
     (words,) = [line for line in world.lines() if line.startswith("Windtunnel: ")]
     assert words.startswith("Windtunnel: the metric loss was given up: ")
     assert words.endswith("Given: ((a+)+)b")
@@ -143,8 +141,7 @@ def test_a_removed_installation_costs_the_metrics_and_not_the_job(
     monkeypatch.setattr(sys, "executable", "/removed/python")
     asked = request()
     asked["AlgorithmSpecification"]["MetricDefinitions"] = [{"Name": "loss", "Regex": "loss=(.*)"}]
-    world.service.create(asked)
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(asked).lifecycle.status == "Completed"
     assert any("the metrics are not known" in line and "/removed/python" in line for line in world.lines())
 
 
@@ -231,8 +228,7 @@ def test_a_script_that_fails(world: World) -> None:
         return 1
 
     world.runner.script = script
-    world.service.create(request(CheckpointConfig={"S3Uri": "s3://out/c"}))
-    world.finish()
+    world.run(request(CheckpointConfig={"S3Uri": "s3://out/c"}))
     told = world.service.describe("job")
     assert told["TrainingJobStatus"] == told["SecondaryStatus"] == "Failed"
     assert told["FailureReason"] == "AlgorithmError: ExecuteUserScriptError:\nExitCode 1"
@@ -249,8 +245,7 @@ def test_a_script_killed_for_memory(world: World) -> None:
         return 137
 
     world.runner.script = script
-    world.service.create(request())
-    world.finish()
+    world.run(request())
     assert "OutOfMemory: The memory limit of host algo-1 is 32 GiB" in reason(world)
 
 
@@ -267,20 +262,17 @@ def test_a_script_killed_for_memory(world: World) -> None:
 )
 def test_inputs_that_cannot_be_provided(world: World, members: dict[str, Any], says: str) -> None:
     """The job fails before any container starts; the next one runs."""
-    world.service.create(request(**members))
-    world.finish()
+    world.run(request(**members))
     assert says in reason(world)
     assert world.runner.plans == []
-    world.service.create(request("next"))
-    assert world.finish("next").lifecycle.status == "Completed"
+    assert world.run(request("next")).lifecycle.status == "Completed"
 
 
 def test_an_image_that_does_not_exist(world: World) -> None:
     """Named with its fix; never billed."""
     accepted = request()
     accepted["AlgorithmSpecification"]["TrainingImage"] = "mine:1"
-    world.service.create(accepted)
-    world.finish()
+    world.run(accepted)
     assert "'mine:1'" in reason(world)
     assert "BillableTimeInSeconds" not in world.service.describe("job")
 
@@ -301,8 +293,7 @@ def test_an_unexpected_fault_fails_the_job(world: World, caplog: pytest.LogCaptu
         raise ZeroDivisionError("oops")
 
     world.runner.start = broken  # type: ignore[assignment, method-assign]
-    world.service.create(request())
-    world.finish()
+    world.run(request())
     assert reason(world).startswith("InternalServerError: ZeroDivisionError: oops.")
     assert "Traceback" in caplog.text
 
@@ -316,8 +307,7 @@ def test_an_upload_that_fails(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    world.finish()
+    world.run(request())
     assert "Artifact upload failed" in reason(world)
 
 
@@ -340,8 +330,7 @@ def stubborn(container: FakeContainer) -> int:
 def test_stop(world: World) -> None:
     """SIGTERM reaches the script, what it saves is stored, the status ends as Stopped."""
     world.runner.script = patient
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     world.service.stop("job")
     assert world.service.describe("job")["TrainingJobStatus"] in {"Stopping", "Stopped"}
     life = world.finish().lifecycle
@@ -354,8 +343,7 @@ def test_stop(world: World) -> None:
 def test_stop_of_a_script_that_does_not_listen(world: World, clock_is_set_by_s: float) -> None:
     """SIGKILL after the grace period, not before, whatever the wall clock says meanwhile."""
     world.runner.script = stubborn
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     container = world.runner.container("job")
     world.service.stop("job")
     wait_for(lambda: container.signals == ["TERM"])
@@ -382,8 +370,7 @@ def test_stop_while_the_image_is_built(world: World) -> None:
 def test_max_runtime(world: World) -> None:
     """It counts from the start of the training; the model is kept."""
     world.runner.script = patient
-    world.service.create(request(StoppingCondition={"MaxRuntimeInSeconds": 20}))
-    world.reach("Training")
+    world.train(request(StoppingCondition={"MaxRuntimeInSeconds": 20}))
     world.clock.advance(19)
     wait_for(lambda: world.lines() == ["training"])
     assert world.secondary() == "Training"
@@ -404,8 +391,7 @@ def test_one_host_fails_and_the_others_are_ended(world: World) -> None:
         return patient(container) or 3
 
     world.runner.script = script
-    world.service.create(request(hosts=3))
-    world.finish()
+    world.run(request(hosts=3))
     assert reason(world) == "AlgorithmError: Exit Code: 7"
     assert world.lines(host="algo-1") == ["I am algo-1", "training", "saving"]
     assert world.lines(host="algo-2") == ["I am algo-2"]
@@ -414,8 +400,7 @@ def test_one_host_fails_and_the_others_are_ended(world: World) -> None:
 def test_a_container_that_vanishes(world: World) -> None:
     """Somebody removed it: the job fails and says so."""
     world.runner.script = patient
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     wait_for(lambda: world.lines() == ["training"])
     world.runner.remove("job")
     world.finish()
@@ -443,6 +428,5 @@ def test_counters_that_make_no_sense_do_not_fail_the_job(world: World) -> None:
         return 0
 
     world.runner.script = script
-    world.service.create(request())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(request()).lifecycle.status == "Completed"
     assert world.objects.keys("out") == []

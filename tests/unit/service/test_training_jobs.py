@@ -32,8 +32,7 @@ def run_on(world: World) -> None:
 def test_describe_while_it_runs(world: World) -> None:
     """What is not known yet is left out; defaults that AWS fills in are there."""
     run_on(world)
-    world.service.create(request(StoppingCondition=None))
-    world.reach("Training")
+    world.train(request(StoppingCondition=None))
     told = world.service.describe("job")
     assert told["TrainingJobStatus"] == "InProgress"
     assert told["StoppingCondition"] == {"MaxRuntimeInSeconds": 86400}
@@ -70,8 +69,7 @@ def test_a_name_is_taken_until_the_job_is_deleted(world: World) -> None:
     world.service.delete("job")
     with pytest.raises(JobNotFound):
         world.service.describe("job")
-    world.service.create(request())
-    assert world.finish().lifecycle.status == "Completed"
+    assert world.run(request()).lifecycle.status == "Completed"
 
 
 def test_keys_go_to_one_job_and_end_with_it(world: World) -> None:
@@ -87,12 +85,10 @@ def test_keys_go_to_one_job_and_end_with_it(world: World) -> None:
         Ports(world.store, world.runner, world.objects, world.clock, world.config, keys)
     )
     world.services.append(world.service)
-    world.service.create(request("other"))
-    world.finish("other")
+    world.run(request("other"))
     assert issued == []
     for _ in range(2):
-        world.service.create(request(Environment={"WINDTUNNEL_AWS_IN_JOBS": "1"}))
-        world.finish()
+        world.run(request(Environment={"WINDTUNNEL_AWS_IN_JOBS": "1"}))
         assert not any(map(world.service.goes_on, issued))
         world.service.delete("job")
         world.clock.advance(1)
@@ -103,8 +99,7 @@ def test_a_late_deletion_leaves_the_next_job_of_the_name(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two clients delete a job at once, and one of them creates it again before the other has come to it."""
-    world.service.create(request())
-    world.finish()
+    world.run(request())
 
     def overtaken(_: Supervisor, name: str) -> bool:
         monkeypatch.undo()
@@ -149,8 +144,7 @@ def test_what_a_status_does_not_allow(world: World) -> None:
     """In AWS's words, which its SDKs look for."""
     released = threading.Event()
     world.runner.script = lambda container: container.sleep_until(released)
-    world.service.create(request())
-    world.reach("Training")
+    world.train(request())
     with pytest.raises(
         JobInUse, match=r"in status InProgress\. Only a job that is Completed, Failed or Stopped"
     ):

@@ -62,8 +62,7 @@ def test_what_cannot_be_updated(tmp_path: Path, asked: dict[str, Any], says: str
 def test_an_update_is_shown_and_lasts(world: World) -> None:
     """The profiler's settings are merged, as AWS merges them, while the job is in progress."""
     world.runner.script = lambda container: container.sleep_until(container.terminated)
-    world.service.create(request(ProfilerConfig={"S3OutputPath": "s3://out/p"}))
-    world.reach("Training")
+    world.train(request(ProfilerConfig={"S3OutputPath": "s3://out/p"}))
     for config in ({"ProfilingIntervalInMilliseconds": 500}, {"DisableProfiler": True}):
         arn = world.service.update({"TrainingJobName": "job", "ProfilerConfig": config})
         assert arn == world.job().arn

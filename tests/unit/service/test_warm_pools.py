@@ -114,8 +114,7 @@ def test_a_matching_job_runs_in_the_kept_container(world: World) -> None:
 def test_a_running_job_has_its_pool_in_use(world: World) -> None:
     """Also the first one."""
     world.runner.script = lambda container: container.sleep_until(container.terminated)
-    world.service.create(warm("one"))
-    world.reach("Training", "one")
+    world.train(warm("one"))
     assert described(world, "one") == {"Status": "InUse"}
     world.service.create(request("plain"))
     assert described(world, "plain") is None
@@ -229,8 +228,7 @@ def test_stopped_and_failed_jobs_leave_their_pool(world: World, failure: int, ke
 def test_a_fault_of_the_platform_leaves_no_pool(world: World) -> None:
     """Who knows what state the containers are in."""
     world.runner.script = lambda container: container.sleep_until(container.terminated)
-    world.service.create(warm("one"))
-    world.reach("Training", "one")
+    world.train(warm("one"))
     world.runner.lose("one")
     assert ended(world, "one").lifecycle.status == "Failed"
     assert pool(world, "one").status == "Terminated"
@@ -264,11 +262,9 @@ def test_a_name_may_come_again_while_its_slot_is_in_use(world: World) -> None:
     run(world, "one")
     go = threading.Event()
     world.runner.script = lambda container: container.sleep_until(go)
-    world.service.create(warm("two"))
-    world.reach("Training", "two")
+    world.train(warm("two"))
     world.service.delete("one")
-    world.service.create(warm("one"))
-    world.reach("Training", "one")
+    world.train(warm("one"))
     assert world.job("two").slot == "one"
     assert world.job("one").slot != "one"
     go.set()
@@ -295,8 +291,7 @@ def test_a_job_that_ends_in_the_line_leaves_another_s_containers_alone(world: Wo
     run(world, "one")
     go = threading.Event()
     world.runner.script = lambda container: container.sleep_until(go)
-    world.service.create(warm("two"))
-    world.reach("Training", "two")
+    world.train(warm("two"))
     world.service.delete("one")
     world.service.create(warm("one"))
     world.reach("Pending", "one")
@@ -332,8 +327,7 @@ def test_a_name_may_come_again_while_its_slot_is_emptied(
     world.service.delete("one")
     end = threading.Event()
     world.runner.script = lambda container: container.sleep_until(end)
-    world.service.create(request("one"))
-    world.reach("Training", "one")
+    world.train(request("one"))
     go_on.set()
     wait_for(lambda: not (world.config.jobs / "one").exists(), "the first job's folder being removed")
     assert world.config.paths(world.job("one").slot).root.exists()
