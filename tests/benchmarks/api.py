@@ -21,9 +21,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -382,24 +382,20 @@ class Connection:
 
 def rate(server: Server, requests: Sequence[bytes], seconds: float) -> float:
     """Answers per second over some connections at once, after a fifth of the time to warm up."""
-    counts = [0] * CONNECTIONS
     begin = time.perf_counter() + seconds / 5
     end = begin + seconds
 
-    def ask(index: int) -> None:
+    def ask(index: int) -> int:
+        count, number = 0, index
         with closing(Connection(server.port)) as connection:
-            number = index
             while (now := time.perf_counter()) < end:
                 connection.ask(requests[number % len(requests)])
                 number += 1
-                counts[index] += now >= begin
+                count += now >= begin
+        return count
 
-    threads = [threading.Thread(target=ask, args=(index,)) for index in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts) / seconds
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        return sum(pool.map(ask, range(CONNECTIONS))) / seconds
 
 
 def median_ms(connection: Connection, requests: Sequence[bytes]) -> float:

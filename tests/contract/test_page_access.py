@@ -7,8 +7,8 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -85,16 +85,9 @@ def test_a_token_works_once(backend: Backend) -> None:
     """The second who comes with it is refused, also when both come at once."""
     one = Visitor(backend)
     token = one.token()
-    found: list[int] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(one.ask(f"/ui/enter?token={token}").status))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == [200, *[403] * 7]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(one.ask, [f"/ui/enter?token={token}"] * 8))
+    assert sorted(answer.status for answer in answers) == [200, *[403] * 7]
     assert "works once" in one.ask(f"/ui/enter?token={token}").body
 
 

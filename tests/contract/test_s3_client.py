@@ -7,9 +7,9 @@ import http.client
 import io
 import os
 import socket
-import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
@@ -352,11 +352,8 @@ def test_many_clients_at_once(backend: Backend, s3: Any) -> None:
     def write(data: bytes) -> None:
         backend.client("s3").put_object(Bucket="bucket", Key="k", Body=data)
 
-    threads = [threading.Thread(target=write, args=(data,)) for data in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, bodies))
     assert read(s3.get_object(Bucket="bucket", Key="k")) in bodies
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.fakes.http import serving
 from tests.fakes.runner import FakeContainer
 
 
@@ -103,16 +104,11 @@ def serve(container: FakeContainer) -> int:
         def handle_error(self, *_: object) -> None:
             """Whoever asked has gone: no news."""
 
-    with Quiet(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        container.address = ("127.0.0.1", server.server_address[1])
+    with serving(Quiet(("127.0.0.1", 0), Handler)) as port:
+        container.address = ("127.0.0.1", port)
         try:
             while not (container.terminated.wait(0.005) or container.killed.is_set()):
                 pass
         finally:
             container.address = None
-            server.shutdown()
-            thread.join()
     return 0

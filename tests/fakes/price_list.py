@@ -6,11 +6,12 @@ Instance types, attributes and terms have AWS's form; amounts and SKUs are the t
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.fakes.http import serving
 
 TARGET = "AWSPriceListService.GetProducts"
 
@@ -129,12 +130,5 @@ def served(products: list[dict[str, Any]], refusal: tuple[int, str] | None = Non
         def log_message(self, *_: Any) -> None:
             """Nothing on stderr."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        yield f"http://127.0.0.1:{port}"

@@ -6,6 +6,7 @@ import multiprocessing
 import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -183,18 +184,13 @@ def test_of_many_updates_at_once_one_begins(made: ClusterRecord) -> None:
 def at_once(count: int, act: Callable[[int], str]) -> list[str]:
     """What each of several threads got, all begun together."""
     barrier = threading.Barrier(count)
-    outcomes = [""] * count
 
-    def run(number: int) -> None:
+    def run(number: int) -> str:
         barrier.wait()
-        outcomes[number] = act(number)
+        return act(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcomes
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
 
 
 def write(folder: Path, word: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from tests.fakes.http import serving
 
 from neuron_node import metadata_service
 from neuron_node.metadata_service import Facts, Service, simulated_id
@@ -21,12 +21,9 @@ TOKEN = "X-aws-ec2-metadata-token"
 @pytest.fixture
 def service() -> Iterator[Service]:
     """It, on a free port."""
-    with Service(("127.0.0.1", 0), FACTS) as service:
-        thread = threading.Thread(target=service.serve_forever, args=(0.01,))
-        thread.start()
-        yield service
-        service.shutdown()
-        thread.join()
+    made = Service(("127.0.0.1", 0), FACTS)
+    with serving(made):
+        yield made
 
 
 def ask(service: Service, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import md5 as _md5
 from pathlib import Path
@@ -187,11 +187,8 @@ def test_parts_of_one_upload_come_many_at_once(objects: FileObjects, uploads: Mu
     """The same number too: one of them stays."""
     upload = uploads.create("bucket", "k", {})
     bodies = [bytes([number]) * 1000 for number in range(8)]
-    threads = [threading.Thread(target=put, args=(uploads, upload, 1, data)) for data in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(partial(put, uploads, upload, 1), bodies))
     ((part, _),) = uploads.parts("bucket", "k", upload)
     uploads.complete("bucket", "k", upload, [Part(1, part.etag)])
     assert objects.path("bucket", "k").read_bytes() in bodies

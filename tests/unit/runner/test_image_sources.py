@@ -6,13 +6,13 @@ import io
 import socket
 import subprocess
 import tarfile
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.http import serving
 from windtunnel_local.runner.docker.base import (
     LOCAL_BASE,
     REGISTRY_BASE,
@@ -221,12 +221,10 @@ def test_an_index_with_torch_answers(tmp_path: Path) -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        host = f"127.0.0.1:{server.server_port}"
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Index)) as port:
+        host = f"127.0.0.1:{port}"
         assert index_answers(f"http://user:sesame@{host}/whl/cpu/")
         assert not index_answers(f"http://{host}/whl/none")
-        server.shutdown()
     assert asked[0] == ("/whl/cpu/torch/", "Basic dXNlcjpzZXNhbWU=")
 
 

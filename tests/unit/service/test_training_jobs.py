@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
@@ -195,11 +196,8 @@ def test_tags_that_are_added_at_once(world: World, monkeypatch: pytest.MonkeyPat
             refused.append(str(error))
 
     monkeypatch.setattr(world.store, "tags", slowly)
-    adding = [threading.Thread(target=add, args=(number,)) for number in (0, 30)]
-    for thread in adding:
-        thread.start()
-    for thread in adding:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(add, (0, 30)))
     assert refused == ["60 tags were given; a resource has at most 50."]
     assert len(world.service.list_tags(arn)) == 30
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -153,23 +153,15 @@ def test_a_line_that_cannot_be_stored_takes_its_cursor_back(store: SqliteStore, 
 def test_many_threads(store: SqliteStore, tmp_path: Path) -> None:
     """Writers and readers do not disturb each other."""
     store.insert_job(named(tmp_path, "a"))
-    errors: list[Exception] = []
 
     def write(host: int) -> None:
-        try:
-            store.open_log_stream("a", f"algo-{host}", f"s{host}", 1)
-            for i in range(30):
-                store.append_log(f"s{host}", batch(str(i), cursor=str(i)), 1)
-                assert len(store.read_log(f"s{host}", 0, 100)) == i + 1
-        except Exception as error:  # noqa: BLE001 - shown below
-            errors.append(error)
+        store.open_log_stream("a", f"algo-{host}", f"s{host}", 1)
+        for i in range(30):
+            store.append_log(f"s{host}", batch(str(i), cursor=str(i)), 1)
+            assert len(store.read_log(f"s{host}", 0, 100)) == i + 1
 
-    threads = [threading.Thread(target=write, args=(host,)) for host in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
 
 
 def test_closing_twice_is_fine(tmp_path: Path) -> None:

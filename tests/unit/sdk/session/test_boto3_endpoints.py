@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +19,7 @@ from botocore.response import StreamingBody
 from botocore.stub import ANY, Stubber
 
 from tests.fakes.archive import archive
+from tests.fakes.http import serving
 from windtunnel import EndpointNotFound, JSONDeserializer, JSONSerializer, PyTorchModel, ServiceCallFailed
 from windtunnel.session import boto3_calls
 from windtunnel.session.aws import AwsSession
@@ -140,7 +140,7 @@ def endpoints(boto: Stubbed) -> BotoEndpoints:
 
 
 @contextmanager
-def serving(*answers: int | None) -> Iterator[tuple[str, list[bytes]]]:
+def answering(*answers: int | None) -> Iterator[tuple[str, list[bytes]]]:
     """A server that answers with these statuses, or hangs up; its URL, and what it was asked."""
     asked: list[bytes] = []
 
@@ -160,14 +160,8 @@ def serving(*answers: int | None) -> Iterator[tuple[str, list[bytes]]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        yield f"http://127.0.0.1:{port}", asked
 
 
 @pytest.mark.parametrize("mode", ["standard", "legacy"])
@@ -177,7 +171,7 @@ def test_botocore_does_not_ask_again_what_may_have_arrived(
 ) -> None:
     """The connection closed, or the answer was late: the model may be at work. Refused, it is asked again."""
     monkeypatch.setattr(boto3_calls, "_RUNTIME_READ_TIMEOUT_S", 0.3)
-    with serving(*answers) as (url, questions):
+    with answering(*answers) as (url, questions):
         keywords = {"endpoint_url": url, "config": Config(retries={"mode": mode})}
         session = boto3.Session(**KEYS)
         service = BotoEndpoints(BotoCalls(lambda: (session, keywords), local=False))
