@@ -9,10 +9,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import pytest
-
 from tests.fakes.reports import report_for_counters
-from windtunnel.cli import main as cli
+from tests.unit.conftest import Invoke
 from windtunnel.priceperf import FullScale, instance_type
 from windtunnel.priceperf.calibration import measured_scripts
 from windtunnel.priceperf.calibration.accuracy import validate_built_in
@@ -31,10 +29,9 @@ def text(page: str) -> str:
     return (Path(__file__).resolve().parents[2] / page).read_text()
 
 
-def validated(capsys: pytest.CaptureFixture[str]) -> tuple[Any, Any]:
+def validated(invoke: Invoke) -> tuple[Any, Any]:
     """Summary and constants that `windtunnel validate` prints."""
-    assert cli.main(["validate", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke("validate", "--json").out)
     return data["summary"], data["constants"]
 
 
@@ -58,9 +55,9 @@ def test_what_the_intervals_promise_is_said_of_groups() -> None:
     assert words.format(*said) in text("docs/explanation/figures.md")
 
 
-def test_the_first_page_has_these(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_page_has_these(invoke: Invoke) -> None:
     """Errors of the rows, and each line of the excerpt of `windtunnel report --published`."""
-    page, (summary, _) = text("README.md"), validated(capsys)
+    page, (summary, _) = text("README.md"), validated(invoke)
     alone, source = (
         [f"{summary[kind][part]['mean_percent']:.1f}" for kind in KINDS]
         for part in ("leave_one_out", "leave_one_source_out")
@@ -78,16 +75,15 @@ def test_the_first_page_has_these(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"| {words} | {rows} | {' % | '.join(row_errors)} % |" in page
     assert f"{inside:.0f} % of a software's rows lie inside their 80 % interval." in page
     (excerpt,) = re.findall(r"```\n( THIS MODEL.*?)\n```", page, flags=re.DOTALL)
-    assert cli.main(["report", "--published"]) == 0
-    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    printed = [line.rstrip() for line in invoke("report", "--published").out.splitlines()]
     assert [line for line in excerpt.splitlines() if line not in printed] == []
     (table,) = re.findall(r"```\n( +batch \(each\).*?)\n```", page, flags=re.DOTALL)
     assert table in str(report_for_counters(COUNTERS, JOB))
 
 
-def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_on_figures_has_these(invoke: Invoke) -> None:
     """The table of errors is what the command prints."""
-    page, (summary, constants) = text("docs/explanation/figures.md"), validated(capsys)
+    page, (summary, constants) = text("docs/explanation/figures.md"), validated(invoke)
     assert f"each of the {summary['rows']} published throughputs" in page
     fitted = [sum(item["fitted"] for item in constants[name].values()) for name in CALIBRATIONS]
     rows = [summary[kind]["in_sample"]["rows"] for kind in KINDS]
@@ -146,11 +142,10 @@ def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> No
         assert row in page
 
 
-def test_the_page_on_figures_has_the_errors_of_inference(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_on_figures_has_the_errors_of_inference(invoke: Invoke) -> None:
     """Rows, groups, errors and coverage as `windtunnel inference --validate` prints them."""
     page = text("docs/explanation/figures.md")
-    assert cli.main(["inference", "--validate", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke("inference", "--validate", "--json").out)
     throughput, latency = data["summary"]["throughput"], data["summary"]["latency_p50"]
     assert f"fitted to {data['rows']} published figures" in page
 
@@ -171,9 +166,9 @@ def test_the_page_on_figures_has_the_errors_of_inference(capsys: pytest.CaptureF
     assert f"half are off by {unseen['median_percent']:.1f} % or less" in page
 
 
-def test_the_pages_have_the_errors_of_plain_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_pages_have_the_errors_of_plain_scripts(invoke: Invoke) -> None:
     """What the project measured itself, each model left out."""
-    plain = validated(capsys)[0]["scripts"]["h100"]
+    plain = validated(invoke)[0]["scripts"]["h100"]
     page = text("docs/explanation/figures.md")
     assert (
         f"the {plain['rows']} runs are off by {plain['mean_percent']:.1f} % on average (median "

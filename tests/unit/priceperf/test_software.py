@@ -8,7 +8,7 @@ from statistics import mean
 
 import pytest
 
-from windtunnel.cli import main as cli
+from tests.unit.conftest import Invoke
 from windtunnel.priceperf import CALIBRATIONS, FullScale, Workload, estimate, instance_type
 from windtunnel.priceperf.calibration import software
 from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_built_in, validate_rows
@@ -283,25 +283,21 @@ def test_to_name_software_of_which_no_row_tells_changes_nothing(
             assert (its.step, its.range_check) == (unnamed.step, unnamed.range_check)
 
 
-def test_the_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_takes_it(invoke: Invoke) -> None:
     """And the first screen says of which rows its error is."""
     described = ["compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--full-scale-samples", "9999",
                  "--instances", "ml.p5.48xlarge", "ml.p4d.24xlarge", "--zero", "full", "--microbatch", "1"]  # fmt: skip
-    assert cli.main([*described, "--software", "torchtitan"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(invoke(*described, "--software", "torchtitan").out.split())
     assert (
         "software that the model never saw are off by 17 % on p4d (A100); of new models by its software by 8 %"
         in out
     )
-    assert cli.main([*described, "--json", "--software", "fms-fsdp"]) == 0
-    fast = json.loads(capsys.readouterr().out)
-    assert cli.main([*described, "--json"]) == 0
-    assert fast != json.loads(capsys.readouterr().out)
-    assert cli.main([*described, "--software", "nope"]) != 0
-    assert "has no published row" in capsys.readouterr().err
+    fast = json.loads(invoke(*described, "--json", "--software", "fms-fsdp").out)
+    assert fast != json.loads(invoke(*described, "--json").out)
+    assert "has no published row" in invoke(*described, "--software", "nope", exits=2).err
 
 
-def test_the_report_says_what_the_software_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_what_the_software_changed(invoke: Invoke) -> None:
     """On each instance: its speed, a narrower interval, or that no published row is like the job."""
     described = ["compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--full-scale-samples", "9999",
                  "--instances", "ml.trn1.32xlarge", "ml.p5.48xlarge", "--tensor-parallel", "8",
@@ -314,10 +310,7 @@ def test_the_report_says_what_the_software_changed(capsys: pytest.CaptureFixture
         (["--software", "fms-fsdp"], "times the modelled speed, as its published rows have it"),
         (["--software", "neuronx-distributed"], "on trn1.32xlarge: constants are fitted to its rows"),
     ):
-        assert cli.main([*described, *given]) == 0
-        assert text in " ".join(capsys.readouterr().out.split())
-    assert cli.main(described) == 0
-    assert "Trained by" not in capsys.readouterr().out
-    assert cli.main([*described[:-1], "--software", "fms-fsdp"]) == 0
-    first = " ".join(capsys.readouterr().out.split())
+        assert text in " ".join(invoke(*described, *given).out.split())
+    assert "Trained by" not in invoke(*described).out
+    first = " ".join(invoke(*described[:-1], "--software", "fms-fsdp").out.split())
     assert "times the modelled speed, as rows of fms-fsdp have it." in first

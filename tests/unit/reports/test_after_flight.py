@@ -13,6 +13,7 @@ import pytest
 from tests.fakes.descriptions import START, described
 from tests.fakes.reports import report_for_counters, screen_of, text_of
 from tests.fakes.split_job import split_counters
+from tests.unit.conftest import Invoke
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.cli.main import main
 from windtunnel.priceperf import AUTO_CAST, FullScale
@@ -111,10 +112,10 @@ def test_the_rest_of_a_job_on_aws_needs_what_was_given(counters: Any) -> None:
     assert "The rest: windtunnel report --full, with what else was given here; " in text
 
 
-def test_a_job_is_named_once(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_named_once(files: tuple[str, str], invoke: Invoke) -> None:
     """By its name, or by what described it."""
-    assert main(["report", "bert-real", "--describe", files[0], "--rehearsal", files[1]]) == 2
-    assert "name a job once: JOB (bert-real), or --describe FILE.json" in capsys.readouterr().err
+    said = invoke("report", "bert-real", "--describe", files[0], "--rehearsal", files[1], exits=2).err
+    assert "name a job once: JOB (bert-real), or --describe FILE.json" in said
 
 
 def test_a_file_that_begins_with_a_byte_order_mark_is_read(files: tuple[str, str]) -> None:
@@ -129,12 +130,9 @@ def test_a_file_that_begins_with_a_byte_order_mark_is_read(files: tuple[str, str
     assert main(["compare", "--architecture", str(config), "--samples", "1000", "--json"]) == 0
 
 
-def test_a_price_of_ones_own_is_that_of_the_bill(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_price_of_ones_own_is_that_of_the_bill(files: tuple[str, str], invoke: Invoke) -> None:
     """It stands in place of the book's, and the job ran before today."""
-    assert main(["report", "--describe", files[0], "--price", "ml.trn1.32xlarge=12"]) == 0
-    text = capsys.readouterr().out
+    text = invoke("report", "--describe", files[0], "--price", "ml.trn1.32xlarge=12").out
     assert "$12.00 on-demand, stated, since 2023-01-01" in text and "$20.11" in text
 
 
@@ -375,50 +373,38 @@ def test_a_broken_file_names_the_way_out(counters: Any, tmp_path: Path, text: st
     assert store.load().evidence == ()
 
 
-def test_report_command(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command(files: tuple[str, str], invoke: Invoke) -> None:
     """A saved description and the counters of the rehearsal are enough."""
-    assert main(["report", "--describe", files[0], "--rehearsal", files[1], *SIZES, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["flight"]["billable_s"]["real"] == 6033
-    assert main(["report", "--describe", files[0]]) == 0
-    assert "$41.43" in capsys.readouterr().out
+    said = invoke("report", "--describe", files[0], "--rehearsal", files[1], *SIZES, "--json").out
+    assert json.loads(said)["flight"]["billable_s"]["real"] == 6033
+    assert "$41.43" in invoke("report", "--describe", files[0]).out
 
 
-def test_calibrate_command(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_calibrate_command(files: tuple[str, str], invoke: Invoke) -> None:
     """A dry run keeps nothing; then it is kept, shown, used, left out, forgotten."""
     given = ["calibrate", "--describe", files[0], "--rehearsal", files[1], *SIZES]
-    assert main([*given, "--dry-run"]) == 0
-    assert "nothing was kept" in capsys.readouterr().out and not STORED.path.exists()
-    assert main(given) == 0
-    assert "bert-real: 2023-01-01" in capsys.readouterr().out
-    assert main(["calibrate", "--show", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    assert "nothing was kept" in invoke(*given, "--dry-run").out and not STORED.path.exists()
+    assert "bert-real: 2023-01-01" in invoke(*given).out
+    shown = json.loads(invoke("calibrate", "--show", "--json").out)
     assert shown["jobs"][0]["job"] == "bert-real" and shown["jobs"][0]["used"]
     low, high = shown["corrections"][0]["interval"]
     assert low < shown["corrections"][0]["factor"] < high
-    assert main(["compare", files[1], *SIZES]) == 0
-    used = capsys.readouterr().out
+    used = invoke("compare", files[1], *SIZES).out
     assert "YOUR CALIBRATION" in "".join(used.splitlines()[:4])
-    assert main(["compare", files[1], *SIZES, "--no-user-calibration"]) == 0
-    assert "YOUR CALIBRATION" not in capsys.readouterr().out
-    assert main(["calibrate", "--forget", "nobody"]) == 2
-    assert "It has: bert-real" in capsys.readouterr().err
-    assert main(["calibrate", "--forget", "bert-real"]) == 0
-    assert main(["calibrate", "--show"]) == 0
-    assert "No calibration of your own" in capsys.readouterr().out
+    assert "YOUR CALIBRATION" not in invoke("compare", files[1], *SIZES, "--no-user-calibration").out
+    assert "It has: bert-real" in invoke("calibrate", "--forget", "nobody", exits=2).err
+    invoke("calibrate", "--forget", "bert-real")
+    assert "No calibration of your own" in invoke("calibrate", "--show").out
 
 
-def test_forget_removes_no_more_than_was_asked_for(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_forget_removes_no_more_than_was_asked_for(files: tuple[str, str], invoke: Invoke) -> None:
     """Neither all for a name that is empty, as of a shell's unset variable, nor anything in a dry run."""
-    assert main(["calibrate", "--describe", files[0], "--rehearsal", files[1], *SIZES]) == 0
+    invoke("calibrate", "--describe", files[0], "--rehearsal", files[1], *SIZES)
     for words in (["--forget", ""], ["--forget", "--dry-run"], ["--forget", "bert-real", "--json"]):
-        assert main(["calibrate", *words]) == 2
+        invoke("calibrate", *words, exits=2)
     assert [item.job for item in STORED.load().evidence] == ["bert-real"]
-    assert main(["calibrate", "--show", "--dry-run"]) == 2
-    capsys.readouterr()
-    assert main(["calibrate", "--forget"]) == 0
-    assert capsys.readouterr().out == "Forgotten: bert-real.\n" and not STORED.path.exists()
+    invoke("calibrate", "--show", "--dry-run", exits=2)
+    assert invoke("calibrate", "--forget").out == "Forgotten: bert-real.\n" and not STORED.path.exists()
 
 
 def test_a_wrong_size_of_a_job_to_calibrate_with_is_a_wrong_argument(
@@ -431,20 +417,16 @@ def test_a_wrong_size_of_a_job_to_calibrate_with_is_a_wrong_argument(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_calibrate_needs_sizes_and_doubts_wrong_ones(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calibrate_needs_sizes_and_doubts_wrong_ones(files: tuple[str, str], invoke: Invoke) -> None:
     """A job of other size than stated gives a ratio that is far from all rows: said, with what to check."""
-    assert main(["calibrate", "--describe", files[0], "--rehearsal", files[1]]) == 2
-    assert "--full-scale-samples" in capsys.readouterr().err
+    said = invoke("calibrate", "--describe", files[0], "--rehearsal", files[1], exits=2).err
+    assert "--full-scale-samples" in said
     wrong = ["--full-scale-samples", "36000"]
-    assert main(["calibrate", "--describe", files[0], "--rehearsal", files[1], *wrong, "--dry-run"]) == 0
-    assert "--full-scale-samples and --epochs those of the job" in capsys.readouterr().err
+    said = invoke("calibrate", "--describe", files[0], "--rehearsal", files[1], *wrong, "--dry-run").err
+    assert "--full-scale-samples and --epochs those of the job" in said
 
 
-def test_from_job_asks_aws(
-    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_job_asks_aws(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
     """The job's description comes through an AWS session."""
     from windtunnel.session import aws
 
@@ -459,10 +441,10 @@ def test_from_job_asks_aws(
             super().__init__(service=Service())  # type: ignore[arg-type]
 
     monkeypatch.setattr(aws, "AwsSession", Aws)
-    assert main(["calibrate", "--from-job", "far-away", "--rehearsal", files[1], *SIZES]) == 0
-    assert "far-away: 2024-02-03" in capsys.readouterr().out
-    assert main(["report", "far-away", "--aws", "--rehearsal", files[1], *SIZES]) == 0
-    assert "is left out here" in " ".join(capsys.readouterr().out.split())
+    said = invoke("calibrate", "--from-job", "far-away", "--rehearsal", files[1], *SIZES).out
+    assert "far-away: 2024-02-03" in said
+    said = invoke("report", "far-away", "--aws", "--rehearsal", files[1], *SIZES).out
+    assert "is left out here" in " ".join(said.split())
 
 
 def test_the_file_is_the_owners_and_written_whole(tmp_path: Path, counters: Any) -> None:

@@ -16,8 +16,8 @@ from tests.fakes.bert_large import bert_large_counters
 from tests.fakes.reports import screen_of
 from tests.fakes.slurm_job import slurm_job
 from tests.fakes.split_job import split_counters
+from tests.unit.conftest import Invoke
 from windtunnel.cli import cluster as command
-from windtunnel.cli import main as cli
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import FullScale, Price, PriceBook
 from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
@@ -228,7 +228,7 @@ def test_another_version_of_the_backend_is_named() -> None:
         cluster_report({**slurm_job(BERT), "schema": "windtunnel.slurm_job/2"})
 
 
-def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
     """Text, JSON; a cluster that is not there is one clean message of the backend's."""
     asked: list[tuple[str, str]] = []
 
@@ -237,19 +237,15 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         return slurm_job(BERT)
 
     monkeypatch.setattr(command, "_job", job)
-    assert cli.main(["cluster", "report", "post", "3", "--full-scale-samples", "1e6"]) == 0
-    assert "Windtunnel cluster report: post, job 3 (wrap), COMPLETED" in capsys.readouterr().out
-    assert cli.main(["cluster", "report", "post", "3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["job"]["id"] == 3
-    assert cli.main(["cluster", "report", "post", "3", "--epochs", "2"]) == 2
+    said = invoke("cluster", "report", "post", "3", "--full-scale-samples", "1e6").out
+    assert "Windtunnel cluster report: post, job 3 (wrap), COMPLETED" in said
+    assert json.loads(invoke("cluster", "report", "post", "3", "--json").out)["job"]["id"] == 3
+    invoke("cluster", "report", "post", "3", "--epochs", "2", exits=2)
     assert asked == [("post", "3"), ("post", "3")]
 
 
-def test_the_backend_is_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_backend_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, invoke: Invoke) -> None:
     """By its own command line: what it complains of is what is said."""
     monkeypatch.setenv("WINDTUNNEL_HOME", str(tmp_path))
-    assert cli.main(["cluster", "report", "post", "3"]) == 1
-    err = capsys.readouterr().err
+    err = invoke("cluster", "report", "post", "3", exits=1).err
     assert err.startswith("windtunnel: Cluster 'post' does not exist") and "Traceback" not in err

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import windtunnel
 from tests.fakes.reports import report_for_counters, screen_of, text_of
 from tests.fakes.split_job import split_counters
+from tests.unit.conftest import Invoke
 from tests.unit.priceperf.test_answer import (
     LONG,
     OTHERS,
@@ -28,7 +29,6 @@ from tests.unit.priceperf.test_answer import (
     workloads,
 )
 from tests.unit.reports.test_job_report import FakeJob
-from windtunnel.cli import main as cli
 from windtunnel.priceperf import BreakEven, FullScale, PriceBook, Workload, answers, by_offering, compare
 from windtunnel.priceperf.instances import instance_type
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
@@ -562,16 +562,13 @@ def test_ways_to_buy_the_hour_come_with_region_date_and_source(counters: Any) ->
     assert "paid for in advance" in text
 
 
-def test_the_command_takes_batches_and_the_rest(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters: Any
-) -> None:
+def test_the_command_takes_batches_and_the_rest(invoke: Invoke, tmp_path: Path, counters: Any) -> None:
     """25 lines, or all with --full; a number, so many a device, a rule."""
     path = tmp_path / "counters.json"
     path.write_text(json.dumps(counters()))
 
     def run(*words: str) -> str:
-        assert cli.main(["compare", str(path), "--full-scale-samples", "3600000", *words]) == 0
-        return capsys.readouterr().out
+        return invoke("compare", str(path), "--full-scale-samples", "3600000", *words).out
 
     assert len(run().splitlines()) <= LINES < len(run("--full").splitlines())
     for words, batches in (
@@ -587,7 +584,5 @@ def test_the_command_takes_batches_and_the_rest(
         for more in ((), ("--evaluation-not-split",))
     )
     assert (split, whole) == (True, False)
-    assert cli.main(["compare", str(path), "--batch", "large"]) == 2
-    assert (
-        "batch must be one of rehearsed, global, per_device, a global batch as 256" in capsys.readouterr().err
-    )
+    said = invoke("compare", str(path), "--batch", "large", exits=2).err
+    assert "batch must be one of rehearsed, global, per_device, a global batch as 256" in said

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.descriptions import described
 from tests.fakes.reports import report_for_counters
-from windtunnel.cli.main import main
+from tests.unit.conftest import Invoke
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidCounters, InvalidInput, Workload
 from windtunnel.priceperf.calibration.corrections import fingerprint
@@ -144,7 +144,7 @@ def test_a_loader_that_trains_and_holds_nothing_tells_no_size(counters: Any, mem
     ],
 )
 def test_wrong_numbers_are_said_in_a_line(
-    counters: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    counters: Any, tmp_path: Path, invoke: Invoke, arguments: list[str]
 ) -> None:
     """What would leave the range of numbers, and what is none."""
     file = tmp_path / "counters.json"
@@ -152,8 +152,7 @@ def test_wrong_numbers_are_said_in_a_line(
     given = [str(file) if word == "COUNTERS" else word for word in arguments]
     if "--architecture" in given:
         given += ["--sequence-length", "4096", "--full-scale-samples", "1000"]
-    assert main(["compare", *given]) == 2
-    said = capsys.readouterr()
+    said = invoke("compare", *given, exits=2)
     assert not said.out and len(said.err.splitlines()) == 1 and len(said.err) < 300
     assert "invalid literal" not in said.err
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.counters import counters
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import (
     AwsSession,
@@ -26,7 +27,6 @@ from windtunnel import (
 )
 from windtunnel.budget.budget import Budget
 from windtunnel.budget.plan import plan
-from windtunnel.cli import main as cli
 from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.prices import BUILT_IN, Price, PriceBook
 from windtunnel.request.training_request import TrainingRequest
@@ -326,18 +326,16 @@ def test_a_budget_is_a_number_above_0(local: LocalSession, trained: Any, wrong: 
 
 def test_run_takes_max_cost(
     local: LocalSession, service: FakeService, monkeypatch: pytest.MonkeyPatch, project: Path,
-    capsys: pytest.CaptureFixture[str],
+    invoke: Invoke,
 ) -> None:  # fmt: skip
     """The line on stdout, the warning on stderr, without a line of code."""
     monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
     line = "run src/train.py --instance-type ml.trn1.32xlarge --job-name j --no-wait --max-cost"
-    assert cli.main([*line.split(), "50"]) == 0
-    assert "Budget $50.00" in capsys.readouterr().out
-    assert cli.main([*line.replace("j --no", "k --no").split(), "1"]) == 0
-    error = capsys.readouterr().err
+    assert "Budget $50.00" in invoke(*line.split(), "50").out
+    error = invoke(*line.replace("j --no", "k --no").split(), "1").err
     assert error.startswith("windtunnel: warning: Nothing is charged here") and ".py:" not in error
     assert set(service.requests) == {"j", "k"}
-    assert cli.main([*line.split(), "-3"]) == 2
+    invoke(*line.split(), "-3", exits=2)
 
 
 def _request(count: int, asked: int, keep: int) -> TrainingRequest:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.unit.conftest import Invoke
 from windtunnel.cli import amounts
-from windtunnel.cli import main as cli
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,6 @@ def test_what_is_none_of_these(read: Callable[[str], float], texts: tuple[str, .
         "--samples 1M --preparation-seconds 10m --dataset-gib 1.5k",
     ],
 )
-def test_compare_takes_them(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_takes_them(words: str, invoke: Invoke) -> None:
     """As `plan` does."""
-    assert cli.main(["compare", "--architecture", "BERT-Base", *words.split()]) == 0
-    assert "THE ANSWER" in capsys.readouterr().out
+    assert "THE ANSWER" in invoke("compare", "--architecture", "BERT-Base", *words.split()).out

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
@@ -18,74 +19,67 @@ from windtunnel.cli.script_options import pairs, script_arguments, typed
 from windtunnel.errors import BackendError
 
 
-def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_follows_the_job(jobs: FakeService, invoke: Invoke) -> None:
     """`run` starts the job it describes, shows the log and names the next command."""
     line = "run train.py --source-dir src --job-name j --channel train=data --hp lr=0.1 --env A=1"
-    assert cli.main([*line.split(), "--local-cores", "2", "--", "--epochs", "3", "--flag"]) == 0
+    out = invoke(*line.split(), "--local-cores", "2", "--", "--epochs", "3", "--flag").out
     request = jobs.requests["j"]
     values = {k: v for k, v in request["HyperParameters"].items() if not k.startswith("sagemaker_")}
     assert values == {"epochs": "3", "flag": "true", "lr": "0.1"}
     assert request["Environment"] == {"A": "1", "WINDTUNNEL_LOCAL_CORES": "2"}
-    out = capsys.readouterr().out
     assert "three" in out
     assert "windtunnel report j" in out
 
 
-def test_dry_run(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run(jobs: FakeService, invoke: Invoke) -> None:
     """`run --dry-run` prints the request."""
-    assert cli.main(["run", "src/train.py", "--dry-run", "--keep-alive", "600"]) == 0
-    said = capsys.readouterr().out
+    said = invoke("run", "src/train.py", "--dry-run", "--keep-alive", "600").out
     assert '"sagemaker_program": "\\"train.py\\""' in said
     assert '"KeepAlivePeriodInSeconds": 600' in said
     assert jobs.requests == {}
 
 
-def test_wrong_arguments_exit_2(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_exit_2(jobs: FakeService, invoke: Invoke) -> None:
     """One line on stderr, nothing on stdout."""
-    assert cli.main(["run", "trian.py", "--source-dir", "src"]) == 2
-    captured = capsys.readouterr()
+    captured = invoke("run", "trian.py", "--source-dir", "src", exits=2)
     assert captured.out == ""
     assert captured.err.startswith("windtunnel: entry_point='trian.py'")
     assert "Traceback" not in captured.err
 
 
 def test_a_job_whose_argparse_would_refuse_a_flag_is_not_started(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str], project: Path
+    jobs: FakeService, invoke: Invoke, project: Path
 ) -> None:
     """`run` says so before a container starts, `check` counts it among its findings."""
     flag = 'import argparse\nargparse.ArgumentParser().add_argument("--fast", action="store_true")\n'
     (project / "src" / "flag.py").write_text(flag)
     line = ("src/flag.py", "--", "--fast")
-    assert cli.main(["run", *line]) == 2
-    assert capsys.readouterr().err.startswith("windtunnel: src/flag.py:2: --fast is a flag without a value")
+    said = invoke("run", *line, exits=2).err
+    assert said.startswith("windtunnel: src/flag.py:2: --fast is a flag without a value")
     assert jobs.requests == {}
-    assert cli.main(["check", *line]) == 1
-    assert "src/flag.py:2: --fast is a flag without a value" in capsys.readouterr().out
+    assert "src/flag.py:2: --fast is a flag without a value" in invoke("check", *line, exits=1).out
     (project / "src" / "flag.py").write_text(flag.replace('action="store_true"', "type=bool"))
-    assert cli.main(["run", *line, "False"]) == 2
-    assert "src/flag.py:2: --fast False reaches the script as text" in capsys.readouterr().err
-    assert cli.main(["run", "src/flag.py", "--job-name", "j"]) == 0
+    said = invoke("run", *line, "False", exits=2).err
+    assert "src/flag.py:2: --fast False reaches the script as text" in said
+    invoke("run", "src/flag.py", "--job-name", "j")
 
 
-def test_a_channel_or_metric_that_is_given_twice_is_refused(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_channel_or_metric_that_is_given_twice_is_refused(jobs: FakeService, invoke: Invoke) -> None:
     """The job would train without the first one's data, and nobody would know; --hp and --env take the last."""
     run = ["run", "src/train.py", "--job-name", "j", "--hp", "a=1", "--hp", "a=2"]
-    assert cli.main([*run, "--channel", "train=data", "--channel", "train=src"]) == 2
-    assert "--channel gives train twice" in capsys.readouterr().err
-    assert cli.main([*run, "--metric", "loss=a([0-9]+)", "--metric", "loss=b([0-9]+)"]) == 2
-    assert "--metric gives loss twice" in capsys.readouterr().err
-    assert cli.main(run) == 0
+    said = invoke(*run, "--channel", "train=data", "--channel", "train=src", exits=2).err
+    assert "--channel gives train twice" in said
+    said = invoke(*run, "--metric", "loss=a([0-9]+)", "--metric", "loss=b([0-9]+)", exits=2).err
+    assert "--metric gives loss twice" in said
+    invoke(*run)
     assert jobs.requests["j"]["HyperParameters"]["a"] == "2"
 
 
-def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_job_exits_1(jobs: FakeService, invoke: Invoke) -> None:
     """The failure's message, without a traceback."""
     jobs.script = (*COMPLETES[:-1], ("Failed", "Failed", "", {}))
     jobs.failure = "AlgorithmError: no"
-    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 1
-    assert "failed: AlgorithmError: no" in capsys.readouterr().err
+    assert "failed: AlgorithmError: no" in invoke("run", "src/train.py", "--job-name", "j", exits=1).err
 
 
 @pytest.mark.parametrize("more", [[], ["--rehearse", "5"]])
@@ -93,45 +87,40 @@ def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str
     ("secondary", "why"), [("MaxRuntimeExceeded", "it reached max_run (30 s)"), ("Stopped", "it was stopped")]
 )
 def test_a_job_that_did_not_complete_exits_1(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str], secondary: str, why: str, more: list[str]
+    jobs: FakeService, invoke: Invoke, secondary: str, why: str, more: list[str]
 ) -> None:
     """A shell or a CI must not take it for a trained model; no price of the whole is offered."""
     jobs.script = (*COMPLETES[:-1], ("Stopped", secondary, "", {}))
-    assert cli.main(["run", "src/train.py", "--job-name", "j", "--max-run", "30", *more]) == 1
-    captured = capsys.readouterr()
+    captured = invoke("run", "src/train.py", "--job-name", "j", "--max-run", "30", *more, exits=1)
     assert f"Job ended as Stopped, not Completed: {why}." in captured.out
     assert "would take and cost" not in captured.out
 
 
 def test_a_job_that_was_refused_before_it_began_exits_2(
-    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     """Whatever refused it; 1 is of a job that there was."""
     line = ["run", "src/train.py", "--job-name", "j"]
     for more in ([], ["--dry-run"]):
-        assert cli.main([*line, *more, "--metric", "x=abc"]) == 2
-        assert "the Regex of 'x' has no group" in capsys.readouterr().err
-    assert cli.main([*line, "--no-wait"]) == 0
-    assert cli.main(line) == 2
-    assert "nothing was uploaded" in capsys.readouterr().err
+        assert "the Regex of 'x' has no group" in invoke(*line, *more, "--metric", "x=abc", exits=2).err
+    invoke(*line, "--no-wait")
+    assert "nothing was uploaded" in invoke(*line, exits=2).err
 
     def away(_: object) -> None:
         raise BackendError("it does not start")
 
     monkeypatch.setattr(jobs, "create_job", away)
-    assert cli.main(["run", "src/train.py"]) == 2
-    assert capsys.readouterr().err.endswith("windtunnel: it does not start\n")
+    assert invoke("run", "src/train.py", exits=2).err.endswith("windtunnel: it does not start\n")
 
 
-def test_ctrl_c_exits_130(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_exits_130(jobs: FakeService, invoke: Invoke) -> None:
     """Detaching says how to come back."""
     jobs.interrupt_reading = True
-    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 130
-    assert "windtunnel logs -f j" in capsys.readouterr().err
+    assert "windtunnel logs -f j" in invoke("run", "src/train.py", "--job-name", "j", exits=130).err
 
 
 def test_ctrl_c_of_any_command_says_what_it_was(
-    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     """A line that is not empty."""
 
@@ -139,8 +128,7 @@ def test_ctrl_c_of_any_command_says_what_it_was(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(jobs, "list_jobs", interrupted)
-    assert cli.main(["ps"]) == 130
-    assert capsys.readouterr().err == "\nwindtunnel: interrupted\n"
+    assert invoke("ps", exits=130).err == "\nwindtunnel: interrupted\n"
 
 
 @pytest.mark.parametrize(("handler", "code"), [("default_int_handler", 130), ("SIG_IGN", 0)])
@@ -180,60 +168,44 @@ def test_a_terminal_does_not_obey_what_was_mistyped(
     assert "\x1b" not in said
 
 
-def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ps_logs_stop(jobs: FakeService, invoke: Invoke) -> None:
     """The commands for jobs that exist."""
-    assert cli.main(["ps"]) == 0
-    assert capsys.readouterr().err == "No training jobs.\n"
-    assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
-    started = capsys.readouterr()
+    assert invoke("ps").err == "No training jobs.\n"
+    started = invoke("run", "src/train.py", "--job-name", "j", "--no-wait")
     assert started.out == "Training job j\n"
     assert "windtunnel logs -f j" in started.err
-    assert cli.main(["stop", "j"]) == 0
+    invoke("stop", "j")
     assert jobs.stopped == ["j"]
-    capsys.readouterr()
-    assert cli.main(["logs", "-f", "j"]) == 0
-    assert capsys.readouterr().out.split() == ["one", "two", "three", "four"]
-    assert cli.main(["stop", "j"]) == 0
-    assert "ended already: Completed" in capsys.readouterr().out
-    assert cli.main(["ps"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["j", "Completed"]
-    assert cli.main(["ps", "--status", "InProgress"]) == 0
-    assert capsys.readouterr().err == "No training jobs are InProgress.\n"
-    assert cli.main(["logs", "nope"]) == 1
+    assert invoke("logs", "-f", "j").out.split() == ["one", "two", "three", "four"]
+    assert "ended already: Completed" in invoke("stop", "j").out
+    assert invoke("ps").out.splitlines()[1].split()[:2] == ["j", "Completed"]
+    assert invoke("ps", "--status", "InProgress").err == "No training jobs are InProgress.\n"
+    invoke("logs", "nope", exits=1)
 
 
-def test_several_jobs_are_stopped_whatever_becomes_of_one(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_jobs_are_stopped_whatever_becomes_of_one(jobs: FakeService, invoke: Invoke) -> None:
     """As `rm` deletes them: what a name is wrong for is said, and the others stop."""
     for name in ("a", "b"):
-        assert cli.main(["run", "src/train.py", "--job-name", name, "--no-wait"]) == 0
-    capsys.readouterr()
-    assert cli.main(["ps", "--quiet", "--status", "InProgress"]) == 0
-    assert capsys.readouterr().out.split() == ["b", "a"]
-    assert cli.main(["stop", "a", "nope", "b", "a"]) == 1
+        invoke("run", "src/train.py", "--job-name", name, "--no-wait")
+    assert invoke("ps", "--quiet", "--status", "InProgress").out.split() == ["b", "a"]
+    assert "nope" in invoke("stop", "a", "nope", "b", "a", exits=1).err
     assert jobs.stopped == ["a", "b"]
-    assert "nope" in capsys.readouterr().err
 
 
-def test_a_job_that_waits_says_so(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_that_waits_says_so(jobs: FakeService, invoke: Invoke) -> None:
     """It prints nothing yet: `ps` and `logs` say that it is Pending, and behind what."""
     jobs.script = (("InProgress", "Pending", "waiting for 2 cores", {}), *COMPLETES)
-    assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
-    capsys.readouterr()
-    assert cli.main(["ps"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["j", "Pending"]
+    invoke("run", "src/train.py", "--job-name", "j", "--no-wait")
+    assert invoke("ps").out.splitlines()[1].split()[:2] == ["j", "Pending"]
     jobs.script = (jobs.script[0], *jobs.script)
-    assert cli.main(["logs", "j"]) == 0
-    assert capsys.readouterr() == ("", "windtunnel: j is Pending: waiting for 2 cores\n")
+    assert invoke("logs", "j") == ("", "windtunnel: j is Pending: waiting for 2 cores\n")
 
 
-def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check(jobs: FakeService, invoke: Invoke) -> None:
     """Findings first, their number last and in the exit code; notes and --diff leave it 0."""
     Path("src/helper.py").write_text("")
     Path("src/train.py").write_text("import helper\nmodel.cuda()\n")
-    assert cli.main(["check", "src/train.py"]) == 1
-    out = capsys.readouterr().out
+    out = invoke("check", "src/train.py", exits=1).out
     assert "note: imports helper from its own directory" in out
     assert "note: imports nothing that uses a NeuronCore" in out
     assert out.startswith("src/train.py:2: device_unused: .cuda() does not exist on Trainium")
@@ -243,31 +215,26 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert "ok" not in out
     assert out.endswith("\n1 finding; with --diff, check prints the edits of 1.\n")
-    assert cli.main(["check", "src/train.py", "--diff"]) == 0
-    printed = capsys.readouterr()
+    printed = invoke("check", "src/train.py", "--diff")
     assert "-model.cuda()\n" in printed.out and printed.out.startswith("--- a/src/train.py\n")
     assert "--follow-symlinks" not in printed.err
     Path("src/train.py").rename("train.py")
     Path("src/train.py").symlink_to("../train.py")  # which patch leaves alone
-    assert cli.main(["check", "src/train.py", "--diff"]) == 0
-    assert "symbolic links: src/train.py" in capsys.readouterr().err
+    assert "symbolic links: src/train.py" in invoke("check", "src/train.py", "--diff").err
     Path("src/train.py").unlink()
     assert printed.err == ""
     Path("src/train.py").write_text("import torch_xla, helper\n")
-    assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
-    out = capsys.readouterr().out
+    out = invoke("check", "train.py", "--source-dir", "src").out
     assert "note:" not in out and out.endswith("\nok: no findings.\n")
     Path("src/requirements.txt").write_text(
         "Transformers[torch] == 4.21.0\ntorch_xla==2.9\ntorch>2\nseaborn==1\n"
     )
-    assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = invoke("check", "train.py", "--source-dir", "src").out.splitlines()
     (note,) = (line for line in lines if "note:" in line)
     assert lines[-1] == "ok: no findings; 1 note above."
     assert "requirements.txt asks for Transformers 4.21.0, the training image has 4." in note
     Path("src/train.py").write_text("def (:\n")
-    assert cli.main(["check", "src/train.py"]) == 2
-    assert "line 1" in capsys.readouterr().err
+    assert "line 1" in invoke("check", "src/train.py", exits=2).err
     assert jobs.requests == {}
 
 
@@ -331,14 +298,11 @@ def test_the_package_runs_as_a_module() -> None:
     assert run.stdout.startswith("windtunnel ")
 
 
-def test_what_no_command_takes_behind_two_dashes_is_refused(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_no_command_takes_behind_two_dashes_is_refused(jobs: FakeService, invoke: Invoke) -> None:
     """Before anything is done: it was ignored, as a second name of `rm`."""
-    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 0
-    capsys.readouterr()
-    assert cli.main(["rm", "j", "--", "k"]) == 2
-    assert capsys.readouterr().err == "windtunnel: rm takes nothing behind --, and did nothing; given: k\n"
+    invoke("run", "src/train.py", "--job-name", "j")
+    said = invoke("rm", "j", "--", "k", exits=2).err
+    assert said == "windtunnel: rm takes nothing behind --, and did nothing; given: k\n"
     assert list(jobs.requests) == ["j"]
 
 
@@ -391,10 +355,7 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
         cli.build_parser().parse_args([*command.split(), "--instances", ","])
 
 
-def test_a_model_where_a_job_is_expected_is_told_so(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_where_a_job_is_expected_is_told_so(jobs: FakeService, invoke: Invoke) -> None:
     """Where there is no job of that name."""
     assert jobs
-    assert cli.main(["compare", "bert-base"]) == 2
-    assert "windtunnel compare --architecture bert-base" in capsys.readouterr().err
+    assert "windtunnel compare --architecture bert-base" in invoke("compare", "bert-base", exits=2).err

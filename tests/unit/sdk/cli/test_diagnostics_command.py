@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
@@ -38,22 +39,17 @@ def test_a_job_gives_its_diagnostics(service: FakeService, local: LocalSession) 
     )  # fmt: skip
 
 
-def test_the_command_prints_text_and_json(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_text_and_json(service: FakeService, invoke: Invoke) -> None:
     """Both forms, exit code 0."""
     put_counters(service)
-    capsys.readouterr()
-    assert cli.main(["diagnostics", "j"]) == 0
-    assert "train.py:9" in capsys.readouterr().out
-    assert cli.main(["diagnostics", "j", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["diagnostics"][0]["advice"] == "Less."
+    assert "train.py:9" in invoke("diagnostics", "j").out
+    assert json.loads(invoke("diagnostics", "j", "--json").out)["diagnostics"][0]["advice"] == "Less."
 
 
 def test_a_job_without_counters_is_one_clean_message(
-    service: FakeService, local: LocalSession, capsys: pytest.CaptureFixture[str]
+    service: FakeService, local: LocalSession, invoke: Invoke
 ) -> None:
     """On the command line exit code 1."""
     with pytest.raises(JobNotFinished):
         TrainingJob("j", local).diagnostics()
-    capsys.readouterr()
-    assert cli.main(["diagnostics", "j"]) == 1
-    assert "has no counters" in capsys.readouterr().err
+    assert "has no counters" in invoke("diagnostics", "j", exits=1).err

@@ -7,29 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import Model
-from windtunnel.cli import main as cli
 from windtunnel.session.local import LocalSession
 
 
 @pytest.fixture
-def endpoint(
-    jobs: FakeService, local: LocalSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
-) -> FakeEndpoints:
+def endpoint(jobs: FakeService, local: LocalSession, endpoints: FakeEndpoints) -> FakeEndpoints:
     """An endpoint ``e`` that serves, on two instances."""
     Model("mine:1", name="m", session=local).deploy(1, "ml.c5.xlarge", endpoint_name="e")
-    capsys.readouterr()
     return endpoints
 
 
-def test_endpoints_and_their_bill(
-    endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], project: Path
-) -> None:
+def test_endpoints_and_their_bill(endpoint: FakeEndpoints, invoke: Invoke, project: Path) -> None:
     """Name, state, instances and dollars; a price that is not known is no 0."""
-    assert cli.main(["endpoints"]) == 0
-    captured = capsys.readouterr()
+    captured = invoke("endpoints")
     header, row = captured.out.splitlines()
     assert header.split()[:2] == ["NAME", "STATUS"]
     assert row.split()[:5] == ["e", "InService", "2", "x", "ml.c5.xlarge"] and row.split()[-1] == "?"
@@ -42,34 +36,29 @@ def test_endpoints_and_their_bill(
     (project / "home").mkdir(exist_ok=True)
     prices = {"schema": "windtunnel.prices/1", "prices": [listed]}
     (project / "home" / "prices.json").write_text(json.dumps(prices))
-    assert cli.main(["endpoints"]) == 0
-    day, so_far = capsys.readouterr().out.splitlines()[1].split()[-2:]
+    day, so_far = invoke("endpoints").out.splitlines()[1].split()[-2:]
     assert day == "12.00" and float(so_far.replace(",", "")) > 12
-    assert cli.main(["endpoints", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["EndpointStatus"] == "InService"
+    assert json.loads(invoke("endpoints", "--json").out)[0]["EndpointStatus"] == "InService"
 
 
-def test_none(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_none(jobs: FakeService, invoke: Invoke) -> None:
     """Said on stderr."""
-    assert cli.main(["endpoints"]) == 0
-    assert capsys.readouterr() == ("", "No endpoints.\n")
+    assert invoke("endpoints") == ("", "No endpoints.\n")
 
 
-def test_a_failed_one_has_its_reason(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_one_has_its_reason(endpoint: FakeEndpoints, invoke: Invoke) -> None:
     """And one whose configuration is gone is listed all the same; neither has cost anything so far."""
     endpoint.script, endpoint.failure = ("Failed",), "no\n\x1b[2J ping"
     endpoint.configs.clear()
-    assert cli.main(["endpoints"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].endswith("?        no \\x1b[2J ping")
+    assert invoke("endpoints").out.splitlines()[1].endswith("?        no \\x1b[2J ping")
 
 
-def test_invoke(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+def test_invoke(endpoint: FakeEndpoints, invoke: Invoke, project: Path) -> None:
     """JSON from the line, or a file as it is; the answer and nothing else on stdout."""
-    assert cli.main(["invoke", "e", "--json", '{"inputs": "good"}']) == 0
-    assert capsys.readouterr().out == '{"label": 1}'
+    assert invoke("invoke", "e", "--json", '{"inputs": "good"}').out == '{"label": 1}'
     (project / "cat.png").write_bytes(b"\x89PNG")
     line = ["invoke", "e", "--file", "cat.png", "--content-type", "image/png", "--accept", "text/csv"]
-    assert cli.main(line) == 0
+    invoke(*line)
     assert endpoint.asked == [
         {
             "EndpointName": "e",
@@ -81,27 +70,22 @@ def test_invoke(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], pro
     ]
 
 
-def test_wrong_questions(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_questions(endpoint: FakeEndpoints, invoke: Invoke) -> None:
     """What is no JSON, no file or no endpoint is said, and nothing is sent."""
-    assert cli.main(["invoke", "e", "--json", "{inputs: 1}"]) == 2
-    assert "is no JSON" in capsys.readouterr().err
-    assert cli.main(["invoke", "e", "--file", "nope"]) == 2
-    assert "nope cannot be read" in capsys.readouterr().err
-    assert cli.main(["invoke", "nope", "--json", "1"]) == 1
-    assert "windtunnel endpoints" in capsys.readouterr().err
+    assert "is no JSON" in invoke("invoke", "e", "--json", "{inputs: 1}", exits=2).err
+    assert "nope cannot be read" in invoke("invoke", "e", "--file", "nope", exits=2).err
+    assert "windtunnel endpoints" in invoke("invoke", "nope", "--json", "1", exits=1).err
     assert endpoint.asked == []
 
 
-def test_load(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+def test_load(endpoint: FakeEndpoints, invoke: Invoke) -> None:
     """The same question again and again at a rate; marked as measured, with what is modelled beside it if asked for."""
     line = ["inference", "--endpoint", "e", "--json", "[[1, 2]]", "--rate", "20", "--duration", "0.2"]
-    assert cli.main(line) == 0
-    out = capsys.readouterr().out
+    out = invoke(*line).out
     assert 1 < len(endpoint.asked) <= 1 + 4  # one that does not count, and 20 a second for 0.2 s
     assert {asked["Body"] for asked in endpoint.asked} == {b"[[1, 2]]"}
     assert "Measured here" in out and "P50" in out and "P99" in out and "inf2" not in out.lower()
-    assert cli.main(["inference", "BERT-Base", *line[1:]]) == 0
-    out = capsys.readouterr().out
+    out = invoke("inference", "BERT-Base", *line[1:]).out
     assert out.index("Measured here") < out.index("INF2.XLARGE") and "MODELLED" in out.upper()
 
 
@@ -127,31 +111,25 @@ def test_load(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> No
     ],
 )
 def test_a_load_that_is_none(
-    endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
+    endpoint: FakeEndpoints, invoke: Invoke, words: list[str], code: int, message: str
 ) -> None:
     """Said before anything is sent."""
-    assert cli.main(["inference", *words]) == code
-    assert message in capsys.readouterr().err
+    assert message in invoke("inference", *words, exits=code).err
     assert endpoint.asked == []
 
 
-def test_logs(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs(endpoint: FakeEndpoints, invoke: Invoke) -> None:
     """What it printed, or why there is nothing."""
-    assert cli.main(["endpoint-logs", "e"]) == 0
-    assert capsys.readouterr() == ("", "windtunnel: e has no log (yet): it is InService.\n")
+    assert invoke("endpoint-logs", "e") == ("", "windtunnel: e has no log (yet): it is InService.\n")
     endpoint.printed["e"] = {"AllTraffic/i-1": ["a", "b", "c"]}
-    assert cli.main(["endpoint-logs", "e", "-n", "1e20"]) == 0
-    capsys.readouterr()
-    assert cli.main(["endpoint-logs", "e", "-n", "2"]) == 0
-    assert capsys.readouterr().out == "b\nc\n"
-    assert cli.main(["endpoint-logs", "nope"]) == 1
+    invoke("endpoint-logs", "e", "-n", "1e20")
+    assert invoke("endpoint-logs", "e", "-n", "2").out == "b\nc\n"
+    invoke("endpoint-logs", "nope", exits=1)
 
 
-def test_rm(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rm(endpoint: FakeEndpoints, invoke: Invoke) -> None:
     """Endpoint, configuration and model; a job of that name is none of its business, nor the other way round."""
-    assert cli.main(["rm", "e"]) == 1
-    assert "No training job 'e'" in capsys.readouterr().err
-    assert cli.main(["rm", "--endpoint", "e", "nope"]) == 1
-    captured = capsys.readouterr()
+    assert "No training job 'e'" in invoke("rm", "e", exits=1).err
+    captured = invoke("rm", "--endpoint", "e", "nope", exits=1)
     assert captured.out == "e is deleted.\n" and "No endpoint 'nope'" in captured.err
     assert (endpoint.models, endpoint.configs, endpoint.endpoints) == ({}, {}, {})

@@ -8,25 +8,21 @@ from typing import Any
 
 import pytest
 
-from windtunnel.cli.main import main
-
-Capture = pytest.CaptureFixture[str]
+from tests.unit.conftest import Invoke
 
 
-def test_the_table_shows_every_row(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_shows_every_row(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """12 rows with their verdicts, readable in 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["inference"]) == 0
-    out = capsys.readouterr().out
+    out = invoke("inference").out
     assert out.count(" agrees  ") == 12 and "OFF" not in out
     assert "12 of 12 rows agree" in out and "bert-base-cased-finetuned-mrpc " in out
 
 
 @pytest.mark.parametrize("words", [["inference"], ["report", "--inference"]])
-def test_the_table_as_data(capsys: Capture, words: list[str]) -> None:
+def test_the_table_as_data(invoke: Invoke, words: list[str]) -> None:
     """Published, recomputed and error, and the rule of agreement in words."""
-    assert main([*words, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke(*words, "--json").out)
     first = data["rows"][0]
     assert (first["published"], first["recomputed"]) == (0.138, 0.138218)
     assert first["error_percent"] == pytest.approx((0.138218 / 0.138 - 1) * 100, abs=1e-3)
@@ -34,49 +30,43 @@ def test_the_table_as_data(capsys: Capture, words: list[str]) -> None:
     assert data["book_price"]["usd_per_hour"] == 1.34375
 
 
-def test_a_figure_of_ones_own(capsys: Capture) -> None:
+def test_a_figure_of_ones_own(invoke: Invoke) -> None:
     """From the book's price with its date, or from a price given; a training price is called that."""
     own = ["inference", "--throughput", "2693", "--instance", "trn1.2xlarge"]
-    assert main([*own, "--on", "2023-01-01", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["usd_per_million"] == 0.138605
-    assert main([*own, "--usd-per-hour", "1.34"]) == 0
-    out = capsys.readouterr().out
+    assert json.loads(invoke(*own, "--on", "2023-01-01", "--json").out)["usd_per_million"] == 0.138605
+    out = invoke(*own, "--usd-per-hour", "1.34").out
     assert "$0.1382" in out and "stated by the user" in out
-    assert main([*own[:-1], "ml.trn1.2xlarge"]) == 0
-    assert "SageMaker's price of training" in capsys.readouterr().out
-    assert main([*own[:-1], "ml.trn1.2xlarge", "--usd-per-hour", "1.9"]) == 0
-    assert "SageMaker's price of training" not in capsys.readouterr().out
+    assert "SageMaker's price of training" in invoke(*own[:-1], "ml.trn1.2xlarge").out
+    said = invoke(*own[:-1], "ml.trn1.2xlarge", "--usd-per-hour", "1.9").out
+    assert "SageMaker's price of training" not in said
 
 
-def test_large_amounts_have_no_exponent(capsys: Capture) -> None:
+def test_large_amounts_have_no_exponent(invoke: Invoke) -> None:
     """Of a slow model on a large instance, of a fast one, and of a high rate."""
-    assert main(["inference", "--throughput", "0.1", "--instance", "trn1.32xlarge"]) == 0
-    assert "$59,720" in capsys.readouterr().out
-    assert main(["inference", "--throughput", "2000000", "--instance", "trn1.32xlarge"]) == 0
-    assert "2,000,000 inferences/s" in capsys.readouterr().out
-    assert main(["inference", "BERT-Base", "--rate", "2e6"]) == 0
-    assert "2,000,000 requests/s" in capsys.readouterr().out
+    assert "$59,720" in invoke("inference", "--throughput", "0.1", "--instance", "trn1.32xlarge").out
+    said = invoke("inference", "--throughput", "2000000", "--instance", "trn1.32xlarge").out
+    assert "2,000,000 inferences/s" in said
+    assert "2,000,000 requests/s" in invoke("inference", "BERT-Base", "--rate", "2e6").out
 
 
-def estimated(capsys: Capture, *words: str) -> dict[str, Any]:
+def estimated(invoke: Invoke, *words: str) -> dict[str, Any]:
     """What `windtunnel inference WORDS --json` prints."""
-    assert main(["inference", *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = json.loads(invoke("inference", *words, "--json").out)
     return found
 
 
-def test_a_model_of_the_hub_has_its_published_name(capsys: Capture) -> None:
+def test_a_model_of_the_hub_has_its_published_name(invoke: Invoke) -> None:
     """Whoever has it there."""
     models = [
-        estimated(capsys, name, "--batch-size", "1") for name in ("roberta-base", "FacebookAI/roberta-base")
+        estimated(invoke, name, "--batch-size", "1") for name in ("roberta-base", "FacebookAI/roberta-base")
     ]
     assert models[0]["estimates"] == models[1]["estimates"]
 
 
-def test_a_model_by_batch_size(capsys: Capture) -> None:
+def test_a_model_by_batch_size(invoke: Invoke) -> None:
     """Each figure in its interval, marked as modelled, and the cost is throughput and price."""
     twice = ("--instances", "trn1.2xlarge", "inf2.xlarge", "trn1.2xlarge")
-    data = estimated(capsys, "roberta-base", "--batch-size", "1", "8", "1", *twice)  # each once
+    data = estimated(invoke, "roberta-base", "--batch-size", "1", "8", "1", *twice)  # each once
     assert data["kind"] == "modelled" and data["interval_percent"] == 80
     assert [(row["instance_type"], row["batch_size"]) for row in data["estimates"]] == [
         ("trn1.2xlarge", 1), ("trn1.2xlarge", 8), ("inf2.xlarge", 1), ("inf2.xlarge", 8),
@@ -91,36 +81,34 @@ def test_a_model_by_batch_size(capsys: Capture) -> None:
         assert sum(row["call_seconds"].values()) == pytest.approx(row["latency_p50_seconds"], rel=1e-4)
 
 
-def test_a_rate_of_requests_becomes_instances_and_a_cost_a_day(capsys: Capture) -> None:
+def test_a_rate_of_requests_becomes_instances_and_a_cost_a_day(invoke: Invoke) -> None:
     """Rounded up; the ends of the interval on either side."""
     data = estimated(
-        capsys, "BERT-Large", "--rate", "5000", "--instances", "trn1.2xlarge", "--batch-size", "4"
+        invoke, "BERT-Large", "--rate", "5000", "--instances", "trn1.2xlarge", "--batch-size", "4"
     )
     (row,) = data["estimates"]
     assert row["instances"] == math.ceil(5000 / row["throughput_per_second"])
     low, high = row["instances_interval"]
     assert low <= row["instances"] <= high
     assert row["usd_per_day"] == pytest.approx(row["instances"] * 24 * 1.34375)
-    assert main(["inference", "BERT-Large", "--rate", "5000"]) == 0
-    out = capsys.readouterr().out
+    out = invoke("inference", "BERT-Large", "--rate", "5000").out
     assert "MODELLED" in out.upper() and "5,000 requests/s: " in out and " a day." in out
 
 
-def test_an_endpoint_has_no_price_until_it_was_asked_for(capsys: Capture) -> None:
+def test_an_endpoint_has_no_price_until_it_was_asked_for(invoke: Invoke) -> None:
     """Times stand without one; what to do is said."""
     words = ["BERT-Base", "--instances", "ml.trn1.2xlarge", "--batch-size", "1"]
-    (row,) = estimated(capsys, *words)["estimates"]
+    (row,) = estimated(invoke, *words)["estimates"]
     assert row["usd_per_million"] is None and row["throughput_per_second"] > 0
-    assert main(["inference", *words]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(invoke("inference", *words).out.split())
     assert "No price of ml.trn1.2xlarge, SageMaker hosting on-demand, in the book" in out
     assert "windtunnel prices refresh --hosting --instances ml.trn1.2xlarge" in out
     assert "It has: " not in out  # the book has its price as training, and named it in the same breath
 
 
-def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
+def test_the_model_says_how_right_it_is(invoke: Invoke) -> None:
     """Left-out errors of throughput and P50, coverage, rows and groups; and the rows that were set aside."""
-    data = estimated(capsys, "--validate")
+    data = estimated(invoke, "--validate")
     assert set(data["summary"]) == {"throughput", "latency_p50"}
     for figure in data["summary"].values():
         assert {level: (item["rows"], item["groups"]) for level, item in figure.items()} == {
@@ -129,8 +117,7 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
         assert figure["in_sample"]["mean_percent"] < figure["alone"]["mean_percent"]
         assert figure["alone"]["mean_percent"] < figure["family"]["mean_percent"] < 5
         assert figure["alone"]["coverage_percent"] >= 80
-    assert main(["inference", "--validate"]) == 0
-    assert "set aside" in capsys.readouterr().out
+    assert "set aside" in invoke("inference", "--validate").out
 
 
 @pytest.mark.parametrize(
@@ -164,7 +151,6 @@ def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
         ),
     ],
 )
-def test_mistakes_name_the_fix(capsys: Capture, words: list[str], code: int, message: str) -> None:
+def test_mistakes_name_the_fix(invoke: Invoke, words: list[str], code: int, message: str) -> None:
     """One line on stderr."""
-    assert main(words) == code
-    assert message in capsys.readouterr().err
+    assert message in invoke(*words, exits=code).err

@@ -15,6 +15,7 @@ import pytest
 
 from tests.fakes.archive import archive
 from tests.fakes.counters import counters
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import NOW, FakeService, Step
 from windtunnel.cli import main as cli
 from windtunnel.job.metric_series import period_s
@@ -32,12 +33,11 @@ RUNS: tuple[Step, ...] = (("InProgress", "Training", "", {}),)
 
 
 @pytest.fixture
-def job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> FakeService:
+def job(jobs: FakeService, invoke: Invoke) -> FakeService:
     """A job ``j`` that was started from the command line and has ended."""
-    assert cli.main([*RUN.split(), "--metric", "loss=loss=([0-9.]+)"]) == 0
+    invoke(*RUN.split(), "--metric", "loss=loss=([0-9.]+)")
     for _ in jobs.script:
         jobs.describe_job("j")
-    capsys.readouterr()
     return jobs
 
 
@@ -50,13 +50,12 @@ def stored(job: FakeService, *names: str, member: str = "file") -> tuple[str, st
     return bucket, prefix
 
 
-def test_describe_says_it_all(job: FakeService, counters: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe_says_it_all(job: FakeService, counters: Any, invoke: Invoke) -> None:
     """What became of it, what it would cost, what was asked for; nothing of what the SDK sends for itself."""
     bucket, prefix = stored(job)
     told = {**counters(), "instance_type": "ml.trn1.2xlarge"}
     job.objects[bucket, prefix.replace("output/", "windtunnel/counters.json")] = json.dumps(told).encode()
-    assert cli.main(["describe", "j"]) == 0
-    text = capsys.readouterr().out
+    text = invoke("describe", "j").out
     for line in (
         r"Name +j", r"Status +Completed", r"  Uploading +2026-01-31 .* Uploading generated training model",
         r"Billable +20 s", r"Metric loss +0\.25", r"Instance +ml\.trn1\.2xlarge x 1", r"Stops after +1,000,000 s",
@@ -70,47 +69,38 @@ def test_describe_says_it_all(job: FakeService, counters: Any, capsys: pytest.Ca
     assert "FailureReason" not in text
 
 
-def test_seconds_of_several_instances_are_of_each(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_seconds_of_several_instances_are_of_each(jobs: FakeService, invoke: Invoke) -> None:
     """As AWS states them; `run` ends with their sum, as SageMaker's SDK does."""
     jobs.script = (("Completed", "Completed", "", {}),)
-    assert cli.main([*RUN.split(), "--instance-count", "2"]) == 0
-    capsys.readouterr()
-    assert cli.main(["describe", "j"]) == 0
-    text = capsys.readouterr().out
+    invoke(*RUN.split(), "--instance-count", "2")
+    text = invoke("describe", "j").out
     assert re.search(r"^Billable +20 s of each instance$", text, flags=re.MULTILINE)
 
 
-def test_describe_of_a_failed_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe_of_a_failed_job(jobs: FakeService, invoke: Invoke) -> None:
     """Why, in a line that a terminal obeys in nothing; no cost where there is no report."""
     jobs.script, jobs.failure = (("Failed", "Failed", "", {}),), "ClientError: no\n\x1b[2J image"
-    assert cli.main(RUN.split()) == 0
-    capsys.readouterr()
-    assert cli.main(["describe", "j"]) == 0
-    text = capsys.readouterr().out
+    invoke(*RUN.split())
+    text = invoke("describe", "j").out
     assert re.search(r"^FailureReason +ClientError: no \\x1b\[2J image$", text, flags=re.MULTILINE)
     assert "Cost" not in text
 
 
-def test_describe_for_programs(job: FakeService, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe_for_programs(job: FakeService, tmp_path: Path, invoke: Invoke) -> None:
     """DescribeTrainingJob's answer as the AWS CLI prints it: what reads that, as report --describe, reads this."""
-    assert cli.main(["describe", "j", "--json"]) == 0
-    text = capsys.readouterr().out
+    text = invoke("describe", "j", "--json").out
     assert json.loads(text)["CreationTime"] == NOW.isoformat()
     (tmp_path / "job.json").write_text(text)
     assert DescribedJob.load(tmp_path / "job.json").describe()["CreationTime"] == NOW
 
 
-def test_metrics_over_time(job: FakeService, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_over_time(job: FakeService, tmp_path: Path, invoke: Invoke) -> None:
     """A line a period, the final values, a learning curve, and the same for programs."""
     job.values["j", "loss"] = [(NOW + timedelta(seconds=at), 1 / (at + 1)) for at in (0, 1, 3)]
-    assert cli.main(["metrics", "j"]) == 0
-    text = capsys.readouterr().out
+    text = invoke("metrics", "j").out
     assert re.findall(r":\d\d +([\d.]+) *$", text, flags=re.MULTILINE) == ["1", "0.5", "0.25"]
     assert re.search(r"^ *final +0\.25 *$", text, flags=re.MULTILINE)
-    assert cli.main(["metrics", "j", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke("metrics", "j", "--json").out)
     assert data["period_seconds"] >= 1
     assert data["series"]["loss"][1] == {
         "time": (NOW + timedelta(seconds=1)).isoformat(),
@@ -119,17 +109,14 @@ def test_metrics_over_time(job: FakeService, tmp_path: Path, capsys: pytest.Capt
     }
     assert data["final"] == {"loss": 0.25}
     page = tmp_path / "curves.html"
-    assert cli.main(["metrics", "j", "--html", str(page)]) == 0
+    invoke("metrics", "j", "--html", str(page))
     assert "Metrics over time: loss from 1 to 0.25." in page.read_text()
 
 
-def test_large_values_of_metrics_keep_their_digits(
-    job: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_large_values_of_metrics_keep_their_digits(job: FakeService, invoke: Invoke) -> None:
     """As DescribeTrainingJob has them, in no exponent."""
     job.values["j", "loss"] = [(NOW, 1_000_000.0), (NOW + timedelta(seconds=1), 1_234_567.89)]
-    assert cli.main(["metrics", "j"]) == 0
-    text = capsys.readouterr().out
+    text = invoke("metrics", "j").out
     assert re.findall(r":\d\d +([\d.,e+]+) *$", text, flags=re.MULTILINE) == ["1,000,000", "1,234,568"]
 
 
@@ -141,12 +128,10 @@ def test_a_page_of_metrics_whose_names_are_formulas() -> None:
     assert "a$_$b" in series.to_html() and "Not drawn: 1 metric more." in series.to_html()
 
 
-def test_metrics_of_a_job_without(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_of_a_job_without(jobs: FakeService, invoke: Invoke) -> None:
     """Says how to have some."""
-    assert cli.main(RUN.split()) == 0
-    capsys.readouterr()
-    assert cli.main(["metrics", "j"]) == 2
-    assert "windtunnel run --metric" in capsys.readouterr().err
+    invoke(*RUN.split())
+    assert "windtunnel run --metric" in invoke("metrics", "j", exits=2).err
 
 
 @pytest.mark.parametrize(
@@ -163,20 +148,16 @@ def test_the_period_of_a_series(hours: float, days_ago: float | None, period: in
     assert period_s(begun, begun + timedelta(hours=hours), age) == period
 
 
-def test_download_fetches_all_and_replaces_nothing(
-    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_download_fetches_all_and_replaces_nothing(job: FakeService, project: Path, invoke: Invoke) -> None:
     """Into a folder of the job's name; where a file is there already nothing is downloaded, unless told to."""
     stored(job, "model.tar.gz", "output.tar.gz")
-    assert cli.main(["download", "j"]) == 0
     files = [project / "j" / name for name in ("model.tar.gz", "output.tar.gz")]
-    assert capsys.readouterr().out.split() == [str(file) for file in files]
+    assert invoke("download", "j").out.split() == [str(file) for file in files]
     files[0].write_text("mine")
     files[1].unlink()
-    assert cli.main(["download", "j"]) == 2
-    assert f"{files[0]} exists already" in capsys.readouterr().err
+    assert f"{files[0]} exists already" in invoke("download", "j", exits=2).err
     assert (files[0].read_text(), files[1].exists()) == ("mine", False)
-    assert cli.main(["download", "j", "--overwrite"]) == 0
+    invoke("download", "j", "--overwrite")
     assert tarfile.is_tarfile(files[0])
     assert sorted(path.name for path in (project / "j").iterdir()) == ["model.tar.gz", "output.tar.gz"]
 
@@ -190,20 +171,16 @@ def test_download_unpacks_only_when_asked(job: FakeService, project: Path) -> No
     assert cli.main(["download", "j", "d", "-x"]) == 2
 
 
-def test_a_hostile_archive_stays_packed(
-    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hostile_archive_stays_packed(job: FakeService, project: Path, invoke: Invoke) -> None:
     """Nothing is written beside the folder; the archive is kept to look at."""
     stored(job, "model.tar.gz", member="../../evil")
-    assert cli.main(["download", "j", "d", "-x"]) == 1
-    assert "d/model.tar.gz is not unpacked, and stays as it is" in capsys.readouterr().err
+    said = invoke("download", "j", "d", "-x", exits=1).err
+    assert "d/model.tar.gz is not unpacked, and stays as it is" in said
     assert not list(project.rglob("evil"))
     assert (project / "d" / "model.tar.gz").exists()
 
 
-def test_what_is_no_archive_stays_as_it_is(
-    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_archive_stays_as_it_is(job: FakeService, project: Path, invoke: Invoke) -> None:
     """Truncated, of another kind, or with names that no file can have: a message, no traceback."""
     bucket, prefix = stored(job)
     header = tarfile.TarInfo("x")
@@ -211,60 +188,50 @@ def test_what_is_no_archive_stays_as_it_is(
     nul = header.tobuf() + b"13 path=a\0b\n".ljust(512, b"\0") + tarfile.TarInfo("a").tobuf() + bytes(1024)
     for data in (archive(("file", b"x" * 100_000))[:60], gzip.compress(nul)):
         job.objects[bucket, f"{prefix}model.tar.gz"] = data
-        assert cli.main(["download", "j", "d", "-x", "--overwrite"]) == 1
-        assert "is not unpacked" in capsys.readouterr().err
+        assert "is not unpacked" in invoke("download", "j", "d", "-x", "--overwrite", exits=1).err
 
 
-def test_a_key_that_no_file_can_have_is_named(
-    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_that_no_file_can_have_is_named(job: FakeService, project: Path, invoke: Invoke) -> None:
     """S3 takes any text, and nothing is downloaded."""
     bucket, prefix = stored(job)
     job.objects[bucket, f"{prefix}a\0b"] = b""
-    assert cli.main(["download", "j", "d"]) == 1
-    assert "a\\x00b would land outside" in capsys.readouterr().err
+    assert "a\\x00b would land outside" in invoke("download", "j", "d", exits=1).err
     assert not (project / "d").exists()
 
 
-def test_a_place_that_cannot_be_written_is_named(
-    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_place_that_cannot_be_written_is_named(job: FakeService, project: Path, invoke: Invoke) -> None:
     """Also where an archive came and its files do not fit: it stays, and who unpacked it knows that it is not whole."""
     stored(job, "model.tar.gz")
     (project / "file").touch()
-    assert cli.main(["download", "j", "file"]) == 2
-    assert "file/model.tar.gz cannot be written" in capsys.readouterr().err
+    assert "file/model.tar.gz cannot be written" in invoke("download", "j", "file", exits=2).err
     (project / "d").mkdir()
     (project / "d" / "model").touch()
-    assert cli.main(["download", "j", "d", "-x", "--overwrite"]) == 1
-    assert f"{project / 'd' / 'model'} may hold a part of it" in capsys.readouterr().err
+    said = invoke("download", "j", "d", "-x", "--overwrite", exits=1).err
+    assert f"{project / 'd' / 'model'} may hold a part of it" in said
 
 
 @pytest.mark.parametrize(("command", "what"), [("download", "output"), ("diagnostics", "counters")])
 def test_a_result_before_there_is_one(
-    jobs: FakeService, project: Path, capsys: pytest.CaptureFixture[str], command: str, what: str
+    jobs: FakeService, project: Path, invoke: Invoke, command: str, what: str
 ) -> None:
     """Says which command follows the job until it ends, and makes no folder."""
     jobs.script = RUNS
-    assert cli.main(RUN.split()) == 0
-    assert cli.main([command, "j"]) == 1
+    invoke(*RUN.split())
     said = f"has no {what} (InProgress): not until it has ended. Follow it with `windtunnel logs -f j`"
-    assert said in capsys.readouterr().err
+    assert said in invoke(command, "j", exits=1).err
     assert not (project / "j").exists()
 
 
-def test_rm_deletes_what_has_ended(job: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rm_deletes_what_has_ended(job: FakeService, invoke: Invoke) -> None:
     """The others are left alone, with what to do; exit code 1 says that not all are gone."""
-    assert cli.main(["rm", "j", "nope"]) == 1
-    captured = capsys.readouterr()
+    captured = invoke("rm", "j", "nope", exits=1)
     assert captured.out == "j is deleted.\n"
     assert "No training job 'nope'" in captured.err
     assert job.requests == {}
     job.script = RUNS
-    assert cli.main(RUN.split()) == 0
-    capsys.readouterr()
-    assert cli.main(["rm", "j"]) == 1
-    assert "it has not ended (InProgress). It ends with: windtunnel stop j; then" in capsys.readouterr().err
+    invoke(*RUN.split())
+    said = invoke("rm", "j", exits=1).err
+    assert "it has not ended (InProgress). It ends with: windtunnel stop j; then" in said
     assert list(job.requests) == ["j"]
 
 
@@ -287,20 +254,20 @@ def test_on_aws_too(
 
 
 def test_a_profile_that_does_not_exist_is_no_traceback(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     """A wrong argument of the shell's, like any other."""
     monkeypatch.setenv("AWS_PROFILE", "nope")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(project / "none"))
-    assert cli.main(["run", "src/train.py", "--aws", "--role", "arn:aws:iam::1:role/r"]) == 2
-    assert "The config profile (nope) could not be found" in capsys.readouterr().err
+    said = invoke("run", "src/train.py", "--aws", "--role", "arn:aws:iam::1:role/r", exits=2).err
+    assert "The config profile (nope) could not be found" in said
 
 
 def test_what_is_named_next_on_aws_asks_there(
     jobs: FakeService,
     aws: AwsSession,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    invoke: Invoke,
 ) -> None:
     """`run`, `stop`, `describe` name commands that find the job, and no Trainium that it did run on."""
     for command in ("run", "stop", "describe"):
@@ -309,24 +276,18 @@ def test_what_is_named_next_on_aws_asks_there(
     described = jobs.describe_job
     arn = {"TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/j"}
     monkeypatch.setattr(jobs, "describe_job", lambda name: {**described(name), **arn})
-    assert cli.main([*given, "--job-name", "j"]) == 0
-    assert "What it took and cost: windtunnel report j --aws\n" in capsys.readouterr().out
-    assert cli.main(["describe", "j", "--aws"]) == 0
-    assert "(windtunnel report j --aws)" in capsys.readouterr().out
+    assert "What it took and cost: windtunnel report j --aws\n" in invoke(*given, "--job-name", "j").out
+    assert "(windtunnel report j --aws)" in invoke("describe", "j", "--aws").out
     jobs.script = (("Stopped", "Stopped", "", {}),)
-    assert cli.main([*given, "--job-name", "k"]) == 1
-    assert "windtunnel report k --aws is of what ran" in capsys.readouterr().err
+    assert "windtunnel report k --aws is of what ran" in invoke(*given, "--job-name", "k", exits=1).err
     jobs.script = RUNS
-    assert cli.main([*given, "--job-name", "l", "--no-wait"]) == 0
-    assert "windtunnel logs -f l --aws\n" in capsys.readouterr().err
-    assert cli.main(["stop", "l", "--aws"]) == 0
-    assert "windtunnel logs -f l --aws shows" in capsys.readouterr().out
+    assert "windtunnel logs -f l --aws\n" in invoke(*given, "--job-name", "l", "--no-wait").err
+    assert "windtunnel logs -f l --aws shows" in invoke("stop", "l", "--aws").out
 
 
-def test_a_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shell_completes_commands_and_options(invoke: Invoke) -> None:
     """bash, with what it was given; the other shells' scripts have the same words."""
-    assert cli.main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
+    script = invoke("completion", "bash").out
     ask = 'COMP_WORDS=(windtunnel {0}); COMP_CWORD={1}; _shtab_windtunnel; echo "${{COMPREPLY[@]}}"'
     for words, place, found in (
         ("de", 1, "describe"),
@@ -345,5 +306,4 @@ def test_a_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[st
         )
         assert sorted(bash.stdout.split()) == sorted(found.split())
     for shell in ("zsh", "fish"):
-        assert cli.main(["completion", shell]) == 0
-        assert {"describe", "doctor", "overwrite"} <= set(re.findall(r"\w+", capsys.readouterr().out))
+        assert {"describe", "doctor", "overwrite"} <= set(re.findall(r"\w+", invoke("completion", shell).out))

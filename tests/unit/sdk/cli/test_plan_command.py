@@ -7,34 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel.cli import main as cli
+from tests.unit.conftest import Invoke
 
 JOB = ("plan", "--architecture", "Llama-3.1-8B", "--nodes", "1", "2", "4")
 
 
-def test_plans_are_printed_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_plans_are_printed_and_written(invoke: Invoke, tmp_path: Path) -> None:
     """As text, JSON, a page and a chart; instance types with commas or spaces."""
     limits = ("--deadline", "2d", "--budget", "2000", "--tokens", "1B")
-    assert cli.main([*JOB, "--instances", "trn1,p4d", *limits]) == 0
-    assert "Cheapest: " in capsys.readouterr().out
-    assert cli.main([*JOB, "--instances", "trn1", "p4d", *limits, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    assert "Cheapest: " in invoke(*JOB, "--instances", "trn1,p4d", *limits).out
+    data = json.loads(invoke(*JOB, "--instances", "trn1", "p4d", *limits, "--json").out)
     assert data["deadline_hours"] == 48
     assert data["budget_usd"] == 2000
     assert {plan["instances"] for plan in data["plans"]} == {1, 2, 4}
     page, chart = tmp_path / "plan.html", tmp_path / "plan.png"
-    assert cli.main([*JOB, "--html", str(page), "--png", str(chart)]) == 0
+    invoke(*JOB, "--html", str(page), "--png", str(chart))
     assert "Pareto front" in page.read_text()
     assert chart.read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_is_fixed_reaches_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_fixed_reaches_the_search(invoke: Invoke) -> None:
     """Each flag by its own name."""
     fixed = ("--tensor-parallel", "8", "--pipeline-parallel", "2", "--microbatch", "2", "--recompute", "full")
     size = ("--steps", "100", "--global-batch", "512", "--sequence-length", "2048", "--zero", "optimizer")
     adapters = ("--parameters", "8.03B", "--lora-rank", "16", "--lora-targets", "attention")
-    assert cli.main([*JOB, "--instances", "trn1", *fixed, *size, *adapters, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke(*JOB, "--instances", "trn1", *fixed, *size, *adapters, "--json").out)
     assert data["job"] == {
         "parameters": 8.03e9,
         "sequence_length": 2048,
@@ -52,13 +49,12 @@ def test_what_is_fixed_reaches_the_search(capsys: pytest.CaptureFixture[str]) ->
     assert {plan["tensor_parallel"] for plan in data["plans"]} == {8}
 
 
-def test_each_instance_has_the_first_software_that_its_rows_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_instance_has_the_first_software_that_its_rows_name(invoke: Invoke) -> None:
     """NeMo's are of GPUs, neuronx-distributed's of trn1; with them intervals are narrower, and H100s faster."""
     command = [*JOB, "--instances", "trn1", "p5", "--nodes", "8", "--json"]
     found = []
     for given in ([], ["--software", "neuronx-distributed", "nemo"]):
-        assert cli.main([*command, *given]) == 0
-        found.append(json.loads(capsys.readouterr().out))
+        found.append(json.loads(invoke(*command, *given).out))
     assert [place["software"] for place in found[0]["places"]] == [None, None]
     assert [place["software"] for place in found[1]["places"]] == ["neuronx-distributed", "Megatron-core"]
     for kind, faster in (("ml.trn1.32xlarge", 1.0), ("ml.p5.48xlarge", 1.1)):
@@ -68,8 +64,8 @@ def test_each_instance_has_the_first_software_that_its_rows_name(capsys: pytest.
         assert plain["step_s"] >= faster * named["step_s"]
         ratios = [plan["hours_interval"][1] / plan["hours_interval"][0] for plan in (plain, named)]
         assert ratios[1] < ratios[0]
-    assert cli.main([*command[:-1], "--software", "nemo"]) == 0
-    assert "those of Megatron-core on ml.p5.48xlarge" in " ".join(capsys.readouterr().out.split())
+    said = invoke(*command[:-1], "--software", "nemo").out
+    assert "those of Megatron-core on ml.p5.48xlarge" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(
@@ -86,9 +82,6 @@ def test_each_instance_has_the_first_software_that_its_rows_name(capsys: pytest.
         (("--tokens", "1B", "--samples", "4"), "one size of the job, not tokens and samples"),
     ],
 )
-def test_what_cannot_be_is_refused(
-    capsys: pytest.CaptureFixture[str], given: tuple[str, ...], said: str
-) -> None:
+def test_what_cannot_be_is_refused(invoke: Invoke, given: tuple[str, ...], said: str) -> None:
     """In a line, with exit code 2."""
-    assert cli.main([*JOB, *given]) == 2
-    assert said in capsys.readouterr().err
+    assert said in invoke(*JOB, *given, exits=2).err

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.price_list import served, training
+from tests.unit.conftest import Invoke
 from windtunnel.cli.main import main
 from windtunnel.prices import cache
 
 TRN1 = "ml.trn1.32xlarge"
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -28,30 +28,26 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cache, "_now", lambda: datetime(2026, 11, 21, tzinfo=timezone.utc))
 
 
-def test_the_book_shows_price_date_status_and_source(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_book_shows_price_date_status_and_source(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every built-in price, and where it comes from, in words that do not break where a shell's COLUMNS are few."""
     monkeypatch.setenv("COLUMNS", "40")
-    assert main(["prices"]) == 0
-    out = capsys.readouterr().out
+    out = invoke("prices").out
     assert " instance " in out
     for word in ("ml.trn1n.32xlarge", "$24.725", "us-west-2", "2025-06-01", "derived 4", "Entries: built-in"):
         assert word in out
     assert "up to 64%" in " ".join(out.split()) and "no price is known here" in " ".join(out.split())
 
 
-def test_the_book_of_a_day_as_data(capsys: Capture) -> None:
+def test_the_book_of_a_day_as_data(invoke: Invoke) -> None:
     """What was in force then, with the claims apart."""
-    assert main(["prices", "list", "--on", "2023-01-01", "--region", "us-east-1", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke("prices", "list", "--on", "2023-01-01", "--region", "us-east-1", "--json").out)
     prices = {item["instance_type"]: item["usd_per_hour"] for item in data["prices"]}
     assert prices["ml.p4d.24xlarge"] == 37.69 and "ml.trn1n.32xlarge" not in prices
     assert [claim["up_to"] for claim in data["claims"]] == [0.64, 0.9]
     assert data["newest_fetch"] is None
 
 
-def test_a_name_without_a_price_is_said_beside_those_with_one(capsys: Capture) -> None:
+def test_a_name_without_a_price_is_said_beside_those_with_one(invoke: Invoke) -> None:
     """One that is mistyped, or that had no price that day: else a reader takes it for left out by chance."""
     asked = [
         "prices",
@@ -63,51 +59,45 @@ def test_a_name_without_a_price_is_said_beside_those_with_one(capsys: Capture) -
         "--region",
         "us-east-1",
     ]
-    assert main(asked) == 0
-    assert "Nothing here for ml.trn1n.32xlarge." in capsys.readouterr().out
-    assert main([*asked, "eu-west-9", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["missing"] == ["ml.trn1n.32xlarge", "eu-west-9"]
-    assert main(["prices"]) == 0
-    assert "Nothing here" not in capsys.readouterr().out
+    assert "Nothing here for ml.trn1n.32xlarge." in invoke(*asked).out
+    said = invoke(*asked, "eu-west-9", "--json").out
+    assert json.loads(said)["missing"] == ["ml.trn1n.32xlarge", "eu-west-9"]
+    assert "Nothing here" not in invoke("prices").out
 
 
 @pytest.mark.usefixtures("keys")
 def test_refresh_says_what_changed_and_what_stays(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Fetched beside what it was before; what AWS does not list is kept; then the book shows it."""
     with served([training(TRN1, "23.5000000000", sku="S1")]) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", url)
-        assert main(["prices", "refresh", "--instances", TRN1, "trn1.32xlarge"]) == 0
-        out = capsys.readouterr().out
+        out = invoke("prices", "refresh", "--instances", TRN1, "trn1.32xlarge").out
         assert "$23.50 an hour since 2026-11-01  (before $24.725, published, since 2022-10-10)" in out
         assert "kept as it was: trn1.32xlarge us-east-1: AWS lists no EC2 on-demand price" in out
         assert "1 price of 2 fetched in " + str(tmp_path / "home") in out
-        assert main(["prices", "refresh", "--instances", TRN1, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["fetched"][0]["usd_per_hour"] == 23.5
-        assert main(["prices", "refresh", "--instances", "ml.nothing"]) == 1
-        assert "0 prices of 1 fetched; nothing was written" in capsys.readouterr().out
+        said = invoke("prices", "refresh", "--instances", TRN1, "--json").out
+        assert json.loads(said)["fetched"][0]["usd_per_hour"] == 23.5
+        said = invoke("prices", "refresh", "--instances", "ml.nothing", exits=1).out
+        assert "0 prices of 1 fetched; nothing was written" in said
     monkeypatch.setenv("COLUMNS", "300")  # a long path fits
-    assert main(["prices", "--instances", TRN1]) == 0
-    shown = capsys.readouterr().out
+    shown = invoke("prices", "--instances", TRN1).out
     assert "fetched 2" in shown and "SKU S1" in shown and "prices.json" in shown
 
 
 @pytest.mark.usefixtures("keys")
 def test_without_network_the_command_fails_and_the_book_serves(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit code 1 and one line; the book is as it was."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", "http://127.0.0.1:1")
-    assert main(["prices", "refresh", "--instances", TRN1]) == 1
-    assert "pricing:GetProducts" in capsys.readouterr().err
-    assert main(["prices"]) == 0
+    assert "pricing:GetProducts" in invoke("prices", "refresh", "--instances", TRN1, exits=1).err
+    invoke("prices")
 
 
-def test_a_family_is_all_its_types(capsys: Capture) -> None:
+def test_a_family_is_all_its_types(invoke: Invoke) -> None:
     """As SageMaker training and as EC2, and not those whose names only begin so. What is not there is named."""
-    assert main(["prices", "--instances", "trn1", "ml.p4d", "p5.48x", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(invoke("prices", "--instances", "trn1", "ml.p4d", "p5.48x", "--json").out)
     assert {one["instance_type"] for one in listed["prices"]} == {
         "ml.trn1.2xlarge", "ml.trn1.32xlarge", "trn1.2xlarge", "trn1.32xlarge", "ml.p4d.24xlarge",
     }  # fmt: skip
@@ -131,13 +121,12 @@ def test_a_family_is_all_its_types(capsys: Capture) -> None:
         ),
     ],
 )
-def test_mistakes_name_the_fix(capsys: Capture, words: list[str], code: int, message: str) -> None:
+def test_mistakes_name_the_fix(invoke: Invoke, words: list[str], code: int, message: str) -> None:
     """One line on stderr."""
-    assert main(["prices", *words]) == code
-    assert message in capsys.readouterr().err
+    assert message in invoke("prices", *words, exits=code).err
 
 
-def test_a_day_that_is_none_is_refused(capsys: Capture) -> None:
+def test_a_day_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """argparse's own exit, with the form."""
     with pytest.raises(SystemExit):
         main(["prices", "--on", "tomorrow"])

@@ -14,16 +14,11 @@ import pytest
 
 from tests.fakes.counters import counters
 from tests.fakes.split_job import split_counters
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import FakeService
-from windtunnel.cli import main as cli
 from windtunnel.rendering import format as fmt
 
 __all__ = ["counters"]
-
-
-def run(*arguments: str) -> int:
-    """The command's exit code."""
-    return cli.main(list(arguments))
 
 
 @pytest.fixture
@@ -34,15 +29,13 @@ def counters_file(tmp_path: Path, counters: Any) -> str:
     return str(path)
 
 
-def test_published_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_published_as_text_and_json(invoke: Invoke) -> None:
     """Both forms, exit code 0."""
-    assert run("report", "--published") == 0
-    assert "41.435" in capsys.readouterr().out
-    assert run("report", "--published", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["published_cost_usd"] == 41.47
+    assert "41.435" in invoke("report", "--published").out
+    assert json.loads(invoke("report", "--published", "--json").out)["rows"][0]["published_cost_usd"] == 41.47
 
 
-def test_compare_models_a_counters_file(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+def test_compare_models_a_counters_file(invoke: Invoke, counters_file: str) -> None:
     """Sizes and instances reach the model."""
     sizes = (
         "--full-scale-samples",
@@ -53,8 +46,7 @@ def test_compare_models_a_counters_file(capsys: pytest.CaptureFixture[str], coun
         "trn1.32xlarge",
         "ml.p4d.24xlarge",
     )
-    assert run("compare", counters_file, "--json", "--nodes", "2", *sizes) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke("compare", counters_file, "--json", "--nodes", "2", *sizes).out)
     assert data["full_scale"]["epochs"] == 2
     assert [item["instance_type"] for item in data["estimates"]] == [
         "ml.trn1.32xlarge",
@@ -81,37 +73,32 @@ BERT = (
 )
 
 
-def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_models_a_description(invoke: Invoke) -> None:
     """Settings, those of GPUs, counts of each type, day and scaling reach the model."""
     more = (
         "--full-scale-samples", "1000000", "--zero", "optimizer", "--gpu", "tensor-parallel=1",
         "--gpu", "zero=full", "--instances", "ml.trn1.32xlarge=4", "ml.p4d.24xlarge=2",
         "--on", "2025-06-01", "--scaling", "weak", "--json",
     )  # fmt: skip
-    assert run(*LLAMA, *more) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke(*LLAMA, *more).out)
     trn1, p4d = data["estimates"]
     assert (trn1["instance_count"], p4d["instance_count"]) == (4, 2)
     assert (trn1["split"]["tensor_parallel"], trn1["split"]["zero"]) == (8, "optimizer")
     assert (p4d["split"]["data_parallel"], p4d["split"]["zero"]) == (16, "full")
     assert [decision["on"] for decision in data["decisions"]] == ["2025-06-01"]
     assert [(table["mode"], len(table["rows"])) for table in data["scaling"]] == [("weak", 7)] * 2
-    assert run(*LLAMA, *more[:-1], "--full") == 0
-    text = capsys.readouterr().out
+    text = invoke(*LLAMA, *more[:-1], "--full").out
     assert "WHO IS CHEAPEST" in text
     assert "SCALING ON ML.P4D.24XLARGE" in text
 
 
-def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: Invoke) -> None:
     """Said in the headline, and as data; where the batch is given, nothing is."""
-    assert run(*LLAMA[:-2], "--full-scale-samples", "1000000") == run("plan", *LLAMA[1:3]) == 0
-    text = capsys.readouterr().out
+    text = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000").out + invoke("plan", *LLAMA[1:3]).out
     assert text.count("1,024 sequences a step.") == 2 and " 1,024 (" in text
     for given, assumed in (((), ["1,024 sequences a step"]), (("--microbatch", "4"), [])):
-        assert run(*LLAMA[:-2], "--full-scale-samples", "1000000", *given, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["assumed"] == assumed
+        said = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000", *given, "--json").out
+        assert json.loads(said)["assumed"] == assumed
 
 
 @pytest.mark.parametrize(
@@ -157,54 +144,44 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
     ],
 )
-def test_mistakes_name_the_fix(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
-) -> None:
+def test_mistakes_name_the_fix(invoke: Invoke, arguments: tuple[str, ...], message: str) -> None:
     """Exit code 2 and one line on stderr."""
-    assert run(*arguments) == 2
-    assert message in capsys.readouterr().err
+    assert message in invoke(*arguments, exits=2).err
 
 
 def test_a_job_is_described_only_where_its_cores_share_a_model(
-    capsys: pytest.CaptureFixture[str], counters_file: str, tmp_path: Path
+    invoke: Invoke, counters_file: str, tmp_path: Path
 ) -> None:
     """One that was counted is what it is; of the other, what is stated is other and the rest as rehearsed."""
     (tmp_path / "llama.json").write_text(json.dumps(split_counters()))
     for more in (("--zero", "full"), ("--architecture", "BERT-Large")):
-        assert run("compare", counters_file, *more) == 2
-        assert f"{more[0]} describes a model" in capsys.readouterr().err
+        assert f"{more[0]} describes a model" in invoke("compare", counters_file, *more, exits=2).err
     llama = ("compare", str(tmp_path / "llama.json"), "--instances", "ml.trn1.32xlarge", "--json")
-    assert run(*llama, "--architecture", "Llama-3.1-8B", "--microbatch", "2") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(invoke(*llama, "--architecture", "Llama-3.1-8B", "--microbatch", "2").out)
     assert found["workload"]["microbatch"] == 2 and found["workload"]["architecture"]["layers"] == 32
     assert found["estimates"][0]["global_batch"] == 256
-    assert run(*llama, "--global-batch", "512", "--nodes", "4") == 0
-    assert json.loads(capsys.readouterr().out)["estimates"][0]["global_batch"] == 512
-    assert run(*llama, "--nodes", "4") == 0
-    assert json.loads(capsys.readouterr().out)["estimates"][0]["global_batch"] == 4 * 256
+    said = invoke(*llama, "--global-batch", "512", "--nodes", "4").out
+    assert json.loads(said)["estimates"][0]["global_batch"] == 512
+    assert json.loads(invoke(*llama, "--nodes", "4").out)["estimates"][0]["global_batch"] == 4 * 256
     for size in ((), ("--samples", "5000")):
-        assert run(*llama, "--sequence-length", "8192", *size) == 0
-        assert json.loads(capsys.readouterr().out)["workload"]["sequence_length"] == 8192
+        said = invoke(*llama, "--sequence-length", "8192", *size).out
+        assert json.loads(said)["workload"]["sequence_length"] == 8192
     counted = ("--full-scale-samples", "5000", "--sequence-length", "512", "--json")
-    assert run("compare", counters_file, *counted) == 0
-    assert json.loads(capsys.readouterr().out)["full_scale"]["sequence_length"] == 512
+    assert json.loads(invoke("compare", counters_file, *counted).out)["full_scale"]["sequence_length"] == 512
 
 
-def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(invoke: Invoke) -> None:
     """As transformers' Trainer has them: 32 a device, 4 times accumulated."""
-    assert run(*BERT, "--batch-per-device", "32", "--gradient-accumulation", "4", "--json") == 0
-    for item in json.loads(capsys.readouterr().out)["estimates"]:
+    said = invoke(*BERT, "--batch-per-device", "32", "--gradient-accumulation", "4", "--json").out
+    for item in json.loads(said)["estimates"]:
         workers = item["split"]["data_parallel"]
         assert item["global_batch"] == 32 * 4 * workers
         assert (item["split"]["passes"], item["split"]["sequences_per_pass"]) == (4, 32)
-    assert run(*BERT, "--gradient-accumulation", "4") == 2
-    assert "--microbatch 32" in capsys.readouterr().err
+    assert "--microbatch 32" in invoke(*BERT, "--gradient-accumulation", "4", exits=2).err
 
 
 @pytest.mark.parametrize("place", ["config.json", "."])
-def test_a_models_own_configuration_describes_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
-) -> None:
+def test_a_models_own_configuration_describes_it(invoke: Invoke, tmp_path: Path, place: str) -> None:
     """The file or its folder, for `compare` and `plan`; one that cannot be read is told."""
     config = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}
     (tmp_path / "config.json").write_text(json.dumps(config))
@@ -217,14 +194,11 @@ def test_a_models_own_configuration_describes_it(
         "256",
         "--json",
     )
-    assert run("compare", *model, "--full-scale-samples", "99999") == 0
-    assert f"{tmp_path.name[:20]}" in (title := json.loads(capsys.readouterr().out)["title"])
-    assert "124 M parameters" in title
-    assert run("plan", *model, "--tokens", "1B", "--nodes", "1") == 0
-    assert json.loads(capsys.readouterr().out)["plans"]
+    title = json.loads(invoke("compare", *model, "--full-scale-samples", "99999").out)["title"]
+    assert tmp_path.name[:20] in title and "124 M parameters" in title
+    assert json.loads(invoke("plan", *model, "--tokens", "1B", "--nodes", "1").out)["plans"]
     (tmp_path / "config.json").write_text("[")
-    assert run("plan", *model) == 2
-    assert "cannot read the model's configuration" in capsys.readouterr().err
+    assert "cannot read the model's configuration" in invoke("plan", *model, exits=2).err
 
 
 def fail(error: Exception, *_: Any, **__: Any) -> None:
@@ -233,7 +207,7 @@ def fail(error: Exception, *_: Any, **__: Any) -> None:
 
 
 def test_a_model_of_the_hub_is_described_by_its_configuration(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Out of the cache, which is asked first. What is not there, and without a network cannot be had, is told."""
     cached = tmp_path / "models--some--gpt2"
@@ -244,28 +218,26 @@ def test_a_model_of_the_hub_is_described_by_its_configuration(
     (cached / "snapshots/1/config.json").write_text(json.dumps(config))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert run("compare", "--architecture", "some/gpt2", "--global-batch", "256", "--samples", "9e6") == 0
-    assert "Windtunnel comparison: some/gpt2, 124 M parameters" in capsys.readouterr().out
+    text = invoke("compare", "--architecture", "some/gpt2", "--global-batch", "256", "--samples", "9e6").out
+    assert "Windtunnel comparison: some/gpt2, 124 M parameters" in text
     for name, why in (
         ("some/other", "cannot be had from the Hugging Face hub"),
         ("so--me/GPT2", "GPT2 is known here without it"),
     ):
-        assert run("plan", "--architecture", name) == 2
-        assert why in (said := capsys.readouterr().err) and "give its config.json" in said
+        said = invoke("plan", "--architecture", name, exits=2).err
+        assert why in said and "give its config.json" in said
     for error in (
         OSError("401 Client Error.\n\nAccess is restricted.\nPlease log in."),
         RuntimeError("Please log in"),
     ):
         monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", partial(fail, error))
-        assert run("plan", "--architecture", "a/b") == 2
-        assert "Please log in): give its config.json" in capsys.readouterr().err
+        assert "Please log in): give its config.json" in invoke("plan", "--architecture", "a/b", exits=2).err
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert run("plan", "--architecture", "some/gpt2") == 2
-    assert "pip install 'windtunnel[hub]'" in capsys.readouterr().err
+    assert "pip install 'windtunnel[hub]'" in invoke("plan", "--architecture", "some/gpt2", exits=2).err
 
 
 def test_a_hub_that_is_out_of_reach_is_not_waited_for(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own client asks again and again, for 23 s."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -273,88 +245,76 @@ def test_a_hub_that_is_out_of_reach_is_not_waited_for(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", url)
     monkeypatch.setattr("time.sleep", slept := Mock())
-    assert run("plan", "--architecture", "some/other") == 2
-    assert "Connection refused): give its config.json" in capsys.readouterr().err
+    said = invoke("plan", "--architecture", "some/other", exits=2).err
+    assert "Connection refused): give its config.json" in said
     slept.assert_not_called()
 
 
-def test_the_vocabulary_head_of_a_classifier_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_vocabulary_head_of_a_classifier_is_left_out(invoke: Invoke) -> None:
     """It computes, and so takes time."""
     seconds = []
     for part in ("1", "0.15", "0"):
-        assert run(*BERT, "--global-batch", "1024", "--head-part", part, "--json") == 0
-        seconds.append(json.loads(capsys.readouterr().out)["estimates"][1]["step"]["total_s"])
+        said = invoke(*BERT, "--global-batch", "1024", "--head-part", part, "--json").out
+        seconds.append(json.loads(said)["estimates"][1]["step"]["total_s"])
     assert seconds[0] > 1.1 * seconds[1] > 1.1 * seconds[2]
 
 
-def test_a_scaling_table_has_the_batch_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scaling_table_has_the_batch_of_the_answer(invoke: Invoke) -> None:
     """Strong: on any number of instances; weak: its part of a worker."""
     for batch, nodes in ((("--batch-per-device", "64"), "1"), (("--batch", "65536"), "4")):
         for mode in ("strong", "weak"):
-            assert run(*BERT, *batch, "--nodes", nodes, "--scaling", mode, "--json") == 0
-            data = json.loads(capsys.readouterr().out)
+            data = json.loads(invoke(*BERT, *batch, "--nodes", nodes, "--scaling", mode, "--json").out)
             for item, table in zip(data["estimates"], data["scaling"], strict=True):
                 for row in table["rows"]:
                     part = row["instances"] / int(nodes) if mode == "weak" else 1
                     assert row["global_batch"] == item["global_batch"] * part
 
 
-def test_a_price_of_ones_own_is_taken_and_named(
-    capsys: pytest.CaptureFixture[str], counters_file: str
-) -> None:
+def test_a_price_of_ones_own_is_taken_and_named(invoke: Invoke, counters_file: str) -> None:
     """An instance without a price in the book has a cost, and the screen says whose price it is."""
     names = ("--full-scale-samples", "3.6M", "--instances", "ml.trn1.32xlarge", "ml.p5.48xlarge", "--price")
     for job, price in ((LLAMA, "P5=$60"), (("compare", counters_file), "ml.p5.48xlarge=$60")):
-        assert run(*job, *names, price) == 0
-        text = capsys.readouterr().out
+        text = invoke(*job, *names, price).out
         assert "no price" not in text
         assert "p5.48xlarge: on-demand as you state it" in text
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}"])
-def test_a_file_that_is_no_counters_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str
-) -> None:
+def test_a_file_that_is_no_counters_is_refused(invoke: Invoke, tmp_path: Path, content: str) -> None:
     """No traceback for a wrong file."""
     path = tmp_path / "counters.json"
     path.write_text(content)
-    assert run("compare", str(path)) == 2
-    assert "windtunnel:" in capsys.readouterr().err
+    assert "windtunnel:" in invoke("compare", str(path), exits=2).err
 
 
-def test_files_instead_of_text(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
-) -> None:
+def test_files_instead_of_text(invoke: Invoke, tmp_path: Path, counters_file: str) -> None:
     """--html, --markdown and --png write and say so on stderr; --json still prints."""
     pytest.importorskip("matplotlib")
     page, picture = tmp_path / "report.html", tmp_path / "charts.png"
-    assert cli.main(["compare", counters_file, "--html", str(page), "--png", str(picture)]) == 0
-    captured = capsys.readouterr()
+    captured = invoke("compare", counters_file, "--html", str(page), "--png", str(picture))
     assert captured.out == ""
     assert captured.err.splitlines() == [f"wrote {page}", f"wrote {picture}"]
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert cli.main(["compare", counters_file, "--html", str(page), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "windtunnel.comparison/1"
+    said = invoke("compare", counters_file, "--html", str(page), "--json").out
+    assert json.loads(said)["schema"] == "windtunnel.comparison/1"
     comment, comment_in_full = tmp_path / "answer.md", tmp_path / "full.md"
-    assert run("compare", counters_file, "--markdown", str(comment)) == 0
-    assert run("compare", counters_file, "--markdown", str(comment_in_full), "--full") == 0
+    invoke("compare", counters_file, "--markdown", str(comment))
+    invoke("compare", counters_file, "--markdown", str(comment_in_full), "--full")
     answer, in_full = comment.read_text(encoding="utf-8"), comment_in_full.read_text(encoding="utf-8")
     assert answer.startswith("## ") and "### The answer" in answer and len(in_full) > 2 * len(answer)
 
 
-def test_a_file_that_cannot_be_written_is_said(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
-) -> None:
+def test_a_file_that_cannot_be_written_is_said(invoke: Invoke, tmp_path: Path, counters_file: str) -> None:
     """One line with the path and the reason."""
-    assert cli.main(["compare", counters_file, "--html", str(tmp_path / "none" / "a.html")]) == 2
-    assert "a.html: No such file or directory" in capsys.readouterr().err
+    said = invoke("compare", counters_file, "--html", str(tmp_path / "none" / "a.html"), exits=2).err
+    assert "a.html: No such file or directory" in said
 
 
-def test_unknown_instance_lists_the_known(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+def test_unknown_instance_lists_the_known(invoke: Invoke, counters_file: str) -> None:
     """A typo is answered with what there is."""
-    assert run("compare", counters_file, "--instances", "ml.p9.48xlarge") == 2
-    assert "Known: ml.trn1.2xlarge" in capsys.readouterr().err
+    said = invoke("compare", counters_file, "--instances", "ml.p9.48xlarge", exits=2).err
+    assert "Known: ml.trn1.2xlarge" in said
 
 
 def test_numbers_carry_units_and_no_false_precision() -> None:
@@ -381,23 +341,21 @@ def test_numbers_carry_units_and_no_false_precision() -> None:
 
 
 def test_a_folder_named_as_the_job_stands_for_the_job(
-    jobs: FakeService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    jobs: FakeService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:
     """`windtunnel download` leaves one; it is no counters file."""
     monkeypatch.chdir(tmp_path)
     Path("job-7").mkdir()
-    run("compare", "job-7")
-    assert "No training job 'job-7'" in capsys.readouterr().err
+    assert "No training job 'job-7'" in invoke("compare", "job-7", exits=1).err
 
 
-def test_any_job_is_priced_at_any_day(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+def test_any_job_is_priced_at_any_day(invoke: Invoke, counters_file: str) -> None:
     """One day's prices in place of all; the note names the day; a day before all prices is refused."""
     size = ("--full-scale-samples", "1000000", "--json")
-    assert run("compare", counters_file, "--prices-on", "2023-01-01", *size) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(invoke("compare", counters_file, "--prices-on", "2023-01-01", *size).out)
     costs = {item["instance_type"]: item["costs"] for item in data["estimates"]}
     assert [cost["on"] for cost in costs["ml.p4d.24xlarge"]] == ["2023-01-01"]
     assert costs["ml.p4d.24xlarge"][0]["price"]["usd_per_hour"] == 37.69
     assert "2023-01-01" in data["price_notes"][0]
-    assert run("compare", counters_file, "--prices-on", "2019-01-01", *size) == 2
-    assert "the first in the book is of 2022-10-10" in capsys.readouterr().err
+    said = invoke("compare", counters_file, "--prices-on", "2019-01-01", *size, exits=2).err
+    assert "the first in the book is of 2022-10-10" in said

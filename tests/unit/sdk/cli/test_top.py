@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
@@ -120,12 +121,10 @@ def publish(jobs: FakeService, found: dict[str, Any], name: str = "usage", conte
     jobs.store("j", f"windtunnel/{name}.json", json.dumps(found).encode() if found else content)
 
 
-def test_top_once_is_a_table(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_top_once_is_a_table(jobs: FakeService, invoke: Invoke) -> None:
     """Every process, the sums, and that nothing of it is Trainium's."""
     publish(jobs, document(core(0), core(1, at=92.0)))
-    capsys.readouterr()
-    assert cli.main(["top", "j", "--once"]) == 0
-    out = capsys.readouterr().out
+    out = invoke("top", "j", "--once").out
     for part in (
         "ml.trn1.2xlarge, simulated",
         "algo-1",
@@ -138,42 +137,34 @@ def test_top_once_is_a_table(jobs: FakeService, capsys: pytest.CaptureFixture[st
         assert part in out
     assert "no step for 10.5 s" in out
     publish(jobs, document(core(0)))
-    capsys.readouterr()
-    assert cli.main(["top", "j", "--once"]) == 0
-    assert "1 process: utilization" in capsys.readouterr().out
+    assert "1 process: utilization" in invoke("top", "j", "--once").out
 
 
-def test_top_json_is_an_object(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_top_json_is_an_object(jobs: FakeService, invoke: Invoke) -> None:
     """For programs."""
     publish(jobs, document(core(0)))
-    capsys.readouterr()
-    assert cli.main(["top", "j", "--once", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(invoke("top", "j", "--once", "--json").out)
     assert (shown["job"], shown["cores"][0]["pid"], shown["cores"][0]["utilization"]) == ("j", 30, 0.5)
 
 
-def test_top_says_why_there_is_nothing(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_top_says_why_there_is_nothing(jobs: FakeService, invoke: Invoke) -> None:
     """Not yet, or not any more."""
-    capsys.readouterr()
-    assert cli.main(["top", "j", "--once"]) == 0
-    assert "no core is in use" in capsys.readouterr().err
-    for _ in range(5):
-        code = cli.main(["top", "j", "--once"])
-    assert code == 1
-    assert "has ended: Completed. `windtunnel report j`" in capsys.readouterr().err
+    assert "no core is in use" in invoke("top", "j", "--once").err
+    for _ in range(4):
+        cli.main(["top", "j", "--once"])
+    said = invoke("top", "j", "--once", exits=1).err
+    assert "has ended: Completed. `windtunnel report j`" in said
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"9" * 5000])
 @pytest.mark.parametrize("command", ["top", "report"])
 def test_what_else_a_script_stored_there_is_said(
-    jobs: FakeService, capsys: pytest.CaptureFixture[str], command: str, content: bytes
+    jobs: FakeService, invoke: Invoke, command: str, content: bytes
 ) -> None:
     """A job on AWS, or one with keys, can write beside its output."""
     for name in ("usage", "counters"):
         publish(jobs, {}, name, content)
-    capsys.readouterr()
-    assert cli.main([command, "j"]) == 1
-    assert ".json is no JSON object" in capsys.readouterr().err
+    assert ".json is no JSON object" in invoke(command, "j", exits=1).err
 
 
 def test_event_files_are_fetched_into_a_folder(jobs: FakeService, tmp_path: Path) -> None:

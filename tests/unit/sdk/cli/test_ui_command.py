@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from windtunnel.cli import main as cli
+from tests.unit.conftest import Invoke
 from windtunnel.session import resolve
 from windtunnel.session.local_server import Credentials, RunningBackend
 from windtunnel_local.ui.access import Access
@@ -48,10 +48,9 @@ def local(monkeypatch: pytest.MonkeyPatch) -> Local:
     return local
 
 
-def test_it_starts_the_backend_and_opens_the_page(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_starts_the_backend_and_opens_the_page(local: Local, invoke: Invoke) -> None:
     """What is printed is what is opened; the server takes its token, once."""
-    assert cli.main(["ui"]) == 0
-    printed = capsys.readouterr().out.strip()
+    printed = invoke("ui").out.strip()
     assert local.opened == [printed]
     assert local.started == 1
     found = re.fullmatch(r"http://127\.0\.0\.1:20001/ui/enter\?token=([\w.-]+)&to=/ui/jobs", printed)
@@ -63,23 +62,18 @@ def test_it_starts_the_backend_and_opens_the_page(local: Local, capsys: pytest.C
     assert KEYS.secret_access_key not in printed
 
 
-def test_a_job_is_where_it_leads(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_is_where_it_leads(local: Local, invoke: Invoke) -> None:
     """Whatever its name would mean in an address."""
-    assert cli.main(["ui", "a/b?c&d", "--no-browser"]) == 0
-    assert capsys.readouterr().out.strip().endswith("&to=/ui/jobs/a%252Fb%253Fc%2526d")
+    assert invoke("ui", "a/b?c&d", "--no-browser").out.strip().endswith("&to=/ui/jobs/a%252Fb%253Fc%2526d")
     assert local.opened == []
 
 
-def test_two_addresses_differ(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_addresses_differ(local: Local, invoke: Invoke) -> None:
     """Each is for one browser."""
-    cli.main(["ui", "--no-browser"])
-    cli.main(["ui", "--no-browser"])
-    one, two = capsys.readouterr().out.split()
-    assert one != two
+    assert invoke("ui", "--no-browser").out != invoke("ui", "--no-browser").out
 
 
-def test_without_a_browser_the_address_is_there(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_browser_the_address_is_there(local: Local, invoke: Invoke) -> None:
     """And what to do with it."""
     local.browser = False
-    assert cli.main(["ui"]) == 0
-    assert "open this address" in capsys.readouterr().out
+    assert "open this address" in invoke("ui").out

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from windtunnel.cli import main as cli
+from tests.unit.conftest import Invoke
 from windtunnel.priceperf import CATALOG
 from windtunnel.priceperf.calibration.data_files import table
 
@@ -20,15 +20,14 @@ HEADER = (
 ROW = "Llama2-13B 16n,Llama2-13B,trn1.32xlarge,16,8,1,1024,4096,selective,True,45\n"
 
 
-def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
+def printed(invoke: Invoke, *argv: str) -> Any:
     """The JSON that the command prints."""
-    assert cli.main(["validate", "--json", *argv]) == 0
-    return json.loads(capsys.readouterr().out)
+    return json.loads(invoke("validate", "--json", *argv).out)
 
 
-def test_json_of_the_built_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_the_built_in_rows(invoke: Invoke) -> None:
     """Rows and summary as promised: what is published, predicted, and how far off, left out and not."""
-    data = printed(capsys)
+    data = printed(invoke)
     assert len(data["rows"]) == data["summary"]["rows"] == len(table("published_fitted"))
     assert data["summary"]["not_predicted"] == 0
     for row in data["rows"]:
@@ -54,10 +53,9 @@ def test_json_of_the_built_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(data["constants"]["trn1"][name]["rows"] for name in fitted)
 
 
-def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_says_the_same(invoke: Invoke) -> None:
     """Errors four ways, coverage, the floor, where constants come from, and that nothing is excluded."""
-    assert cli.main(["validate"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(invoke("validate").out.split())
     for text in ("GPT3-175B", "leave one family out", "±7% between Neuron versions", "No row is excluded",
                  "inside an 80% interval that others have set", "leave one source out",
                  "karpathy/nanoGPT", "none of these rows set a constant",
@@ -65,32 +63,31 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         assert text in out
 
 
-def test_a_file_of_unseen_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_unseen_rows(tmp_path: Path, invoke: Invoke) -> None:
     """Predicted with the built-in constants; the row that cannot be carries its reason."""
     path = tmp_path / "rows.csv"
     path.write_text("\ufeff" + HEADER + ROW + "\n# a remark\nP,Perceiver,trn1.32xlarge,1,1,4,,2048,,,140\n")
-    data = printed(capsys, "--published", str(path))
+    data = printed(invoke, "--published", str(path))
     assert [row["predicted"] is None for row in data["rows"]] == [False, True]
     assert "Perceiver" in data["rows"][1]["reason"]
     assert data["summary"]["not_predicted"] == 1
     assert data["summary"]["trn1"]["leave_one_out"]["rows"] == 1
-    assert data["constants"] == printed(capsys)["constants"]
+    assert data["constants"] == printed(invoke)["constants"]
     path.write_text(path.read_text().replace(",", ";"))  # as some spreadsheets write it
-    assert printed(capsys, "--published", str(path))["rows"][0] == data["rows"][0]
-    assert cli.main(["validate", "--published", str(path)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    assert printed(invoke, "--published", str(path))["rows"][0] == data["rows"][0]
+    out = " ".join(invoke("validate", "--published", str(path)).out.split())
     assert "NOT PREDICTED" in out
     assert "this file changed none" in out
 
 
-def test_files_of_the_validation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_the_validation(tmp_path: Path, invoke: Invoke) -> None:
     """A page, and no picture where there is nothing to draw."""
     page, rows = tmp_path / "rows.html", tmp_path / "rows.csv"
     rows.write_text(HEADER + ROW.replace(",45\n", ",\n"))
-    assert cli.main(["validate", "--published", str(rows), "--html", str(page)]) == 0
+    invoke("validate", "--published", str(rows), "--html", str(page))
     assert "Llama2-13B 16n" in page.read_text(encoding="utf-8")
-    assert cli.main(["validate", "--published", str(rows), "--png", str(tmp_path / "a.png")]) == 2
-    assert "nothing to plot: no row has both" in capsys.readouterr().err
+    said = invoke("validate", "--published", str(rows), "--png", str(tmp_path / "a.png"), exits=2).err
+    assert "nothing to plot: no row has both" in said
 
 
 @pytest.mark.parametrize(
@@ -104,22 +101,19 @@ def test_files_of_the_validation(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (b'a,b\n"open,1\n', "is no CSV table"),
     ],
 )
-def test_a_file_that_is_no_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str
-) -> None:
+def test_a_file_that_is_no_table(tmp_path: Path, invoke: Invoke, content: bytes | None, message: str) -> None:
     """One clean message, exit code 2."""
     path = tmp_path / "rows.csv"
     if content is not None:
         path.write_bytes(content)
-    assert cli.main(["validate", "--published", str(path)]) == 2
-    assert message in capsys.readouterr().err
+    assert message in invoke("validate", "--published", str(path), exits=2).err
 
 
-def test_rows_of_the_wrong_length_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_the_wrong_length_are_told(tmp_path: Path, invoke: Invoke) -> None:
     """Too many cells may have moved others, empty ones have not; too few are missing values."""
     path = tmp_path / "rows.csv"
     path.write_text(HEADER + ROW.strip() + ",more,cells\n" + ROW.strip() + ",,\nshort,BERT-Large\n")
-    first, second, third = printed(capsys, "--published", str(path))["rows"]
+    first, second, third = printed(invoke, "--published", str(path))["rows"]
     assert first["reason"].startswith("the row has 2 cells more than the header")
     assert second["predicted"]
     assert third["reason"] == "instance_type is missing"
@@ -128,13 +122,12 @@ def test_rows_of_the_wrong_length_are_told(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("given", "hint"), [("src/train.py", "check src/train.py"), ("a.csv", "--published a.csv")]
 )
-def test_a_script_is_sent_to_check(given: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_is_sent_to_check(given: str, hint: str, invoke: Invoke) -> None:
     """The command that checks scripts has another name."""
-    assert cli.main(["validate", given]) == 2
-    assert hint in capsys.readouterr().err
+    assert hint in invoke("validate", given, exits=2).err
 
 
-def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_not_called_left_out(tmp_path: Path, invoke: Invoke) -> None:
     """Rows of a user's file are figures of the file; a reason of many rows is said once, with all their names."""
     path = tmp_path / "rows.csv"
     path.write_text(
@@ -142,8 +135,7 @@ def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFix
         + ROW
         + "A,Perceiver,trn1.32xlarge,1,1,4,,2048,,,1\nB,Perceiver,trn1.32xlarge,1,1,4,,2048,,,1\n"
     )
-    assert cli.main(["validate", "--published", str(path)]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(invoke("validate", "--published", str(path)).out.split())
     assert re.search(r"trn1: the one published figure of the file is off by [\d.]+ %\. ", out)
     assert "left-out rows" not in out
     assert "A; B: architecture 'Perceiver' is not known" in out
@@ -160,12 +152,12 @@ def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFix
     ],
 )
 def test_no_row_of_a_file_is_lost(
-    text: str, published: list[float | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, published: list[float | None], tmp_path: Path, invoke: Invoke
 ) -> None:
     """Comments are none; decimal commas of semicolon files; a row with cells to spare says so."""
     path = tmp_path / "rows.csv"
     path.write_text(text, encoding="utf-8")
-    rows = printed(capsys, "--published", str(path))["rows"]
+    rows = printed(invoke, "--published", str(path))["rows"]
     assert [row["published"] for row in rows] == published
     assert all((row["predicted"] is None) == (row["published"] is None) for row in rows)
     assert all("cells more than the header" in row["reason"] for row in rows if row["published"] is None)
@@ -178,11 +170,8 @@ def test_no_row_of_a_file_is_lost(
         (HEADER + ROW.replace("Llama2-13B 16n", '"Llama2" 16n'), 'in or before the line \'"Llama2" 16n'),
     ],
 )
-def test_a_file_that_is_no_table_says_where(
-    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_table_says_where(text: str, said: str, tmp_path: Path, invoke: Invoke) -> None:
     """What cannot be told apart is not guessed."""
     path = tmp_path / "rows.csv"
     path.write_text(text)
-    assert cli.main(["validate", "--published", str(path)]) == 2
-    assert said in capsys.readouterr().err
+    assert said in invoke("validate", "--published", str(path), exits=2).err
