@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
-import tarfile
 import threading
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import LOOKS, PHONE, Look, Watch
 from tests.browser.faults import serious_faults
 from tests.contract.conftest import LOCAL_IMAGE, Backend, wait_for
+from tests.fakes.archive import archive
 from tests.fakes.counters import Counters, counters  # noqa: F401  a fixture
 from tests.fakes.runner import FakeContainer
 from tests.fakes.wire import create_request
@@ -370,16 +369,9 @@ def test_stop_from_the_page(backend: Backend, look: Look, script: Script) -> Non
 def rich(backend: Backend, script: Script, counters: Counters) -> Backend:  # noqa: F811
     """A job that has ended, with source, counters, diagnostics and files; and one that runs on two cores."""
     s3 = backend.client("s3")
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in (
-            ("train.py", "".join(f"line_{number} = {number}\n" for number in range(1, 60))),
-            ("a/b.py", "x"),
-        ):
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            archive.addfile(info, io.BytesIO(text.encode()))
-    s3.put_object(Bucket="out", Key="src/sourcedir.tar.gz", Body=packed.getvalue())
+    source = "".join(f"line_{number} = {number}\n" for number in range(1, 60)).encode()
+    packed = archive(("train.py", source), ("a/b.py", b"x"))
+    s3.put_object(Bucket="out", Key="src/sourcedir.tar.gz", Body=packed)
     values = {"epochs": "3", "sagemaker_submit_directory": '"s3://out/src/sourcedir.tar.gz"'}
     for name in ("job", "ended"):
         create(backend, name, HyperParameters=values, Tags=[{"Key": "team", "Value": "nlp"}])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, wait_for
+from tests.fakes.archive import archive
 from windtunnel import (
     AsyncInferenceConfig,
     AsyncPredictor,
@@ -47,11 +47,7 @@ def session(backend: Backend, tmp_path: Path) -> LocalSession:
 def model(session: LocalSession, folder: Path, **more: Any) -> Model:
     """A model with a script, from an archive of this machine."""
     (folder / "inference.py").write_text("def model_fn(folder): ...\n")
-    data = b"1 2 3"
-    with tarfile.open(folder / "model.tar.gz", "w:gz") as tar:
-        info = tarfile.TarInfo("weights.txt")
-        info.size = len(data)
-        tar.addfile(info, io.BytesIO(data))
+    (folder / "model.tar.gz").write_bytes(archive(("weights.txt", b"1 2 3")))
     given: dict[str, Any] = {"entry_point": str(folder / "inference.py"), **more}
     return Model(LOCAL_IMAGE, str(folder / "model.tar.gz"), session=session, **given)
 

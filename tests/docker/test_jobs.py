@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -10,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.docker.conftest import PATIENCE_S, SCRIPTS, estimator, kill_server
+from tests.fakes.archive import archive
 from windtunnel import ConfigurationError, LocalSession, TrainingJob, TrainingJobFailed, WindtunnelError
 
 pytestmark = pytest.mark.docker
@@ -134,7 +133,8 @@ def test_what_only_the_backend_can_see_fails_the_job_with_the_fix(
     s3 = session.service.client("s3")  # type: ignore[attr-defined]
     bucket = session.default_bucket()
     session.service.ensure_bucket(bucket)
-    s3.put_object(Bucket=bucket, Key="unsafe/sourcedir.tar.gz", Body=unsafe_tarball())
+    outside = archive(("behave.py", b""), ("../outside", b""))
+    s3.put_object(Bucket=bucket, Key="unsafe/sourcedir.tar.gz", Body=outside)
     good = estimator(session, hyperparameters={"how": "nothing"})
     first = good.fit(wait=False)  # puts the code where the requests below find it
     first.stop()
@@ -261,13 +261,3 @@ def jobs_of(session: LocalSession) -> list[str]:
 def channel(uri: str) -> dict[str, Any]:
     """A channel `train` at a place."""
     return {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": uri}}}
-
-
-def unsafe_tarball() -> bytes:
-    """A source tarball with a member that would land outside."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for name in ("behave.py", "../outside"):
-            member = tarfile.TarInfo(name)
-            tar.addfile(member, io.BytesIO())
-    return buffer.getvalue()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
-import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.archive import archive
 from windtunnel import Estimator, LocalSession, TrainingInput, TrainingJobFailed
 from windtunnel_local.runner.docker import Engine
 
@@ -58,12 +58,7 @@ def image(base: str) -> Iterator[str]:
     client = engine.client()
     made = client.containers.create(base, "true")
     try:
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as tar:
-            member = tarfile.TarInfo("usr/local/bin/train")
-            member.size, member.mode = len(TRAIN), 0o755
-            tar.addfile(member, io.BytesIO(TRAIN.encode()))
-        made.put_archive("/", packed.getvalue())
+        made.put_archive("/", archive(("usr/local/bin/train", TRAIN.encode()), mode=0o755))
         made.commit("windtunnel-test-own", "train", conf={"User": "4242", "Env": ["OWN=1"]})
     finally:
         made.remove()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import random
 import shutil
-import tarfile
 import tempfile
 import time
 from contextlib import AbstractContextManager, ExitStack
@@ -14,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from tests.fakes.archive import archive
 from tests.faults.backend import Backend
 from tests.faults.engine import PrivateEngine
 
@@ -84,12 +83,9 @@ class ServingStage(AbstractContextManager["ServingStage"]):
         self._stack.close()
 
     def _deploy(self) -> None:
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-            archive.addfile(tarfile.TarInfo("weights"))
         call = self.backend.call
         call("s3", "create_bucket", Bucket=BUCKET)
-        call("s3", "put_object", Bucket=BUCKET, Key="model.tar.gz", Body=packed.getvalue())
+        call("s3", "put_object", Bucket=BUCKET, Key="model.tar.gz", Body=archive(("weights", b"")))
         container = {"Image": IMAGE, "ModelDataUrl": f"s3://{BUCKET}/model.tar.gz"}
         role = "arn:aws:iam::000000000000:role/r"
         call("sagemaker", "create_model", ModelName=MODEL, PrimaryContainer=container, ExecutionRoleArn=role)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import tarfile
 import tracemalloc
 from typing import Any
 
 import pytest
 
+from tests.fakes.archive import archive
 from tests.fakes.objects import FakeObjects
 from windtunnel_local.ui.job.source_lines import Scripts
 
@@ -18,14 +18,8 @@ JOB: dict[str, Any] = {"HyperParameters": {"sagemaker_submit_directory": f'"{URI
 
 def packed(**files: str) -> io.BytesIO:
     """A tar.gz; in names, ``__`` is a slash."""
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w:gz") as archive:
-        for name, text in files.items():
-            info = tarfile.TarInfo(name.replace("__", "/") + ".py")
-            info.size = len(text.encode())
-            archive.addfile(info, io.BytesIO(text.encode()))
-    raw.seek(0)
-    return raw
+    members = ((name.replace("__", "/") + ".py", text.encode()) for name, text in files.items())
+    return io.BytesIO(archive(*members))
 
 
 @pytest.fixture
