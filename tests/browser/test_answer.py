@@ -9,10 +9,9 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import LOOKS, PHONE, Look
 from tests.browser.faults import serious_faults
-from tests.contract.conftest import Backend, wait_for
+from tests.contract.conftest import Backend
 from tests.contract.test_page_answer import PAGE
 from tests.fakes.counters import counters
-from tests.fakes.wire import create_request
 
 __all__ = ["counters"]
 
@@ -24,8 +23,7 @@ def rehearsed(backend: Backend, counters: Any) -> Backend:
     """A server with one job that has left counters."""
     import json
 
-    backend.client("sagemaker").create_training_job(**create_request("bert"))
-    wait_for(lambda: backend.application.jobs.describe("bert")["TrainingJobStatus"] == "Completed")
+    backend.run("bert")
     body = json.dumps(counters(job="bert")).encode()
     backend.client("s3").put_object(Bucket="out", Key="models/bert/windtunnel/counters.json", Body=body)
     return backend

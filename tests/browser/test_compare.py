@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import LOOKS, Look
 from tests.browser.faults import serious_faults
-from tests.contract.conftest import Backend, wait_for
+from tests.contract.conftest import Backend
 from tests.fakes.wire import IMAGE, create_request
 
 pytestmark = pytest.mark.browser
@@ -26,12 +26,7 @@ def three(backend: Backend) -> Backend:
     """Three jobs that have ended, with a metric and a hyperparameter of their own each."""
     for name in ("a", "b", "c"):
         values = {"epochs": "3", "lr": f"0.{ord(name)}"}
-        backend.client("sagemaker").create_training_job(
-            **create_request(name, AlgorithmSpecification=LINES, HyperParameters=values)
-        )
-        wait_for(
-            lambda name=name: backend.application.jobs.describe(name)["TrainingJobStatus"] == "Completed"
-        )
+        backend.run(name, AlgorithmSpecification=LINES, HyperParameters=values)
     return backend
 
 

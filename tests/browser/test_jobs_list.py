@@ -33,16 +33,6 @@ def create(backend: Backend, name: str, **members: Any) -> None:
     backend.client("sagemaker").create_training_job(**create_request(name, **members))
 
 
-def ended(backend: Backend, name: str) -> Any:
-    """Wait until it has."""
-
-    def over() -> Any:
-        job = backend.application.jobs.describe(name)
-        return job if job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
-
-    return wait_for(over)
-
-
 def gap(around: Locator, left: str, right: str) -> float:
     """Between the first two elements of these selectors within one: at one moment, for rows are replaced."""
     width: float = around.evaluate(
@@ -70,7 +60,7 @@ def several(backend: Backend) -> Backend:
     )
     create(backend, "runs", Environment={"WAIT": "1"})
     for name in ("bert-base", "bert-large", "resnet"):
-        ended(backend, name)
+        backend.ended(name)
     wait_for(lambda: backend.application.jobs.describe("runs")["SecondaryStatus"] == "Training")
     return backend
 
@@ -147,7 +137,7 @@ def test_without_javascript_it_can_be_read_searched_and_changed(several: Backend
     )
     page.goto(f"{several.endpoint}/ui/jobs")
     page.get_by_role("button", name="Stop runs").click()
-    assert ended(several, "runs")["TrainingJobStatus"] == "Stopped"
+    assert several.ended("runs")["TrainingJobStatus"] == "Stopped"
 
 
 def test_one_page_too_many_says_so_and_goes_on(
@@ -209,7 +199,7 @@ def test_stop_from_the_page(several: Backend, look: Look) -> None:
     page.get_by_role("button", name="Stop runs").click()
     page.wait_for_url("**/ui/jobs?sort=name")
     expect(page.locator("tbody tr").first).to_contain_text("Stopped")
-    assert ended(several, "runs")["TrainingJobStatus"] == "Stopped"
+    assert several.ended("runs")["TrainingJobStatus"] == "Stopped"
 
 
 def test_delete_asks_twice(several: Backend, look: Look) -> None:
@@ -237,7 +227,7 @@ def test_run_again(several: Backend, look: Look) -> None:
     page.get_by_label("Its name").fill("bert-again")
     with page.expect_navigation():
         page.get_by_role("button", name="Run it").click()
-    again, before = ended(several, "bert-again"), several.application.jobs.describe("bert-base")
+    again, before = several.ended("bert-again"), several.application.jobs.describe("bert-base")
     assert again["TrainingJobStatus"] == "Completed"
     assert again["HyperParameters"] == before["HyperParameters"]
     assert several.application.jobs.list_tags(again["TrainingJobArn"]) == [{"Key": "team", "Value": "nlp"}]
@@ -268,7 +258,7 @@ def test_hostile_texts_stay_texts(backend: Backend, look: Look) -> None:
 
     backend.runner.script = script
     create(backend, "hostile")
-    ended(backend, "hostile")
+    backend.ended("hostile")
     page = look("/ui/jobs")
     page.on("dialog", lambda _: pytest.fail("a script ran"))
     reason = page.locator("tbody .reason")

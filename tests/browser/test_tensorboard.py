@@ -10,10 +10,9 @@ import pytest
 
 from tests.browser.conftest import Look
 from tests.browser.faults import serious_faults
-from tests.contract.conftest import Backend, serving, wait_for
+from tests.contract.conftest import Backend, serving
 from tests.contract.test_page_tensorboard import write_events
 from tests.fakes.tensorboard_package import install
-from tests.fakes.wire import create_request
 
 pytestmark = pytest.mark.browser
 
@@ -25,8 +24,7 @@ def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend
     monkeypatch.syspath_prepend(str(install(tmp_path / "packages").parent))
     with serving(tmp_path / "home", write_events) as running:
         running.client("s3").create_bucket(Bucket="out")
-        running.client("sagemaker").create_training_job(**create_request("boards"))
-        wait_for(lambda: running.application.jobs.describe("boards")["TrainingJobStatus"] == "Completed")
+        running.run("boards")
         yield running
 
 

@@ -19,6 +19,7 @@ from botocore.exceptions import ClientError
 from tests import waiting
 from tests.fakes.model_server import serve
 from tests.fakes.runner import FakeContainer, FakeRunner, Image, Script
+from tests.fakes.wire import create_request
 from windtunnel_local import app
 from windtunnel_local.credentials import Credentials, load_or_create
 from windtunnel_local.server import Server, listen
@@ -66,6 +67,22 @@ class Backend:
         client = boto3.client(service, **{**arguments, **overrides})
         self._clients.append(client)
         return client
+
+    def run(self, name: str = "job", **members: Any) -> dict[str, Any]:
+        """A training job from its request to its end; its description then."""
+        self.client("sagemaker").create_training_job(**create_request(name, **members))
+        return self.ended(name)
+
+    def ended(self, name: str = "job") -> dict[str, Any]:
+        """A training job's description once it has ended."""
+        sagemaker = self.client("sagemaker")
+
+        def over() -> Any:
+            job = sagemaker.describe_training_job(TrainingJobName=name)
+            return job if job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
+
+        job: dict[str, Any] = wait_for(over)
+        return job
 
     def close_clients(self) -> None:
         """Close their connections."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.contract.conftest import Backend, wait_for
+from tests.contract.conftest import Backend
 from tests.fakes.runner import FakeContainer
 from tests.fakes.wire import create_request
 
@@ -28,18 +28,6 @@ def channel(uri: str, mode: str = "File", **source: Any) -> dict[str, Any]:
         **source,
     }
     return {"ChannelName": "train", "DataSource": {"S3DataSource": described}, "InputMode": mode}
-
-
-def run(backend: Backend, **members: Any) -> Any:
-    """A job from its request to its description at its end."""
-    client = backend.client("sagemaker")
-    client.create_training_job(**create_request(**members))
-
-    def ended() -> Any:
-        job = client.describe_training_job(TrainingJobName="job")
-        return job if job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
-
-    return wait_for(ended)
 
 
 @pytest.fixture
@@ -72,7 +60,7 @@ def test_groups_of_instances_share_out_a_manifest(backend: Backend, s3: Any) -> 
     resources = {"InstanceGroups": GROUPS, "VolumeSizeInGB": 30}
     source = {"S3DataType": "ManifestFile", "S3DataDistributionType": "ShardedByS3Key"}
     given = channel("s3://data/list.json", InstanceGroupNames=["workers"], **source)
-    job = run(backend, ResourceConfig=resources, InputDataConfig=[given])
+    job = backend.run(ResourceConfig=resources, InputDataConfig=[given])
     assert job["TrainingJobStatus"] == "Completed", job
     assert job["ResourceConfig"] == resources
     (told,) = job["InputDataConfig"]
@@ -124,7 +112,7 @@ def test_fast_file_outlives_its_objects(backend: Backend, s3: Any) -> None:
         return 0
 
     backend.runner.script = look
-    job = run(backend, InputDataConfig=[channel("s3://data/train/", "FastFile")])
+    job = backend.run(InputDataConfig=[channel("s3://data/train/", "FastFile")])
     assert job["TrainingJobStatus"] == "Completed", job
     assert read == {"a": 1, "b": 1, "c": 1, "large": 10 << 20}
 
@@ -132,7 +120,7 @@ def test_fast_file_outlives_its_objects(backend: Backend, s3: Any) -> None:
 def test_uncompressed_output_is_described(backend: Backend, s3: Any) -> None:
     """S3ModelArtifacts is the prefix below which the files are."""
     output = {"S3OutputPath": "s3://out/models", "CompressionType": "NONE", "KmsKeyId": "key"}
-    job = run(backend, OutputDataConfig=output)
+    job = backend.run(OutputDataConfig=output)
     assert job["OutputDataConfig"] == output
     assert job["ModelArtifacts"]["S3ModelArtifacts"] == "s3://out/models/job/output/model/"
     stored = s3.get_object(Bucket="out", Key="models/job/output/model/model.txt")

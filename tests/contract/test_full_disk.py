@@ -144,18 +144,16 @@ def test_jobs_are_refused_or_failed_with_the_reason_and_run_again(
     taken = [job["TrainingJobName"] for job in sagemaker.list_training_jobs()["TrainingJobSummaries"]]
     filler.unlink()
     for name in taken:
-        assert ended(sagemaker, name)["TrainingJobStatus"] in ("Completed", "Failed")
+        assert backend.ended(name)["TrainingJobStatus"] in ("Completed", "Failed")
     ballast = disk / "ballast"
     free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
     ballast.write_bytes(b"\0" * (free - 4 * MIB))  # enough for the record, not for the channel
-    sagemaker.create_training_job(**create_request("short", InputDataConfig=[channel]))
-    answer = ended(sagemaker, "short")
+    answer = backend.run("short", InputDataConfig=[channel])
     assert answer["TrainingJobStatus"] == "Failed"
     assert re.search(r"No space (is )?left", answer["FailureReason"])
     assert "None" not in answer["FailureReason"]
     ballast.unlink()
-    sagemaker.create_training_job(**create_request("again", InputDataConfig=[channel]))
-    answer = ended(sagemaker, "again")
+    answer = backend.run("again", InputDataConfig=[channel])
     assert answer["TrainingJobStatus"] == "Completed", answer.get("FailureReason")
     bucket, _, key = answer["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://").partition("/")
     with tarfile.open(fileobj=io.BytesIO(read(s3.get_object(Bucket=bucket, Key=key)))) as archive:
@@ -177,30 +175,16 @@ def test_a_script_that_fills_the_disk(backend: Backend, attempts: int) -> None:
 
     usual = backend.runner.script
     backend.runner.script = script
-    sagemaker, s3 = backend.client("sagemaker"), backend.client("s3")
-    s3.create_bucket(Bucket="out")
-    sagemaker.create_training_job(**create_request("greedy"))
-    answer = ended(sagemaker, "greedy")
+    backend.client("s3").create_bucket(Bucket="out")
+    answer = backend.run("greedy")
     assert answer["TrainingJobStatus"] == "Failed"
     assert "Exit Code: 1" in answer["FailureReason"]
     backend.runner.script = usual
     wait_for(lambda: not backend.application.jobs.busy())
-    sagemaker.create_training_job(**create_request("again"))
-    assert ended(sagemaker, "again")["TrainingJobStatus"] == "Completed"
+    assert backend.run("again")["TrainingJobStatus"] == "Completed"
 
 
 def create_many(sagemaker: Any) -> None:
     """More jobs than the database has pages in hand for."""
     for number in range(200):
         sagemaker.create_training_job(**create_request(f"refused-{number}"))
-
-
-def ended(sagemaker: Any, name: str) -> dict[str, Any]:
-    """The job's description once it has ended."""
-
-    def over() -> Any:
-        answer = sagemaker.describe_training_job(TrainingJobName=name)
-        return answer if answer["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
-
-    answer: dict[str, Any] = wait_for(over)
-    return answer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.config import Config
 
-from tests.contract.conftest import Backend, refused, wait_for
+from tests.contract.conftest import Backend, refused
 from tests.fakes.wire import create_request
 
 UNCHECKED = Config(retries={"total_max_attempts": 1}, parameter_validation=False)
@@ -19,24 +19,14 @@ GROUP = "/aws/sagemaker/TrainingJobs"
 def sagemaker(backend: Backend) -> Any:
     """A client, and three ended jobs of different hyperparameters and tags."""
     backend.client("s3").create_bucket(Bucket="out")
-    client = backend.client("sagemaker")
     for number in range(3):
-        name = f"job-{number}"
-        client.create_training_job(
-            **create_request(
-                name,
-                HyperParameters={"lr": f"0.{number}"},
-                Tags=[{"Key": "team", "Value": "a" if number else "b"}],
-                Environment={"EXIT": "3"} if number == 2 else {},
-            )
+        backend.run(
+            f"job-{number}",
+            HyperParameters={"lr": f"0.{number}"},
+            Tags=[{"Key": "team", "Value": "a" if number else "b"}],
+            Environment={"EXIT": "3"} if number == 2 else {},
         )
-        wait_for(lambda name=name: ended(client, name))
-    return client
-
-
-def ended(client: Any, name: str) -> bool:
-    status = client.describe_training_job(TrainingJobName=name)["TrainingJobStatus"]
-    return status in ("Completed", "Failed", "Stopped")
+    return backend.client("sagemaker")
 
 
 def listed(client: Any, **arguments: Any) -> list[str]:
@@ -68,7 +58,7 @@ def test_every_filter_of_a_list(sagemaker: Any, backend: Backend) -> None:
     assert "less than or equal to 100" in refused(anything.list_training_jobs, MaxResults=101)[1]
 
 
-def test_a_list_holds_while_jobs_are_added(sagemaker: Any) -> None:
+def test_a_list_holds_while_jobs_are_added(sagemaker: Any, backend: Backend) -> None:
     """The next page begins behind the last job that was shown."""
     first = sagemaker.list_training_jobs(MaxResults=2)
     sagemaker.create_training_job(**create_request("later"))
@@ -77,7 +67,7 @@ def test_a_list_holds_while_jobs_are_added(sagemaker: Any) -> None:
     assert shown == ["job-2", "job-1", "job-0"]
     assert "NextToken" not in rest
     assert refused(sagemaker.list_training_jobs, NextToken="x")[0] == "ValidationException"
-    wait_for(lambda: ended(sagemaker, "later"))
+    backend.ended("later")
 
 
 def test_search_finds_jobs_and_shows_them_whole(sagemaker: Any) -> None:
@@ -138,7 +128,7 @@ def test_deleting_frees_the_name_and_leaves_the_model(sagemaker: Any, backend: B
     code, message = refused(sagemaker.delete_training_job, TrainingJobName="job-1")
     assert (code, "InProgress" in message) == ("ResourceInUse", True)
     sagemaker.stop_training_job(TrainingJobName="job-1")
-    wait_for(lambda: ended(sagemaker, "job-1"))
+    backend.ended("job-1")
 
 
 def test_the_limits_of_tags(sagemaker: Any, backend: Backend) -> None:

@@ -16,8 +16,8 @@ from botocore.exceptions import ClientError
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
-from tests.contract.conftest import Backend, wait_for
-from tests.fakes.wire import IMAGE, create_request
+from tests.contract.conftest import Backend
+from tests.fakes.wire import IMAGE
 from windtunnel.errors import JobNotFound
 from windtunnel.job.metric_series import metric_series
 from windtunnel.session.boto3_training import BotoService
@@ -31,18 +31,12 @@ PROTOCOLS = ("smithy-rpc-v2-cbor", "json", "query")
 def trained(backend: Backend) -> Backend:
     """A job that printed ``line 0`` to ``line 4`` and has ended."""
     backend.client("s3").create_bucket(Bucket="out")
-    sagemaker = backend.client("sagemaker")
     definitions = [
         {"Name": "number", "Regex": r"line ([0-9]+)"},
         {"Name": "never", "Regex": r"never=([0-9]+)"},
     ]
     algorithm = {"TrainingImage": IMAGE, "TrainingInputMode": "File", "MetricDefinitions": definitions}
-    sagemaker.create_training_job(
-        **create_request(AlgorithmSpecification=algorithm, Environment={"LINES": "5"})
-    )
-    wait_for(
-        lambda: sagemaker.describe_training_job(TrainingJobName="job")["TrainingJobStatus"] == "Completed"
-    )
+    backend.run(AlgorithmSpecification=algorithm, Environment={"LINES": "5"})
     return backend
 
 

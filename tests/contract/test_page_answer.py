@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.contract.conftest import Backend, wait_for
+from tests.contract.conftest import Backend
 from tests.contract.page import Answer, Visitor, visitor
 from tests.fakes.counters import counters
 from tests.fakes.runner import FakeContainer
@@ -29,8 +29,7 @@ def ended_job(backend: Backend, name: str, document: dict[str, Any] | str | None
     """A job that has left these counters."""
     s3 = backend.client("s3")
     s3.create_bucket(Bucket="out")
-    backend.client("sagemaker").create_training_job(**create_request(name))
-    wait_for(lambda: backend.application.jobs.describe(name)["TrainingJobStatus"] == "Completed")
+    backend.run(name)
     if document is not None:
         body = document if isinstance(document, str) else json.dumps(document)
         s3.put_object(Bucket="out", Key=f"models/{name}/windtunnel/counters.json", Body=body.encode())
@@ -124,8 +123,7 @@ def test_a_failed_job_says_why_in_a_line_and_has_nothing_to_choose(backend: Back
         return 1
 
     backend.runner.script = script
-    backend.client("sagemaker").create_training_job(**create_request("bert"))
-    wait_for(lambda: backend.application.jobs.describe("bert")["TrainingJobStatus"] == "Failed")
+    assert backend.run("bert")["TrainingJobStatus"] == "Failed"
     page = visitor(backend).ask(PAGE)
     assert "It failed: KeyError: 7" in page.body
     assert "ExecuteUserScriptError" not in page.body

@@ -34,19 +34,9 @@ def visit(backend: Backend) -> Visitor:
     return visitor(backend)
 
 
-def run(backend: Backend, name: str = "job", **members: Any) -> None:
-    """A job, and wait for its end."""
-    backend.client("sagemaker").create_training_job(**create_request(name, **members))
-    wait_for(
-        lambda: (
-            backend.application.jobs.describe(name)["TrainingJobStatus"] in ("Completed", "Failed", "Stopped")
-        )
-    )
-
-
 def test_files_are_kept_and_not_opened(visit: Visitor) -> None:
     """As an attachment, of no type that a browser would run."""
-    run(visit.backend)
+    visit.backend.run()
     answer = visit.ask("/ui/jobs/job/file?path=output/model.tar.gz", headers={"Accept": "text/html"})
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/octet-stream"
@@ -66,8 +56,8 @@ def test_files_are_kept_and_not_opened(visit: Visitor) -> None:
 )  # fmt: skip
 def test_no_other_file_is_given(visit: Visitor, path: str) -> None:
     """Of another job, of this machine, or of none: there is no such page."""
-    run(visit.backend, "other")
-    run(visit.backend)
+    visit.backend.run("other")
+    visit.backend.run()
     assert visit.ask(f"/ui/jobs/job/file?path={quote(path)}").status == 404
 
 
@@ -81,7 +71,7 @@ def test_no_other_file_is_given(visit: Visitor, path: str) -> None:
 )  # fmt: skip
 def test_places_in_the_log(visit: Visitor, query: str, status: int) -> None:
     """What leads nowhere shows nothing; what is no place is refused with a word."""
-    run(visit.backend)
+    visit.backend.run()
     for form in ("", "&format=json"):
         answer = visit.ask(f"/ui/jobs/job/log?{query}{form}")
         assert answer.status == (200 if form and status == 303 else status), (form, answer.body)
@@ -96,7 +86,7 @@ def test_an_error_that_was_not_looked_for_so_far_is_not_denied(
 ) -> None:
     """A search has its bound; what it says holds of the lines that it looked at."""
     monkeypatch.setattr(logs, "MAX_SCANNED", 1)
-    run(visit.backend, Environment={"LINES": "50"})
+    visit.backend.run(Environment={"LINES": "50"})
     assert visit.ask("/ui/jobs/job/log?error=1").headers["location"].endswith("?none=some")
     for path in ("?none=some", "?error=1&format=json"):
         assert "None of the first" in visit.ask(f"/ui/jobs/job/log{path}").body
@@ -104,8 +94,7 @@ def test_an_error_that_was_not_looked_for_so_far_is_not_denied(
 
 def test_the_largest_request_has_a_page_of_bounded_size(visit: Visitor) -> None:
     """A hundred hyperparameters, variables and fifty tags of all the characters that AWS allows, a log of markup."""
-    run(
-        visit.backend,
+    visit.backend.run(
         HyperParameters={f"{'<' * 200}{number}": "<" * 2500 for number in range(100)},
         Environment={f"V{number}": "&" * 512 for number in range(99)} | {"LINES": "400"},
         Tags=[{"Key": f"k{number}", "Value": "x" * 256} for number in range(50)],
@@ -128,7 +117,7 @@ def test_the_largest_request_has_a_page_of_bounded_size(visit: Visitor) -> None:
 )
 def test_documents_that_a_job_has_overwritten(visit: Visitor, content: bytes) -> None:
     """They are none of ours, whatever their size: its pages are there without what they told."""
-    run(visit.backend)
+    visit.backend.run()
     for name in ("usage.json", "counters.json", "steps.json"):
         visit.backend.application.objects.put("out", f"models/job/windtunnel/{name}", BytesIO(content))
     for path in ("", "/answer", "/trace", "/-/live"):
@@ -141,7 +130,7 @@ def test_a_job_that_ran_nothing_on_the_device_is_told_so(visit: Visitor, counter
     document["graphs"] = {**document["graphs"], "count": 0, "ledger": []}
     content = json.dumps(document).encode()
     for name in ("job", "other"):
-        run(visit.backend, name)
+        visit.backend.run(name)
     visit.backend.application.objects.put("out", "models/job/windtunnel/counters.json", BytesIO(content))
     for path in ("/ui/jobs/job", "/ui/compare?job=other&job=job"):
         assert "Nothing ran on a NeuronCore, which trn1 would bill." in visit.ask(path).body, path
@@ -158,7 +147,7 @@ def test_odd_lines_and_file_names_fit_their_pages(visit: Visitor) -> None:
         return 0
 
     backend.runner.script = script
-    run(backend)
+    backend.run()
     for number in range(200):
         backend.application.objects.put("out", f"models/job/{odd[number % 3][:200]}{number}", BytesIO(b""))
     for path in ("", "/log?after=", "/log?before=", "/log?q=odd", "/log?q=odd&format=json"):
@@ -176,7 +165,7 @@ def test_odd_lines_and_file_names_fit_their_pages(visit: Visitor) -> None:
 
 def test_events_end_with_the_job(visit: Visitor) -> None:
     """All lines come, then the word that there will be no more, and the connection is closed."""
-    run(visit.backend, Environment={"LINES": "7"})
+    visit.backend.run(Environment={"LINES": "7"})
     answer = visit.ask("/ui/jobs/job/-/live")
     assert answer.headers["content-type"].startswith("text/event-stream")
     found = [

@@ -94,8 +94,7 @@ def test_lists_are_paged(backend: Backend) -> None:
 
 def rehearsed(backend: Backend, name: str, document: dict[str, Any] | None) -> None:
     """A job that has ended and left these counters."""
-    backend.client("sagemaker").create_training_job(**create_request(name))
-    wait_for(lambda: backend.application.jobs.describe(name)["TrainingJobStatus"] == "Completed")
+    backend.run(name)
     if document is not None:
         body = json.dumps(document).encode()
         backend.client("s3").put_object(

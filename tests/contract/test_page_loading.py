@@ -10,9 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _CODE = """
 import sys
 from pathlib import Path
-from tests.contract.conftest import serving, wait_for
+from tests.contract.conftest import serving
 from tests.contract.page import Visitor, visitor
-from tests.fakes.wire import create_request
 
 def loaded():
     names = ("jinja2", "windtunnel_local.ui.app", "windtunnel_local.ui.site", "windtunnel.reports", "rich")
@@ -21,8 +20,7 @@ def loaded():
 with serving(Path(sys.argv[1])) as backend:
     backend.client("s3").create_bucket(Bucket="out")
     sagemaker = backend.client("sagemaker")
-    sagemaker.create_training_job(**create_request())
-    wait_for(lambda: sagemaker.describe_training_job(TrainingJobName="job")["TrainingJobStatus"] == "Completed")
+    backend.run()
     sagemaker.list_training_jobs()
     print(loaded())
     Visitor(backend).ask("/ui/jobs")

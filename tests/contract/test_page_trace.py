@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.conftest import Backend, serving, wait_for
+from tests.contract.conftest import Backend, serving
 from tests.contract.page import Visitor, visitor
 from tests.fakes.runner import FakeContainer
-from tests.fakes.wire import create_request
 
 PAGE = "/ui/jobs/traced/trace"
 BEGIN = 1_700_000_000.0
@@ -42,8 +41,7 @@ def tracing(home: Path) -> Iterator[Backend]:
     """A server with a job that has counted."""
     with serving(home, count) as running:
         running.client("s3").create_bucket(Bucket="out")
-        running.client("sagemaker").create_training_job(**create_request("traced"))
-        wait_for(lambda: running.application.jobs.describe("traced")["TrainingJobStatus"] == "Completed")
+        running.run("traced")
         yield running
 
 

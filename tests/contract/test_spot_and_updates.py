@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import Backend, refused, wait_for
-from tests.contract.test_training_jobs import ended, sagemaker
+from tests.contract.test_training_jobs import sagemaker
 from tests.fakes.wire import create_request
 
 __all__ = ["sagemaker"]  # the fixture
@@ -35,7 +35,7 @@ def test_a_spot_job_as_boto3_sees_it(sagemaker: Any, backend: Backend) -> None:
     backend.clock.offset += timedelta(seconds=100)
     wait_for(lambda: statuses()[-4:] == ["Interrupted", "Starting", "Downloading", "Training"])
     sagemaker.stop_training_job(TrainingJobName="job")
-    job = ended(sagemaker)
+    job = backend.ended()
     assert job["EnableManagedSpotTraining"] is True
     assert job["StoppingCondition"] == LIMITS
     assert job["RetryStrategy"] == {"MaximumRetryAttempts": 30}
@@ -73,7 +73,7 @@ def test_what_is_refused(sagemaker: Any, members: dict[str, Any], says: str) -> 
     assert sagemaker.list_training_jobs()["TrainingJobSummaries"] == []
 
 
-def test_updates(sagemaker: Any) -> None:
+def test_updates(sagemaker: Any, backend: Backend) -> None:
     """The ARN comes back; a job without a warm pool has no retention to change."""
     sagemaker.create_training_job(**create_request(Environment={"WAIT": "1"}))
     profiler = {"S3OutputPath": "s3://out/profiler"}
@@ -87,4 +87,4 @@ def test_updates(sagemaker: Any) -> None:
     code, message = refused(sagemaker.update_training_job, TrainingJobName="none", ResourceConfig=keep)
     assert (code, message) == ("ValidationException", "Requested resource not found.")
     sagemaker.stop_training_job(TrainingJobName="job")
-    ended(sagemaker)
+    backend.ended()

@@ -19,14 +19,6 @@ def sagemaker(backend: Backend) -> Any:
     return backend.client("sagemaker")
 
 
-def ended(client: Any, name: str = "job") -> Any:
-    def described() -> Any:
-        job = client.describe_training_job(TrainingJobName=name)
-        return job if job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
-
-    return wait_for(described)
-
-
 def test_a_job_runs_and_is_described_as_aws_describes_it(sagemaker: Any, backend: Backend) -> None:
     """Create, wait with botocore's waiter, describe, fetch the model. A VPC, as companies name, is kept."""
     vpc = {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}
@@ -47,22 +39,20 @@ def test_a_job_runs_and_is_described_as_aws_describes_it(sagemaker: Any, backend
     stored["Body"].close()
 
 
-def test_what_a_request_left_out_is_described_as_it_was_taken(sagemaker: Any) -> None:
+def test_what_a_request_left_out_is_described_as_it_was_taken(sagemaker: Any, backend: Backend) -> None:
     """As on AWS: no channel is an empty list, compression and wrapping have their defaults' names."""
-    sagemaker.create_training_job(**create_request())
-    job = ended(sagemaker)
+    job = backend.run()
     assert job["InputDataConfig"] == []
     assert job["OutputDataConfig"]["CompressionType"] == "GZIP"
     flags = ("EnableNetworkIsolation", "EnableInterContainerTrafficEncryption", "EnableManagedSpotTraining")
     assert [job[flag] for flag in flags] == [False, False, False]
     source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://out/models/"}}
     channel = {"ChannelName": "train", "DataSource": source}
-    sagemaker.create_training_job(**create_request("two", InputDataConfig=[channel]))
     described = {**channel, "CompressionType": "None", "RecordWrapperType": "None"}
-    assert ended(sagemaker, "two")["InputDataConfig"] == [described]
+    assert backend.run("two", InputDataConfig=[channel])["InputDataConfig"] == [described]
 
 
-def test_tags_of_awss_own_prefix_are_refused(sagemaker: Any) -> None:
+def test_tags_of_awss_own_prefix_are_refused(sagemaker: Any, backend: Backend) -> None:
     """In a request and afterwards, in any case of letters; AWS alone sets such."""
     tags = [{"Key": "AWS:mine", "Value": "v"}]
     code, words = refused(sagemaker.create_training_job, **create_request(Tags=tags))
@@ -71,16 +61,16 @@ def test_tags_of_awss_own_prefix_are_refused(sagemaker: Any) -> None:
     tags = [{"Key": "aws:mine", "Value": "v"}]
     assert refused(sagemaker.add_tags, ResourceArn=arn, Tags=tags)[0] == "ValidationException"
     assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == []
-    ended(sagemaker)
+    backend.ended()
 
 
-def test_a_job_can_be_stopped_and_deleted(sagemaker: Any) -> None:
+def test_a_job_can_be_stopped_and_deleted(sagemaker: Any, backend: Backend) -> None:
     """Stop reaches the container; a running job cannot be deleted, an ended one can."""
     sagemaker.create_training_job(**create_request(Environment={"WAIT": "1"}))
     wait_for(lambda: sagemaker.describe_training_job(TrainingJobName="job")["SecondaryStatus"] == "Training")
     assert refused(sagemaker.delete_training_job, TrainingJobName="job")[0] == "ResourceInUse"
     sagemaker.stop_training_job(TrainingJobName="job")
-    assert ended(sagemaker)["TrainingJobStatus"] == "Stopped"
+    assert backend.ended()["TrainingJobStatus"] == "Stopped"
     assert "status Stopped" in refused(sagemaker.stop_training_job, TrainingJobName="job")[1]
     sagemaker.delete_training_job(TrainingJobName="job")
     assert refused(sagemaker.describe_training_job, TrainingJobName="job") == (
@@ -89,7 +79,7 @@ def test_a_job_can_be_stopped_and_deleted(sagemaker: Any) -> None:
     )
 
 
-def test_what_is_taken_missing_or_not_served_is_said(sagemaker: Any) -> None:
+def test_what_is_taken_missing_or_not_served_is_said(sagemaker: Any, backend: Backend) -> None:
     """Each with AWS's code, and a message that names it."""
     sagemaker.create_training_job(**create_request())
     with pytest.raises(sagemaker.exceptions.ResourceInUse) as taken:
@@ -103,7 +93,7 @@ def test_what_is_taken_missing_or_not_served_is_said(sagemaker: Any) -> None:
     code, message = refused(sagemaker.create_training_job, **create_request("x" * 5000))
     assert code == "ValidationException"
     assert "less than or equal to 63" in message
-    ended(sagemaker)
+    backend.ended()
 
 
 def tuning() -> dict[str, Any]:
@@ -117,8 +107,7 @@ def tuning() -> dict[str, Any]:
 def test_logs_are_read_as_the_sdks_read_them(sagemaker: Any, backend: Backend) -> None:
     """Streams by prefix, events from the head, a token that is stable at the end, a filter."""
     logs = backend.client("logs")
-    sagemaker.create_training_job(**create_request(Environment={"LINES": "25"}))
-    ended(sagemaker)
+    backend.run(Environment={"LINES": "25"})
     streams = logs.describe_log_streams(
         logGroupName=GROUP, logStreamNamePrefix="job/", orderBy="LogStreamName"
     )
@@ -143,8 +132,7 @@ def test_logs_are_read_as_the_sdks_read_them(sagemaker: Any, backend: Backend) -
 
 def test_an_empty_line_is_a_blank(backend: Backend, sagemaker: Any) -> None:
     """An event of CloudWatch's has a character at least; the line stays, and so do the places of the others."""
-    sagemaker.create_training_job(**create_request(Environment={"LINES": "0"}))
-    ended(sagemaker)
+    backend.run(Environment={"LINES": "0"})
     stream = "job/algo-1-1"
     backend.application.store.open_log_stream("job", "algo-1", stream, 0)
     batch = LogBatch(tuple(LogLine(0, text) for text in ("a", "", "b")), "c")
