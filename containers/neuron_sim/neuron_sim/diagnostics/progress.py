@@ -20,8 +20,8 @@ _ENDED_S = 10.0
 
 
 class Progress(Listener):
-    """``steps``: batches of a first pass. ``is_core``: whether this process has used the device. What only starts
-    others, or reads data for them, has steps of its own no more than a core that has not come to its first.
+    """``steps``: batches of a first pass. ``is_core``: whether this process has used the device. One that only starts
+    others, or reads data for them, makes no steps, and nothing is said of it.
     """
 
     def __init__(self, steps: int, say: Callable[[str], None], is_core: Callable[[], bool]) -> None:
