@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from windtunnel.rendering.document import Document, Row, Section
 
-_MARKS = re.compile(r"[\\`*_\[\]<>|~&]")
-_FIRST_MARK = re.compile(r"^(\d*)(?=[-+#.)])")
+_MARKS = re.compile(r"[\\`*_\[\]<>|~&#]")
+"""What begins or ends something else than text, wherever it stands; a heading also ends with ``#``."""
+_FIRST_MARK = re.compile(r"^(\d*)(?=[-+.)])")
 """Before what begins a heading or a list, where it is the first of a line."""
 _INDENT = "\N{EM SPACE}"
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -62,6 +62,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+@example(title="a #", subtitle="", headline=[], sections=[])
 @given(title=TEXT, subtitle=TEXT, headline=st.lists(TEXT, max_size=2), sections=st.lists(SECTION, max_size=2))
 def test_a_reader_finds_each_text_as_it_was(
     title: str, subtitle: str, headline: list[str], sections: list[Section]
