@@ -275,6 +275,9 @@ def test_the_sdk_knows_the_limits_of_awss_model() -> None:
         assert getattr(checks, limit) == shape.metadata["max"], limit
     assert environment.key.metadata["max"] == checks.MAX_ENVIRONMENT_TEXT
     assert members["TrainingJobName"].metadata["pattern"] == checks.JOB_NAME.pattern
+    described = codec.operation("sagemaker", "DescribeTrainingJob")
+    assert described is not None
+    assert tuple(described.output_shape.members["TrainingJobStatus"].enum) == training_service.STATUSES
 
 
 def test_the_sdk_knows_the_limits_of_an_endpoint_in_awss_model() -> None:

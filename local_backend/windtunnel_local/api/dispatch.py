@@ -108,8 +108,8 @@ class Api:
             response = await self._answer(request)
             unread = _has_body(request) or _waits_to_send(request)
             if isinstance(response, Response) and not body.ended and unread:
-                # What was not read would be taken for the connection's next request. And botocore before 1.44 takes
-                # an answer instead of "100 Continue" for that of the next request, too.
+                # What was not read would be taken for the connection's next request. And where an answer comes instead
+                # of "100 Continue", botocore before 1.44 takes it for that of its next request, too.
                 response.headers["connection"] = "close"
             await response(scope, body, send)
         except ClientDisconnect:
@@ -272,7 +272,7 @@ def _has_body(request: Request) -> bool:
 
 
 def _waits_to_send(request: Request) -> bool:
-    """Whether the client sends its body, of no byte even, when it is told to continue."""
+    """Whether the client waits to be told to continue before it sends its body, even an empty one."""
     return "100-continue" in request.headers.get("expect", "").lower()
 
 

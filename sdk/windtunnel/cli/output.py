@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import ConfigurationError
+from windtunnel.errors import ConfigurationError, WindtunnelError
 from windtunnel.priceperf.money.billing import billable_seconds
 from windtunnel.rendering.format import lines
 
@@ -154,6 +154,21 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(billable_seconds(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def of_each(names: Iterable[str], done: Callable[[str], str]) -> int:
+    """Do something to each name once, and print what ``done`` says. An error of one is said, and the others follow.
+
+    Returns the exit code: 1 where there was one.
+    """
+    failed = 0
+    for name in dict.fromkeys(names):
+        try:
+            print(done(name))
+        except WindtunnelError as error:
+            complain(error)
+            failed = 1
+    return failed
 
 
 def complain(error: object) -> None:

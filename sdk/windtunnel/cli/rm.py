@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import add_place, session_of
-from windtunnel.cli.output import complain
-from windtunnel.errors import ConfigurationError, WindtunnelError
+from windtunnel.cli.output import of_each
+from windtunnel.errors import ConfigurationError
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
@@ -31,19 +31,13 @@ def add_parser(commands: Any) -> None:
 
 def _remove(arguments: argparse.Namespace) -> int:
     session = session_of(arguments)
-    failed = 0
-    for name in dict.fromkeys(arguments.names):
-        try:
-            if arguments.endpoint:
-                _delete_endpoint(name, session)
-            else:
-                _delete(name, session)
-        except WindtunnelError as error:
-            complain(error)
-            failed = 1
-        else:
-            print(f"{name} is deleted.")
-    return failed
+    delete = _delete_endpoint if arguments.endpoint else _delete
+
+    def deleted(name: str) -> str:
+        delete(name, session)
+        return f"{name} is deleted."
+
+    return of_each(arguments.names, deleted)
 
 
 def _delete(name: str, session: Session) -> None:

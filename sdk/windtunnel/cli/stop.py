@@ -6,8 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import add_place, session_of
-from windtunnel.cli.output import complain
-from windtunnel.errors import WindtunnelError
+from windtunnel.cli.output import of_each
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
@@ -24,14 +23,7 @@ def add_parser(commands: Any) -> None:
 
 def _stop(arguments: argparse.Namespace) -> int:
     session = session_of(arguments)
-    failed = 0
-    for name in dict.fromkeys(arguments.names):
-        try:
-            print(_stopped(name, session))
-        except WindtunnelError as error:
-            complain(error)
-            failed = 1
-    return failed
+    return of_each(arguments.names, lambda name: _stopped(name, session))
 
 
 def _stopped(name: str, session: Session) -> str:

@@ -173,9 +173,7 @@ def _repository(folder: Path) -> Path:
 
 def _add(tar: tarfile.TarFile, name: str, path: Path, boundary: Path, above: tuple[Path, ...]) -> None:
     """Add a file or a directory with all below it. Links become what they point to, as in SDK v2."""
-    real = Path(
-        os.path.realpath(path)
-    )  # unlike `resolve`, in no Python an error where links lead in a circle
+    real = Path(os.path.realpath(path))  # `resolve` raises of a circle, but not since Python 3.13
     if path.is_symlink() and (not real.is_relative_to(boundary) or ".git" in real.parts):
         raise SourceError(
             f"{path} is a symbolic link to {real}, which is not among the files of {boundary}. Copy the file, or give "

@@ -18,8 +18,8 @@ LOCAL_ACCOUNT = "000000000000"
 """The account that the local server plays; no one has it on AWS."""
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 """Statuses of a job that has ended."""
-STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped")
-"""All that a job can have."""
+STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped", "Deleting")
+"""All that a job can have, in the order of AWS's model."""
 
 
 @dataclass(frozen=True)

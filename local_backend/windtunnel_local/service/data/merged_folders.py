@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -83,14 +84,15 @@ def _seen(path: Path, folders: JobPaths) -> str:
 
 def _stays_inside(link: Path, top: Path) -> bool:
     """Whether a link leads to a file or a folder below ``top``, wherever that is."""
+    target = Path(os.path.realpath(link))  # `resolve` raises of a circle, but not since Python 3.13
     try:
-        kind = link.stat().st_mode
+        kind = target.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):  # nothing is there
         kind = None
     except OSError:  # in a circle
         return False
     usual = kind is None or stat.S_ISREG(kind) or stat.S_ISDIR(kind)
-    return usual and link.resolve().is_relative_to(top) and not link.readlink().is_absolute()
+    return usual and target.is_relative_to(top) and not link.readlink().is_absolute()
 
 
 def is_text(name: str) -> bool:

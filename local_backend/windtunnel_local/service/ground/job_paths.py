@@ -124,8 +124,8 @@ class JobPaths:
         """Whether a path, all links resolved, is in this folder: a script may replace what it can write."""
         try:
             return path.resolve().is_relative_to(self.root.resolve())
-        except (OSError, RuntimeError):  # links in a circle
-            return False
+        except (OSError, RuntimeError):
+            return False  # links in a circle; since Python 3.13 these fail when they are opened
 
     def folders(self, host: str) -> tuple[Path, ...]:
         """What must exist before the host starts, so that the engine creates none of it as root."""
