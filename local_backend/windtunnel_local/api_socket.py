@@ -6,9 +6,10 @@ The same signatures are asked for as at the port.
 
 from __future__ import annotations
 
-import os
 import socket
 from pathlib import Path
+
+from windtunnel_local.service.ground import unix_socket
 
 _OWNER_ONLY = 0o700
 
@@ -23,14 +24,9 @@ def listen_at(path: Path) -> socket.socket:
     path.parent.mkdir(mode=_OWNER_ONLY, exist_ok=True)
     path.unlink(missing_ok=True)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    folder = os.open(path.parent, os.O_PATH)
     try:
-        bound.bind(
-            f"/proc/self/fd/{folder}/{path.name}"
-        )  # a socket's name has 107 bytes, a home may have more
+        unix_socket.named(path, bound.bind)
     except BaseException:
         bound.close()
         raise
-    finally:
-        os.close(folder)
     return bound

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel import settings
-from windtunnel.atomic_file import replace_whole
+from windtunnel.atomic_file import locked, replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
 from windtunnel.priceperf.calibration.corrections import corrections, is_current
@@ -145,8 +144,7 @@ class CalibrationStore:
     def _alone(self) -> Iterator[None]:
         """One writer at a time, across processes, so that no job is lost between reading and writing."""
         self._make_home()
-        with self.path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.path.with_suffix(".lock")):
             yield
 
     def _make_home(self) -> None:

@@ -185,8 +185,8 @@ def copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
             if not copied:
                 break
             left -= copied
-    except OSError as error:
-        if is_full_disk(error):
+    except (AttributeError, OSError) as error:  # not on macOS, and not between all file systems
+        if isinstance(error, OSError) and is_full_disk(error):
             raise OSError(error.errno, error.strerror, target.name) from error  # which the call does not name
         shutil.copyfileobj(source, target, _COPY_BYTES)  # the offsets are where the copy stopped
     target.seek(0, os.SEEK_END)

@@ -52,6 +52,7 @@ from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
 from windtunnel.rendering.format import lines
+from windtunnel.session.local_server import no_backend_here
 
 COMMANDS = (
     up, down, ui, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,
@@ -222,8 +223,9 @@ def split_words(given: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _backend_command(given: Sequence[str]) -> int:
     """Become the backend's command line. The SDK runs it, and never imports it."""
-    if find_spec("windtunnel_local") is None:
-        print("windtunnel: windtunnel_local is not installed. pip install windtunnel.", file=sys.stderr)
+    missing = "windtunnel_local is not installed. pip install windtunnel."
+    if reason := no_backend_here() or (missing if find_spec("windtunnel_local") is None else ""):
+        print(f"windtunnel: {reason}", file=sys.stderr)
         return EXIT_FAILED
     sys.stdout.flush()
     command = [sys.executable, "-m", "windtunnel_local", *given]

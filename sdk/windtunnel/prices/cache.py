@@ -6,7 +6,6 @@ priced again at any day. Without the file, or with one that cannot be read, the 
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel import settings
-from windtunnel.atomic_file import replace_whole
+from windtunnel.atomic_file import locked, replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import CATALOG, OFFERINGS, Offering, PriceBook, PricePerfError
 from windtunnel.priceperf.money.offerings import HOSTING_ON_DEMAND, TRAINING_ON_DEMAND, offering_of
@@ -130,8 +129,7 @@ def cache_path(home: Path | None = None) -> Path:
 
 def _add(path: Path, fetched: Iterable[ListedPrice]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (path.parent / f"{FILE}.lock").open("w") as lock:  # two refreshes at once lose nothing
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(path.parent / f"{FILE}.lock"):  # two refreshes at once lose nothing
         kept = {_key(item): item for item in _read(path)}
         kept.update((_key(item), item) for item in fetched)
         document = {"schema": SCHEMA, "prices": [asdict(item) for item in kept.values()]}

@@ -8,7 +8,6 @@ key pair.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -17,13 +16,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel import settings
 from windtunnel._version import __version__
+from windtunnel.atomic_file import locked
 from windtunnel.errors import BackendError
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 
@@ -110,14 +110,17 @@ class Backend:
         One that is outdated is replaced; its jobs go on, and the new one takes them over.
 
         Raises:
-            BackendError: it did not start or did not answer in time; ends with its log.
+            BackendError: it did not start or did not answer in time; ends with its log. Or this is Windows.
         """
+        if reason := no_backend_here():
+            raise BackendError(reason)
         running = self.running()
         if running is not None and not running.outdated:
             return running
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._starting():
+            # One starter at a time. The server holds another lock of its own.
+            with locked(self.home / "start.lock"):
                 running = self.running()
                 if running is not None and running.outdated:
                     self.stop()
@@ -204,13 +207,6 @@ class Backend:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
-    @contextmanager
-    def _starting(self) -> Iterator[None]:
-        """One starter at a time, across processes. The server holds another lock of its own."""
-        with (self.home / "start.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
     def _start(self) -> RunningBackend:
         began = time.monotonic()
         log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
@@ -273,6 +269,16 @@ class Backend:
             f"  Log: {self.log_path}\n"
             "  Next: `windtunnel doctor` checks what it needs."
         )
+
+
+def no_backend_here() -> str:
+    """Why the local backend cannot run on this system; empty if it can."""
+    if os.name != "nt":
+        return ""
+    return (
+        "the local backend does not run on Windows: use Windtunnel inside WSL2 (Linux), where Docker runs. "
+        "check, compare, plan, inference, prices, validate and jobs on AWS (AwsSession) need no backend and work here."
+    )
 
 
 def _boot() -> str:

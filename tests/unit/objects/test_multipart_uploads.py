@@ -47,6 +47,16 @@ def test_parts_become_one_object(objects: FileObjects, uploads: MultipartUploads
     assert info.metadata == {"content-type": "x/y"}
 
 
+def test_parts_become_one_object_where_the_kernel_does_not_copy(
+    objects: FileObjects, uploads: MultipartUploads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS."""
+    monkeypatch.delattr(os, "copy_file_range")
+    upload = uploads.create("bucket", "k", {})
+    uploads.complete("bucket", "k", upload, [put(uploads, upload, 1, FULL), put(uploads, upload, 2, b"tail")])
+    assert objects.path("bucket", "k").read_bytes() == FULL + b"tail"
+
+
 def test_a_repeated_completion_gets_the_same_answer(uploads: MultipartUploads) -> None:
     """A client that lost the answer may ask again."""
     upload = uploads.create("bucket", "k", {})

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel_local.cluster.fleet.orders import LONGEST_ORDER
+from windtunnel_local.service.ground import unix_socket
 from windtunnel_local.service.ground.errors import WindtunnelError
 
 Answer = Callable[[bytes], dict[str, Any]]
@@ -31,7 +32,7 @@ def listen(path: Path, answer: Answer, owner: tuple[int, int] | None = None) -> 
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         os.fchmod(bound.fileno(), 0o600)  # the mode with which it is bound
-        _at(path, bound.bind)
+        unix_socket.named(path, bound.bind)
         if owner is not None and os.getuid() == 0:
             # Who is in a cluster may put a link in its place.
             os.chown(path, *owner, follow_symlinks=False)
@@ -52,7 +53,7 @@ def ask(path: Path, order: dict[str, Any], timeout_s: float = _PATIENCE_S) -> di
     """
     with socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(timeout_s)
-        _at(path, asked.connect)
+        unix_socket.named(path, asked.connect)
         asked.sendall(json.dumps(order).encode() + b"\n")
         with asked.makefile("rb") as lines:
             answer = json.loads(lines.readline())
@@ -65,19 +66,10 @@ def answers(path: Path) -> bool:
     """Whether somebody listens there."""
     with socket.socket(socket.AF_UNIX) as asked:
         try:
-            _at(path, asked.connect)
+            unix_socket.named(path, asked.connect)
         except OSError:
             return False
     return True
-
-
-def _at(path: Path, use: Callable[[str], object]) -> None:
-    """A socket's name has 107 bytes, a home may have more."""
-    folder = os.open(path.parent, os.O_PATH)
-    try:
-        use(f"/proc/self/fd/{folder}/{path.name}")
-    finally:
-        os.close(folder)
 
 
 def _accept(bound: socket.socket, answer: Answer) -> None:

@@ -72,7 +72,8 @@ def copy_file(original: Path, target: Path, uri: str, check: Check = go_on) -> N
 
 
 def _copy_bytes(source: int, target: int, check: Check) -> None:
-    with suppress(OSError):  # not between these file systems; the offsets are where it stopped
+    # Not on macOS, and not between all file systems; the offsets are where it stopped.
+    with suppress(AttributeError, OSError):
         while os.copy_file_range(source, target, _PART_BYTES):
             check()
     while part := os.read(source, _BUFFER_BYTES):
