@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from windtunnel.errors import RunFailed as RunFailed
     from windtunnel.errors import ServiceCallFailed as ServiceCallFailed
     from windtunnel.errors import SourceError as SourceError
+    from windtunnel.errors import SourceWarning as SourceWarning
     from windtunnel.errors import TrainingJobFailed as TrainingJobFailed
     from windtunnel.errors import TransformJobFailed as TransformJobFailed
     from windtunnel.errors import UnknownImage as UnknownImage
@@ -101,6 +102,7 @@ _NAMES = {
         "RunFailed",
         "ServiceCallFailed",
         "SourceError",
+        "SourceWarning",
         "TrainingJobFailed",
         "TransformJobFailed",
         "UnknownImage",

@@ -23,7 +23,8 @@
     └── Detached                   Ctrl-C while following a job: the job goes on
 
     UserWarning
-    └── BudgetWarning              max_cost may not be enough; the job starts
+    ├── BudgetWarning              max_cost may not be enough; the job starts
+    └── SourceWarning              source_dir is large
 
 Every message says what was given, what is valid and what to do next.
 """
@@ -67,6 +68,10 @@ class BudgetExceeded(ConfigurationError):
 
 class BudgetWarning(UserWarning):
     """``max_cost`` may not be enough for the job, or on AWS it would not be started."""
+
+
+class SourceWarning(UserWarning):
+    """``source_dir`` holds much more than code, and all of it is uploaded for each job."""
 
 
 class UnknownImage(ConfigurationError):

@@ -15,7 +15,7 @@ from windtunnel.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.options import add_place, session_of
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
-from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, WindtunnelError
+from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, SourceWarning, WindtunnelError
 from windtunnel.porting import flags
 from windtunnel.porting.script import Script
 
@@ -81,6 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
         with warnings.catch_warnings():
             # A warning is for the terminal, without the line of code that raised it.
             warnings.simplefilter("always", BudgetWarning)
+            warnings.simplefilter("once", SourceWarning)
             warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
             job = _started(arguments)
     except (WindtunnelError, PricePerfError) as error:

@@ -71,7 +71,8 @@ class JobArguments:
         disable_profiler: True on Trainium, whatever is given.
         environment: Environment variables of the container.
         max_retry_attempts: 1 to 30.
-        source_dir: Directory with the code, or ``s3://.../sourcedir.tar.gz``.
+        source_dir: Directory with the code, or ``s3://.../sourcedir.tar.gz``. Caches, ``.git`` and virtual environments
+            in it are left out.
         git_config: Refused: clone first, then give the directory.
         container_log_level: Of the training toolkit.
         code_location: ``s3://`` prefix of the uploaded code; default: the output bucket.

@@ -16,17 +16,20 @@ import re
 import stat
 import tarfile
 import tempfile
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from windtunnel.errors import SourceError, did_you_mean
+from windtunnel.errors import SourceError, SourceWarning, did_you_mean
 from windtunnel.local_paths import absolute, reading
 
 SKIPPED_NAMES = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})
 SKIPPED_SUFFIXES = (".pyc",)
+LARGE_BYTES = 200 * 10**6
 TARBALL_NAME = "sourcedir.tar.gz"
 
 _SPOOL_BYTES = 8 * 2**20
@@ -50,7 +53,7 @@ class SourceTree:
         found: dict[str, Path] = {}
         listed = [self.entry_point] if self.source_dir is None else sorted(self.source_dir.iterdir())
         for path in [*listed, *self.dependencies]:
-            if _skipped(path.name) and path not in self.dependencies:
+            if _skipped(path) and path not in self.dependencies:
                 continue
             if path.name in found:
                 raise SourceError(
@@ -151,6 +154,9 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
     Raises:
         SourceError: what cannot be read; a socket, device or pipe; a symbolic link that leaves the tree, or
             the repository around it, or closes a loop.
+
+    Warns:
+        SourceWarning: as soon as more than `LARGE_BYTES` are packed, long before gzip is done with many of them.
     """
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=6, mtime=0) as compressed,
@@ -158,10 +164,33 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
     ):
         with reading(tree.source_dir or tree.entry_point, SourceError):
             roots = list(tree.roots())
+        packing = _Packing(tar)
         for name, path in roots:
             inside_source = tree.source_dir is not None and path.parent == tree.source_dir
             boundary = tree.source_dir if inside_source and tree.source_dir is not None else path
-            _add(tar, name, path, _repository(boundary.resolve()), ())
+            _add(packing, name, path, _repository(boundary.resolve()), ())
+
+
+class _Packing:
+    """A tarball under way, and how many bytes are in it of each thing at its root."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        self._bytes: Counter[str] = Counter()
+
+    def add(self, entry: tarfile.TarInfo, content: IO[bytes] | None = None) -> None:
+        before = self._bytes.total()
+        self._bytes[entry.name.partition("/")[0]] += entry.size
+        if before <= LARGE_BYTES < before + entry.size:
+            [(name, size)] = self._bytes.most_common(1)
+            warnings.warn(
+                f"The code to upload has more than {LARGE_BYTES / 1e6:.0f} MB, so far {size / 1e6:,.0f} MB of it in "
+                f"{name}. All of source_dir is packed and uploaded each time. Move data out of it and give it as a "
+                'channel: fit({"train": PATH}).',
+                SourceWarning,
+                stacklevel=2,
+            )
+        self._tar.addfile(entry, content)
 
 
 def _repository(folder: Path) -> Path:
@@ -171,7 +200,7 @@ def _repository(folder: Path) -> Path:
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
-def _add(tar: tarfile.TarFile, name: str, path: Path, boundary: Path, above: tuple[Path, ...]) -> None:
+def _add(packing: _Packing, name: str, path: Path, boundary: Path, above: tuple[Path, ...]) -> None:
     """Add a file or a directory with all below it. Links become what they point to, as in SDK v2."""
     real = Path(os.path.realpath(path))  # `resolve` raises of a circle, but not since Python 3.13
     if path.is_symlink() and (not real.is_relative_to(boundary) or ".git" in real.parts):
@@ -184,19 +213,19 @@ def _add(tar: tarfile.TarFile, name: str, path: Path, boundary: Path, above: tup
     if stat.S_ISDIR(mode):
         if real in above:
             raise SourceError(f"{path} is a symbolic link to a directory that contains it. Remove the loop.")
-        tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
+        packing.add(_entry(name, tarfile.DIRTYPE, 0o755))
         with reading(path, SourceError):
             children = sorted(path.iterdir())
         for child in children:
-            if not _skipped(child.name):
-                _add(tar, f"{name}/{child.name}", child, boundary, (*above, real))
+            if not _skipped(child):
+                _add(packing, f"{name}/{child.name}", child, boundary, (*above, real))
     elif stat.S_ISREG(mode):
         entry = _entry(name, tarfile.REGTYPE, 0o755 if mode & 0o100 else 0o644)
         with reading(path, SourceError):
             content = path.open("rb")
         with content:
             entry.size = os.fstat(content.fileno()).st_size
-            tar.addfile(entry, content)
+            packing.add(entry, content)
     else:
         raise SourceError(
             f"{path} is a socket, pipe or device and cannot be packed. Move it out of the source directory."
@@ -211,5 +240,7 @@ def _entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def _skipped(name: str) -> bool:
-    return name in SKIPPED_NAMES or name.endswith(SKIPPED_SUFFIXES)
+def _skipped(path: Path) -> bool:
+    """A virtual environment holds this machine's Python by absolute paths: no container could use it."""
+    name = path.name
+    return name in SKIPPED_NAMES or name.endswith(SKIPPED_SUFFIXES) or (path / "pyvenv.cfg").is_file()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
+import sys
 import tarfile
 import tempfile
 import time
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel.errors import SourceError
+from windtunnel.errors import SourceError, SourceWarning
+from windtunnel.request import source_archive
 from windtunnel.request.source_archive import packed, source_tree, write_tarball
 
 NAMES = st.text("abcXYZ09._-é", min_size=1, max_size=8).filter(lambda name: name.strip(".") != "")
@@ -78,6 +80,28 @@ def test_layout_and_what_is_left_out(project: Path) -> None:
     (project / "src" / "lib" / "util.py").write_text("x")
     found = names(tarball(project / "src", dependencies=("data",)))
     assert found == ["data", "data/train.csv", "lib", "lib/util.py", "train.py"]
+
+
+def test_a_virtual_environment_stays_here(project: Path) -> None:
+    """Its links to this machine's Python lead out of source_dir, and it would be of no use in the container."""
+    environment = project / "src" / "environment"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python").symlink_to(sys.executable)
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin")
+    assert names(tarball(project / "src")) == ["train.py"]
+
+
+def test_much_more_than_code_is_told_before_it_is_packed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, with what has most of it."""
+    monkeypatch.setattr(source_archive, "LARGE_BYTES", 2_000_000)
+    (project / "src" / "corpus").mkdir()
+    for name in ("a", "b", "c"):
+        (project / "src" / "corpus" / name).write_bytes(b"x" * 1_000_000)
+    with pytest.warns(SourceWarning, match=r"more than 2 MB, so far 3 MB of it in corpus.*channel") as told:
+        tarball(project / "src")
+    assert len(told) == 1
 
 
 def test_entry_point_alone(project: Path) -> None:
