@@ -20,7 +20,7 @@ from windtunnel.cli.script_options import add_script_arguments, estimator_of, hy
 from windtunnel.porting import flags
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
-from windtunnel.porting.program import modules_of, of_its_imports, read_program
+from windtunnel.porting.program import left_behind, modules_of, of_its_imports, read_program
 from windtunnel.porting.script import Script
 
 
@@ -62,7 +62,9 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.diff:
         return _diff(findings, version)
     packed = arguments.source_dir is not None
-    notes += [note for script in scripts for note in of_its_imports(script, modules, packed=packed)]
+    for script in scripts:
+        notes += [] if packed else left_behind(script, arguments.dependency)
+        notes += of_its_imports(script, modules)
     if packed and estimator.session.local and not arguments.image_uri:
         notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
     for line in (*_lines(findings), *(f"note: {note}" for note in notes)):

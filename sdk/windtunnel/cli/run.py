@@ -17,6 +17,7 @@ from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
 from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, SourceWarning, WindtunnelError
 from windtunnel.porting import flags
+from windtunnel.porting.program import left_behind
 from windtunnel.porting.script import Script
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _started(arguments: argparse.Namespace) -> TrainingJob | None:
 
 def _estimator(arguments: argparse.Namespace) -> PyTorch:
     hyperparameters = hyperparameters_of(arguments)
-    _expect_no_wrong_flag(arguments, hyperparameters)
+    _read_script(arguments, hyperparameters)
     return estimator_of(
         arguments,
         hyperparameters=hyperparameters,
@@ -121,15 +122,20 @@ def _estimator(arguments: argparse.Namespace) -> PyTorch:
     )
 
 
-def _expect_no_wrong_flag(arguments: argparse.Namespace, hyperparameters: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError if the script would end with its first line, or train with another value than asked
-    for: better before a container has started.
+def _read_script(arguments: argparse.Namespace, hyperparameters: Mapping[str, Any]) -> None:
+    """What its text says: better before a container has started. Warns of what it imports and is not sent.
+
+    Raises:
+        ConfigurationError: it would end with its first line, or train with another value than asked for.
     """
     script = Path(arguments.source_dir or ".", arguments.script)
-    if not hyperparameters or script.suffix != ".py" or not script.is_file():
+    if script.suffix != ".py" or not script.is_file():
         return
     with contextlib.suppress(SourceError):  # the container's Python may read what this one does not
         text = Script(script)
+        if arguments.source_dir is None:
+            for note in left_behind(text, arguments.dependency):
+                warnings.warn(f"{script} {note}", SourceWarning, stacklevel=2)
         for finding in (*flags.refused(text, hyperparameters), *flags.misread(text, hyperparameters)):
             raise ConfigurationError(f"{script}:{finding}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from windtunnel.errors import SourceError
@@ -104,15 +104,9 @@ def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
                 yield from filter(Path.is_file, (place / "__init__.py", place.with_name(f"{place.name}.py")))
 
 
-def of_its_imports(script: Script, modules: Sequence[Script] = (), *, packed: bool) -> list[str]:
-    """Remarks on what it and the files beside it import. ``packed``: its directory goes into the container too."""
+def of_its_imports(script: Script, modules: Sequence[Script] = ()) -> list[str]:
+    """Remarks on what it and the files beside it import."""
     notes = []
-    beside = sorted(name for name in script.packages if is_module(script.path.parent, name))
-    if beside and not packed:
-        notes.append(
-            f"imports {', '.join(beside)} from its own directory, which does not go into the container "
-            "unless --source-dir names it (or --dependency the file)."
-        )
     if not any(
         one.packages & _USE_A_CORE or _BY_MODULE in one.imported_modules for one in (script, *modules)
     ):
@@ -125,6 +119,23 @@ def of_its_imports(script: Script, modules: Sequence[Script] = (), *, packed: bo
     return notes
 
 
-def is_module(folder: Path, name: str) -> bool:
-    """Whether ``import name`` would find a module in this directory."""
-    return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+def left_behind(script: Script, dependencies: Iterable[str]) -> list[str]:
+    """A remark on what a script that is sent alone imports from its own directory.
+
+    ``dependencies``: files and directories that are sent beside it.
+    """
+    missing = script.packages - {Path(name).stem for name in dependencies}
+    beside = sorted(name for name in missing if _is_module(script.path.with_name(name)))
+    if not beside:
+        return []
+    return [
+        f"imports {', '.join(beside)} from its own directory, which does not go into the container "
+        "unless --source-dir names it (or --dependency the file)."
+    ]
+
+
+def _is_module(place: Path) -> bool:
+    """Whether an import of that name would find a module there; a folder of data may have a package's name, too."""
+    return place.with_name(f"{place.name}.py").is_file() or any(
+        next(place.glob(pattern), None) for pattern in ("*.py", "*/*.py")
+    )

@@ -183,6 +183,20 @@ def test_ps_logs_stop(jobs: FakeService, invoke: Invoke) -> None:
     invoke("logs", "nope", exits=1)
 
 
+def test_what_a_script_imports_from_beside_it_is_named_before_it_runs(
+    jobs: FakeService, invoke: Invoke
+) -> None:
+    """Once, unless it is sent too. A folder of data is no package, whatever its name."""
+    Path("src/helper.py").write_text("")
+    Path("src/datasets").mkdir()
+    Path("src/datasets/a.txt").write_text("")
+    Path("src/train.py").write_text("import datasets\nimport helper\n")
+    told = invoke("run", "src/train.py", "--no-wait").err
+    assert told.startswith("windtunnel: warning: src/train.py imports helper from its own directory")
+    for more in (("train.py", "--source-dir", "src"), ("src/train.py", "--dependency", "src/helper.py")):
+        assert "imports" not in invoke("run", *more, "--no-wait").err
+
+
 def test_several_jobs_are_stopped_whatever_becomes_of_one(jobs: FakeService, invoke: Invoke) -> None:
     """As `rm` deletes them: what a name is wrong for is said, and the others stop."""
     for name in ("a", "b"):

@@ -218,4 +218,4 @@ def test_a_script_in_an_encoding_of_its_own(project: Path) -> None:
     """Python reads it, so does `check`."""
     script = project / "old.py"
     script.write_bytes("# -*- coding: latin-1 -*-\nimport torch_xla\nx = 'é'\n".encode("latin-1"))
-    assert of_its_imports(Script(script), packed=True) == []
+    assert of_its_imports(Script(script)) == []

@@ -321,7 +321,7 @@ def test_ignites_idist_exchanges_gradients_on_the_device() -> None:
         found = said(step.format(wraps))
         assert ["no_exchange" for one in found if "no_exchange" in one] == told
         assert [one for one in found if "get_device_name" in one] == []
-    assert of_its_imports(Script(Path("train.py"), step.encode()), packed=True) == []
+    assert of_its_imports(Script(Path("train.py"), step.encode())) == []
 
 
 @pytest.mark.parametrize(

@@ -532,7 +532,7 @@ def test_no_false_alarms_in_tutorials_and_examples() -> None:
 )
 def test_a_script_without_a_neuron_core(text: str, words: str) -> None:
     """It may start the one that has it."""
-    notes = of_its_imports(Script(Path("train.py"), text.encode()), packed=True)
+    notes = of_its_imports(Script(Path("train.py"), text.encode()))
     assert [words in note for note in notes] == [True] * bool(words)
 
 
