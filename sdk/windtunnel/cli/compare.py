@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.amounts import number, whole
+from windtunnel.cli.amounts import count, number, whole
 from windtunnel.cli.options import (
     add_batch,
     add_instances,
@@ -78,6 +79,9 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         "--architecture",
         metavar="NAME",
         help="BERT-Large, Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
+    )
+    model.add_argument(
+        "--tokens", type=count, metavar="N", help="of an epoch, instead of --samples: 15B, 300M"
     )
     model.add_argument(
         "--microbatch",
@@ -170,14 +174,19 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         if given:
             raise ValueError(f"{option(given[0])} describes a model: give --architecture NAME too")
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
+    if args.tokens is not None:
+        raise ValueError(
+            "--tokens is of a model with --architecture: how many samples a job has, say by --samples N"
+        )
     from windtunnel.priceperf import DescribedWorkload
     from windtunnel.priceperf.model.architectures import architecture
+    from windtunnel.priceperf.model.hub_models import hub_config
     from windtunnel.rehearsal import read_counters, rehearsed
 
     try:
         named = rehearsal_of(args.job)
     except JobNotFound as error:
-        if architecture(args.job) is None:
+        if architecture(args.job) is None and hub_config(args.job) is None:
             raise
         raise ValueError(
             f"{args.job} is a model, and no job: windtunnel compare --architecture {args.job}"
@@ -206,13 +215,16 @@ def _rehearsed(args: argparse.Namespace) -> Any:
 def _described(args: argparse.Namespace) -> Workload:
     from windtunnel.priceperf import Workload
 
-    if args.full_scale_samples is None:
-        raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
+    if (args.full_scale_samples is None) == (args.tokens is None):
+        raise ValueError("--architecture needs the size of an epoch: --samples N (sequences) or --tokens N")
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"
             raise ValueError(f"{stated} and {option(name)} both say how large a step is: give one")
-    return Workload.transformer(architecture_of(args.architecture), **_settings(args))
+    job = Workload.transformer(architecture_of(args.architecture), **_settings(args))
+    if args.tokens is not None:
+        args.full_scale_samples = math.ceil(args.tokens / job.sequence_length)
+    return job
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     """
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
+    from windtunnel.priceperf.model.hub_models import hub_config
 
     path = Path(text)
     if not text or architecture(text) is not None:
@@ -133,10 +134,10 @@ def architecture_of(text: str) -> str | dict[str, Any]:
         path, name = path / "config.json", path.resolve().name
     elif path.suffix == ".json":
         name = path.resolve().parent.name
-    elif text.count("/") == 1:
+    elif text.count("/") == 1 and hub_config(text) is None:
         path, name = config_of(text), text
     else:
-        return text  # which nobody knows, as the refusal says
+        return text  # known without the hub; or by nobody, as the refusal says
     try:
         config = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:

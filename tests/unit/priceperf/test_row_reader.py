@@ -103,6 +103,13 @@ def test_a_model_may_come_with_its_dimensions() -> None:
     assert training.attention == "eager"
 
 
+def test_a_model_of_the_hub_needs_no_dimensions() -> None:
+    """Its weights are those of its card, with one table where head and embedding share it."""
+    training = only({**LLAMA, "architecture": "meta-llama/Llama-3.2-1B", "parameters": ""}).training
+    assert (training.architecture.layers, training.architecture.hidden_size) == (16, 2048)
+    assert training.parameters == pytest.approx(1.24e9, rel=0.005)
+
+
 def test_a_known_name_in_a_longer_one_is_found() -> None:
     """As the Neuron pages write it; the longest name wins, and a note says so."""
     (read,) = read_rows(

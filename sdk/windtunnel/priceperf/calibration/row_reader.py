@@ -16,6 +16,8 @@ from typing import Any
 from ..errors import InvalidInput, PricePerfError
 from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
+from ..model.config_json import from_config
+from ..model.hub_models import hub_config
 from ..model.lora import Lora, lora_of
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.plain_script import is_plain
@@ -185,7 +187,7 @@ def _training(
     gradient_bytes = min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul] if gpu else DTYPE_BYTES[storage])
     return Training(
         architecture=model,
-        parameters=number(cells, "parameters") or model.parameters,
+        parameters=number(cells, "parameters") or _weights(cells, model),
         microbatch=microbatch,
         global_batch=integer(cells, "global_batch", microbatch * data),
         sequence_length=integer(cells, "sequence_length", None),
@@ -278,6 +280,8 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
     if within is not None:
         notes.append(f"architecture {name!r} is taken as {within}")
         return ARCHITECTURES[within], within
+    if (config := _hub_config(cells)) is not None:
+        return from_config(config)[0], name
     needed = ("layers", "hidden_size", "attention_heads")
     missing = [column for column in needed if not cells.get(column)]
     if missing:
@@ -302,6 +306,16 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
         ),
         name or "given by its dimensions",
     )
+
+
+def _hub_config(cells: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """Of a model that is known without its dimensions, where the row has none."""
+    return None if cells.get("layers") else hub_config(cells.get("architecture", ""))
+
+
+def _weights(cells: Mapping[str, str], model: Architecture) -> float:
+    config = _hub_config(cells)
+    return model.parameters if config is None else from_config(config)[1]
 
 
 def _named_in(text: str) -> str | None:

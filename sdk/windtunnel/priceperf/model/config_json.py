@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InvalidInput, did_you_mean, quoted
 from .architectures import ARCHITECTURES, Architecture, ModelFamily
 from .architectures import architecture as architecture_named
+from .hub_models import hub_config, hub_names
 
 _TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
     "encoder": (
@@ -54,13 +55,16 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
     if isinstance(architecture, Architecture):
         return architecture, architecture.parameters
     found = architecture_named(architecture)
-    if found is None:
-        raise InvalidInput(
-            f"architecture {architecture!r} is not known.{did_you_mean(architecture, ARCHITECTURES)} "
-            f"Known: {', '.join(ARCHITECTURES)}; "
-            "or give the config.json of a Hugging Face model, or an Architecture with its dimensions."
-        )
-    return found, found.parameters
+    if found is not None:
+        return found, found.parameters
+    config = hub_config(architecture)
+    if config is not None:
+        return from_config(config)
+    known = [*ARCHITECTURES, *hub_names()]
+    raise InvalidInput(
+        f"architecture {architecture!r} is not known.{did_you_mean(architecture, known)} Give the config.json of a "
+        f"Hugging Face model, an Architecture with its dimensions, or a name that is known: {', '.join(known)}."
+    )
 
 
 def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:

@@ -3,7 +3,8 @@
 Assumptions, all as the published rows have them:
 
 - tensor parallelism divides the attention heads and stays inside an instance. On NeuronCores it has a degree that
-  a published row of the same chip has, or is all of an instance's; elsewhere any that divides the workers' number;
+  a row of the same chip's calibration has, or is all of an instance's; where none of these divides the heads, one that
+  any published row of the chip has. Elsewhere any that divides the workers' number;
 - a stage has as many layers as every other, where embedding and head may count as a layer each (BLOOM's 70 layers
   on 12 stages, the 126 of Llama 3.1 405B on 8), and a step at least as many micro-batches as stages;
 - the global batch is a whole number of micro-batches on each copy of the model, none of more tokens than were
@@ -24,6 +25,7 @@ from typing import NamedTuple, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import most_tokens
+from ..calibration.published_rows import elsewhere, rows_of
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
@@ -272,12 +274,15 @@ def _recomputations(
 
 
 def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:
-    usual: Sequence[int] = divisors(instance.core_count)
-    if instance.is_neuron and not instance.from_specification:
-        published = {row.training.tensor_parallel for row in calibration_of(instance).rows}
-        usual = sorted({*published, instance.core_count})
-    degrees = _fixed_or(job.tensor_parallel, usual)
     heads, cores = job.architecture.attention_heads, instance.core_count
+    usual: Sequence[int] = divisors(cores)
+    if instance.is_neuron and not instance.from_specification:
+        key = instance.calibration
+        for rows in (rows_of(key), (*rows_of(key), *elsewhere(key))):
+            usual = sorted({cores, *(row.training.tensor_parallel for row in rows)})
+            if any(heads % degree == 0 for degree in usual if degree > 1):
+                break
+    degrees = _fixed_or(job.tensor_parallel, usual)
     return [degree for degree in degrees if heads % degree == 0 and cores % degree == 0]
 
 

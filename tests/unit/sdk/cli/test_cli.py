@@ -372,4 +372,5 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
 def test_a_model_where_a_job_is_expected_is_told_so(jobs: FakeService, invoke: Invoke) -> None:
     """Where there is no job of that name."""
     assert jobs
-    assert "windtunnel compare --architecture bert-base" in invoke("compare", "bert-base", exits=2).err
+    for model in ("bert-base", "mistral-7b"):
+        assert f"windtunnel compare --architecture {model}" in invoke("compare", model, exits=2).err

@@ -92,6 +92,13 @@ def test_compare_models_a_description(invoke: Invoke) -> None:
     assert "SCALING ON ML.P4D.24XLARGE" in text
 
 
+def test_the_size_of_an_epoch_is_said_in_tokens_too(invoke: Invoke) -> None:
+    """As to `plan`: in sequences of the description's length, the last one whole."""
+    data = json.loads(invoke(*LLAMA, "--tokens", "4097", "--json").out)
+    assert data["full_scale"]["train_samples"] == 2
+    assert json.loads(invoke(*LLAMA, "--tokens", "1B", "--json").out)["full_scale"]["train_samples"] == 244141
+
+
 def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: Invoke) -> None:
     """Said in the headline, and as data; where the batch is given, nothing is."""
     text = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000").out + invoke("plan", *LLAMA[1:3]).out
@@ -119,9 +126,11 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
         (("compare", "--zero", "full"), "--zero describes a model"),
         (
             ("compare", "--architecture", "BERT-Large"),
-            "needs --full-scale-samples N (sequences of an epoch)",
+            "needs the size of an epoch: --samples N (sequences) or --tokens N",
         ),
-        (LLAMA, "needs --full-scale-samples"),
+        (LLAMA, "needs the size of an epoch"),
+        ((*LLAMA, "--samples", "9", "--tokens", "9"), "needs the size of an epoch"),
+        (("compare", "counters.json", "--tokens", "9"), "say by --samples N"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch-per-device", "16"), "give one"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch", "64"), "give one"),

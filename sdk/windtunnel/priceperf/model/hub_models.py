@@ -1,0 +1,43 @@
+"""Models that are known by their name without the Hugging Face hub: what their `config.json` there says of dimensions.
+
+`hub_models.csv` has a line a model: a short name, that of the hub, and members of the configuration under their own
+names (dimensions as in Lightning-AI/litgpt's config.py, commit 2685705, and in the models' own papers). A test holds
+each against the number of weights that its card states.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from .architectures import name_key
+
+_TUNED = re.compile(r"[-_ ](instruct|chat|it|base|hf)$", re.IGNORECASE)
+"""Endings of a model's name that leave its dimensions as they are."""
+
+
+def hub_config(name: str) -> Mapping[str, Any] | None:
+    """The configuration of the model of that name, short or as on the hub; None: it is not known here."""
+    return _by_key().get(name_key(name)) or _by_key().get(name_key(_TUNED.sub("", name)))
+
+
+def hub_names() -> list[str]:
+    """The short names."""
+    return list(dict.fromkeys(config["_name_or_path"] for config in _by_key().values()))
+
+
+@cache
+def _by_key() -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    text = files(__package__).joinpath("hub_models.csv").read_text(encoding="utf-8")
+    for line in csv.DictReader(text.splitlines()):
+        short, hub = line.pop("name"), line.pop("hub")
+        numbers = {member: int(value) for member, value in line.items() if value.isdecimal()}
+        tied = {"tie_word_embeddings": line["tie_word_embeddings"] == "true"}
+        config = {"_name_or_path": short, "model_type": line["model_type"], **numbers, **tied}
+        found |= {name_key(each): config for each in (short, hub, hub.rpartition("/")[2])}
+    return found

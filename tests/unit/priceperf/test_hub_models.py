@@ -1,0 +1,80 @@
+"""Models that are known by name without the hub."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from windtunnel.priceperf import ARCHITECTURES, InvalidInput, Workload
+from windtunnel.priceperf.model.config_json import known_architecture
+from windtunnel.priceperf.model.hub_models import hub_config, hub_names
+from windtunnel.reports.plan.report import plan
+
+CARDS = {
+    "BLOOM-560M": 0.559, "BLOOM-7.1B": 7.07, "Falcon-40B": 41.3, "Falcon-7B": 6.92, "Gemma-2B": 2.51,
+    "Gemma-7B": 8.54, "Gemma-2-2B": 2.61, "Gemma-2-9B": 9.24, "Gemma-2-27B": 27.2, "GPT-2-Large": 0.774,
+    "GPT-2-XL": 1.558, "GPT-NeoX-20B": 20.6, "Pythia-160M": 0.1623, "Pythia-410M": 0.4053, "Pythia-1B": 1.012,
+    "Pythia-1.4B": 1.415, "Pythia-2.8B": 2.775, "Pythia-6.9B": 6.857, "Pythia-12B": 11.846, "GPT-J-6B": 6.05,
+    "CodeLlama-7B": 6.74, "CodeLlama-13B": 13.0, "CodeLlama-34B": 33.7, "Llama-3-8B": 8.03, "Llama-3-70B": 70.6,
+    "Llama-3.2-1B": 1.24, "Llama-3.2-3B": 3.21, "Llama-3.3-70B": 70.6, "SmolLM2-135M": 0.1345,
+    "SmolLM2-360M": 0.362, "SmolLM2-1.7B": 1.71, "TinyLlama-1.1B": 1.10, "Mistral-7B": 7.24,
+    "Mistral-7B-v0.3": 7.25, "Mistral-Large": 122.6, "OLMo-2-7B": 7.30, "OLMo-2-13B": 13.7, "OPT-1.3B": 1.315,
+    "OPT-6.7B": 6.66, "Phi-2": 2.78, "Phi-3-mini": 3.82, "Phi-4": 14.7, "Qwen2.5-0.5B": 0.494,
+    "Qwen2.5-1.5B": 1.54, "Qwen2.5-3B": 3.09, "Qwen2.5-7B": 7.62, "Qwen2.5-14B": 14.8, "Qwen2.5-32B": 32.8,
+    "Qwen2.5-72B": 72.7, "Qwen3-0.6B": 0.596, "Qwen3-1.7B": 1.72, "Qwen3-4B": 4.02, "Qwen3-8B": 8.19,
+    "Qwen3-14B": 14.8, "Qwen3-32B": 32.8, "RoBERTa-Base": 0.1246, "RoBERTa-Large": 0.355,
+    "XLM-RoBERTa-Base": 0.278, "XLM-RoBERTa-Large": 0.560,
+}  # fmt: skip
+"""Billions of weights, as the models' cards and papers state them."""
+
+
+def test_each_has_as_many_weights_as_its_card_states() -> None:
+    """To 1 %: positions, biases and norms are left out."""
+    found = {name: known_architecture(name)[1] / 1e9 for name in hub_names()}
+    assert found == pytest.approx(CARDS, rel=0.01)
+    assert not CARDS.keys() & ARCHITECTURES.keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("llama3-8b", "Llama-3-8B"),
+        ("meta-llama/Meta-Llama-3-8B-Instruct", "Llama-3-8B"),
+        ("mistral_7b", "Mistral-7B"),
+        ("Mistral-7B-v0.1", "Mistral-7B"),
+        ("Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B"),
+        ("gemma-2-9b-it", "Gemma-2-9B"),
+        ("roberta-base", "RoBERTa-Base"),
+        ("gpt2-xl", "GPT-2-XL"),
+    ],
+)
+def test_spellings_of_a_name(given: str, name: str) -> None:
+    """Short, as on the hub, without its organisation, and of a tuned one."""
+    assert hub_config(given) == hub_config(name) is not None
+
+
+@pytest.mark.parametrize("given", ["", "it", "other/Llama-3-8B", "Llama-3-8B-pruned"])
+def test_what_is_somebody_elses_is_not_known(given: str) -> None:
+    """Its dimensions may be others."""
+    assert hub_config(given) is None
+
+
+def test_a_job_is_described_by_such_a_name() -> None:
+    """As by its configuration; an unknown name is told the nearest ones of all."""
+    how: dict[str, Any] = {"sequence_length": 2048, "global_batch": 64}
+    config = hub_config("Llama-3.2-1B")
+    assert config is not None
+    named = Workload.transformer("Llama-3.2-1B", **how)
+    assert named == Workload.transformer(config, **how)
+    assert named.parameters == known_architecture("Llama-3.2-1B")[1]
+    with pytest.raises(InvalidInput, match=r"Did you mean 'Mistral-7B'.* config.json .*Phi-4"):
+        Workload.transformer("Mistral7", **how)
+
+
+def test_heads_that_8_cores_do_not_share_alike_are_shared_by_two() -> None:
+    """Qwen2.5 7B has 28. Degrees of the calibration's rows (1, 8, 32) leave one that others published: 2."""
+    found = {one.training.tensor_parallel for one in plan("Qwen2.5-7B", ["trn1"]).plans.plans}
+    assert 2 in found and not found & {4, 8, 32}
+    usual = {one.training.tensor_parallel for one in plan("Llama-3.1-8B", ["trn1"]).plans.plans}
+    assert 2 not in usual
