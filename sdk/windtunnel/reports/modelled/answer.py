@@ -38,7 +38,8 @@ from windtunnel.reports.modelled.unfit import does_not_fit
 
 LINES = 25
 _TITLE = "The answer"
-_ROWS = 5
+_ROWS = 7
+_TRUST = "Trust: "
 _CHANGES = 2
 _CACHED = "with a compile cache"
 _LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
@@ -135,7 +136,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.prices: 2,
         **{f"{_CHANGE}{text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
-        **({f"Trust: {shown.trust}": 4} if shown.trust else {}),
+        **({f"{_TRUST}{shown.trust}": 4} if shown.trust else {}),
         shown.left_out: 2,
     }
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
@@ -152,13 +153,17 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     """Each note cut to so many lines. Where all together need more than there is room, the second largest part goes.
-    Then notes are shortened, the last first: all to two lines before any to one, as half a sentence on trust is of no
-    use. Where a line each is too many, what to change goes, too: the rest of the report has it.
+    Then notes are shortened, the last first, but for the first note and the one on trust, half of which is of no use:
+    all to two lines before any to one. Where a line each is too many, what to change goes, too: the rest of the report
+    has it.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
         most = {text: lines for text, lines in most.items() if not text.startswith(_LARGEST[1])}
-    for least, text in product((2, 1), reversed(most)):
+    last_cut = [text for text in most if text.startswith(_TRUST)] + [*most][:1]
+    for least, text in product(
+        (2, 1), [*(text for text in reversed(most) if text not in last_cut), *last_cut]
+    ):
         while most[text] > least and sum(most.values()) > room:
             most[text] -= 1
     spare = [text for text in most if text.startswith((*_LARGEST, _CHANGE))]
@@ -173,14 +178,18 @@ def longest_s(items: Iterable[Estimate]) -> float:
 
 
 def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
-    """So many rows at most, two instances at least: those that were asked for first, and who costs least."""
+    """So many rows at most, two instances at least: those that were asked for first, and who costs least.
+
+    All of them without what a compile cache saves, before fewer with it.
+    """
     winner = None if shown.answer is None else shown.answer.winner
-    for count in range(min(len(shown.order), most), 0, -1):
+    for count, cached in product(range(min(len(shown.order), most), 0, -1), (True, False)):
         order = shown.order[:count]
         if winner is not None and winner not in order:
             order = (order[0], *order[1:-1], winner)
         longest = longest_s(comparison.estimates[index] for index in order)
-        rows = [row for index in order for row in _rows(comparison.estimates[index], shown, index, longest)]
+        each = (_rows(comparison.estimates[index], shown, index, longest) for index in order)
+        rows = [row for found in each for row in found if cached or row.style != "detail"]
         if count < len(shown.order):
             rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
         if len(rows) <= most or count <= 2:
