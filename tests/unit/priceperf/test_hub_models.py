@@ -12,6 +12,8 @@ from windtunnel.priceperf.model.hub_models import hub_config, hub_names
 from windtunnel.reports.plan.report import plan
 
 CARDS = {
+    "BERT-Base-Cased": 0.1083, "BERT-Base-Uncased": 0.1095, "BERT-Large-Cased": 0.3336, "BERT-Large-Uncased": 0.3351,
+    "DistilBERT-Base-Uncased": 0.0664, "ViT-Base-Patch16-224": 0.0866, "ViT-Large": 0.3043,
     "BLOOM-560M": 0.559, "BLOOM-7.1B": 7.07, "Falcon-40B": 41.3, "Falcon-7B": 6.92, "Gemma-2B": 2.51,
     "Gemma-7B": 8.54, "Gemma-2-2B": 2.61, "Gemma-2-9B": 9.24, "Gemma-2-27B": 27.2, "GPT-2-Large": 0.774,
     "GPT-2-XL": 1.558, "GPT-NeoX-20B": 20.6, "Pythia-160M": 0.1623, "Pythia-410M": 0.4053, "Pythia-1B": 1.012,
@@ -30,9 +32,9 @@ CARDS = {
 
 
 def test_each_has_as_many_weights_as_its_card_states() -> None:
-    """To 1 %: positions, biases and norms are left out."""
+    """To 2 %: positions, biases and norms are left out, and of a vision transformer how patches are embedded."""
     found = {name: known_architecture(name)[1] / 1e9 for name in hub_names()}
-    assert found == pytest.approx(CARDS, rel=0.01)
+    assert found == pytest.approx(CARDS, rel=0.02)
     assert not CARDS.keys() & ARCHITECTURES.keys()
 
 
@@ -47,6 +49,7 @@ def test_each_has_as_many_weights_as_its_card_states() -> None:
         ("gemma-2-9b-it", "Gemma-2-9B"),
         ("roberta-base", "RoBERTa-Base"),
         ("gpt2-xl", "GPT-2-XL"),
+        ("google-bert/bert-base-uncased", "BERT-Base-Uncased"),
     ],
 )
 def test_spellings_of_a_name(given: str, name: str) -> None:
