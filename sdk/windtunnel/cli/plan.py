@@ -27,12 +27,14 @@ def add_parser(commands: Any) -> None:
         epilog="Modelled figures carry an interval; costs carry their price and its date.",
     )
     output.add_arguments(parser)
-    parser.add_argument(
-        "--architecture",
-        required=True,
-        metavar="NAME",
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument(
+        "model",
+        metavar="ARCHITECTURE",
+        nargs="?",
         help="Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
     )
+    model.add_argument("--architecture", metavar="NAME", help="the same, as compare takes it")
     add_instances(
         parser,
         "types or families, also with commas (default: trn1,p4d); trn1 is ml.trn1.32xlarge, priced as "
@@ -89,7 +91,7 @@ def run_plan(args: argparse.Namespace) -> int:
         )
     try:
         report = plan(
-            architecture_of(args.architecture),
+            architecture_of(args.model or args.architecture or ""),
             args.instances or INSTANCES,
             deadline_hours=args.deadline,
             budget_usd=args.budget,

@@ -68,6 +68,15 @@ def test_each_instance_has_the_first_software_that_its_rows_name(invoke: Invoke)
     assert "those of Megatron-core on ml.p5.48xlarge" in " ".join(said.split())
 
 
+def test_the_model_may_be_named_without_an_option(invoke: Invoke) -> None:
+    """As to `inference`; one of both ways."""
+    rest = (*JOB[3:], "--json")
+    assert invoke("plan", "Llama-3.1-8B", *rest).out == invoke(*JOB, "--json").out
+    for wrong in (("plan", *rest), ("plan", "Llama-3.1-8B", *JOB[1:])):
+        with pytest.raises(SystemExit, match="2"):
+            invoke(*wrong)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
