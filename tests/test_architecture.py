@@ -264,6 +264,7 @@ ENVIRONMENT_READERS = {
     "windtunnel_local.settings",
     "windtunnel_local.__main__",
     "windtunnel_local.cluster.fleet.__main__",
+    "windtunnel_local.runner.docker.endpoint",  # the docker command's own variables, which docker-py reads, too
 }
 
 

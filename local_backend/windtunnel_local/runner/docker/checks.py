@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windtunnel_local.runner.docker import endpoint
 from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.image import image_status
 from windtunnel_local.runner.docker.instance_role import instance_role_checks
@@ -24,7 +25,7 @@ def _engine(engine: Engine) -> Check:
         version = engine.client().version()["Version"]
     except RunnerError as error:
         return Check("docker", False, str(error))
-    return Check("docker", True, f"engine {version}")
+    return Check("docker", True, f"engine {version} at {endpoint.address()}")
 
 
 def _hops(engine: Engine) -> int:

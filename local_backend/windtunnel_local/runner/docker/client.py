@@ -10,11 +10,10 @@ from contextlib import contextmanager
 
 import docker
 import requests
-from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
-from docker.utils import kwargs_from_env
 from urllib3.exceptions import HTTPError
 
+from windtunnel_local.runner.docker import endpoint
 from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 
 _REQUEST_TIMEOUT_S = 120
@@ -32,10 +31,12 @@ class Engine:
         """The client; the first call asks the engine for its API version. Raises `RunnerUnavailable`."""
         with self._lock:
             if self._client is None:
-                _try_socket()
                 with engine_errors("connect to the engine"):
-                    # from_env: DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH are docker-py's own.
-                    self._client = docker.from_env(timeout=_REQUEST_TIMEOUT_S, max_pool_size=64)
+                    arguments = endpoint.arguments()
+                    _try_socket(arguments["base_url"])
+                    self._client = docker.DockerClient(
+                        **arguments, timeout=_REQUEST_TIMEOUT_S, max_pool_size=64
+                    )
             return self._client
 
     @property
@@ -51,9 +52,8 @@ class Engine:
                 self._client = None
 
 
-def _try_socket() -> None:
+def _try_socket(url: str) -> None:
     """Knock at the engine's socket, if it is one: docker-py leaks its own when nobody answers."""
-    url = kwargs_from_env().get("base_url") or DEFAULT_UNIX_SOCKET
     path = url.removeprefix("http+").removeprefix("unix://")
     if path == url:
         return
@@ -102,7 +102,7 @@ def unavailable(error: Exception) -> RunnerUnavailable:
         )
     else:
         fix = (
-            "the engine does not answer. Start it (`sudo systemctl start docker`; where there is no init "
+            f"no engine answers at {endpoint.address()}. Start it (`sudo systemctl start docker`; without an init "
             "system: `sudo dockerd &`). If it listens elsewhere, set DOCKER_HOST, and end the backend "
             "that was started with another: `windtunnel down`"
         )

@@ -43,7 +43,7 @@ class DockerRunner(Runner):
     serves = True
 
     def __init__(self, settings: DockerSettings, engine: Engine | None = None) -> None:
-        """Connects at the first call, not here. ``engine``: None: the one that DOCKER_HOST names."""
+        """Connects at the first call, not here. ``engine``: None: the one that `endpoint` finds."""
         self._settings = settings
         self._engine = engine or Engine()
         self._containers = Containers(settings.home, settings.network, self._engine)

@@ -3,7 +3,7 @@
     WINDTUNNEL_BASE_IMAGE       what the training image is built on (chosen by what can be reached)
     WINDTUNNEL_TORCH_INDEX_URL  an index to prefer for torch when it answers (PyTorch's own, of CPU builds)
 
-docker-py reads DOCKER_HOST and its companions; `host_network` reads proxies, CA bundle and pip's options.
+`endpoint` reads DOCKER_HOST and its companions; `host_network` reads proxies, CA bundle and pip's options.
 """
 
 from __future__ import annotations

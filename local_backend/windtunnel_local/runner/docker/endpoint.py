@@ -1,0 +1,54 @@
+"""Which engine is asked: the one that the docker command would ask."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from docker.constants import DEFAULT_UNIX_SOCKET
+from docker.context import Context, ContextAPI
+from docker.context.config import get_current_context_name
+from docker.utils import kwargs_from_env
+
+from windtunnel_local.service.ground.errors import RunnerUnavailable
+
+_DEFAULT = "default"
+
+
+def address() -> str:
+    """Where it is, as DOCKER_HOST would say it. Raises `RunnerUnavailable`: the context in use cannot be read."""
+    context = _context()
+    host = os.environ.get("DOCKER_HOST") if context is None else context.Host
+    return host or DEFAULT_UNIX_SOCKET.removeprefix("http+")
+
+
+def arguments() -> dict[str, Any]:
+    """Arguments of docker-py's client for it. Its own `from_env` knows contexts from 7.2 on only, and takes one that
+    is not there for the default.
+
+    Raises:
+        RunnerUnavailable: the context in use cannot be read.
+        DockerException: the certificates that DOCKER_TLS_VERIFY and DOCKER_CERT_PATH ask for are not there.
+    """
+    context = _context()
+    tls = kwargs_from_env().get("tls") if context is None else context.TLSConfig
+    return {"base_url": address(), "tls": tls}
+
+
+def _context() -> Context | None:
+    """The context in use; None: the default one, which is what the environment says. DOCKER_HOST wins over all."""
+    name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name() or _DEFAULT
+    if os.environ.get("DOCKER_HOST") or name == _DEFAULT:
+        return None
+    reason = "there is none of this name"
+    try:
+        found: Context | None = ContextAPI.get_context(name)
+    except Exception as error:  # noqa: BLE001  docker-py raises nothing narrower for a file that it cannot read
+        found, reason = None, str(error)
+    if found is None:
+        raise RunnerUnavailable(
+            f"Cannot reach Docker: its context {name!r}, chosen by DOCKER_CONTEXT or `docker context use`, cannot be"
+            f" read: {reason}. Choose one that `docker context ls` lists with `docker context use NAME`, or set"
+            " DOCKER_HOST."
+        )
+    return found
