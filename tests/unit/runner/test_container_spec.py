@@ -49,6 +49,15 @@ def test_names_and_labels_tell_homes_jobs_and_hosts_apart() -> None:
     assert arguments["user"] == "1000:1000"
 
 
+def test_a_job_of_a_rootless_engine_is_its_containers_root() -> None:
+    """No other user there can use this user's files. It gives none away: nobody here could remove them."""
+    arguments = create_arguments.container_arguments(PLAN, NAMES, HostNetwork(), rootless=True)
+    assert arguments["user"] == "0:0"
+    assert arguments["environment"]["TAR_OPTIONS"] == "--no-same-owner"
+    capabilities = create_arguments.host_arguments(PLAN, HostNetwork(), "id", rootless=True)["cap_add"]
+    assert {*capabilities} == {*create_arguments._ROOT_CAPABILITIES} - {"CHOWN"}
+
+
 @given(job=st.from_regex(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", fullmatch=True))
 def test_no_job_name_makes_an_engine_side_name_longer_than_a_dns_label(job: str) -> None:
     """A longer name makes every reverse look-up between hosts wait for 10 s."""

@@ -26,6 +26,7 @@ class Engine:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._client: docker.DockerClient | None = None
+        self._rootless: bool | None = None
 
     def client(self) -> docker.DockerClient:
         """The client; the first call asks the engine for its API version. Raises `RunnerUnavailable`."""
@@ -38,6 +39,15 @@ class Engine:
                         **arguments, timeout=_REQUEST_TIMEOUT_S, max_pool_size=64
                     )
             return self._client
+
+    @property
+    def rootless(self) -> bool:
+        """Whether it is an ordinary user's, who is root in its containers. Asks the engine once."""
+        if self._rootless is None:
+            with engine_errors("ask the engine what it is"):
+                options = self.client().api.info().get("SecurityOptions") or ()
+            self._rootless = "name=rootless" in options
+        return self._rootless
 
     @property
     def known(self) -> bool:

@@ -237,12 +237,15 @@ class Containers:
             endpoint = api.create_endpoint_config(aliases=[plan.host])
             networks = {network: endpoint}
             networking = NetworkingConfig(networks)  # type: ignore[arg-type]  # the stub has the wrong type
+        rootless = self._engine.rootless
         with engine_errors(f"create {plan.host} of job {plan.job}"):
             try:
                 made = api.create_container(
-                    **create_arguments.container_arguments(plan, self._names, self._network),
+                    **create_arguments.container_arguments(
+                        plan, self._names, self._network, rootless=rootless
+                    ),
                     host_config=api.create_host_config(
-                        **create_arguments.host_arguments(plan, self._network, network)
+                        **create_arguments.host_arguments(plan, self._network, network, rootless=rootless)
                     ),
                     networking_config=networking,
                 )

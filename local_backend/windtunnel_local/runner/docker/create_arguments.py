@@ -29,6 +29,9 @@ _PIDS_LIMIT = 32768
 """32 workers with the thread pools of XLA, OpenMP and gRPC are legitimate; a fork bomb is not."""
 _ROOT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
 """What apt-get and tar need when the job runs as root; another user gets no capability at all."""
+_NO_CHOWN: Mapping[str, str] = {"TAR_OPTIONS": "--no-same-owner"}
+"""For root of a rootless engine, who has no CHOWN: a file that is given away belongs to one of the numbers that this
+user has for containers, and neither the user nor the backend can remove it."""
 _LOG_LIMIT = "1t"
 """Explicit, because a daemon.json may rotate logs away before they are read."""
 
@@ -82,23 +85,30 @@ class Names:
         return labels
 
 
-def container_arguments(plan: ContainerPlan, names: Names, network: HostNetwork) -> dict[str, Any]:
-    """Arguments of the engine's create call, apart from its host and networking configuration."""
+def container_arguments(
+    plan: ContainerPlan, names: Names, network: HostNetwork, *, rootless: bool = False
+) -> dict[str, Any]:
+    """Arguments of the engine's create call, apart from its host and networking configuration.
+
+    ``rootless``: whose engine is rootless is its containers' root; no other user there can use this user's files.
+    """
     return {
         "image": plan.image,
         "command": list(plan.command) or None,
         "entrypoint": list(plan.entrypoint) if plan.entrypoint is not None else None,
         "name": names.container(plan.job, plan.host),
         "hostname": plan.host,
-        "environment": environment(plan, network),
-        "user": plan.user,
+        "environment": {**(_NO_CHOWN if rootless else {}), **environment(plan, network)},
+        "user": "0:0" if rootless else plan.user,
         "ports": [plan.port] if plan.port is not None else None,
         **kept_containers.arguments(plan),
         "labels": {**plan.labels, **kept_containers.labels(plan), **names.labels(plan.job, plan.host)},
     }
 
 
-def host_arguments(plan: ContainerPlan, network: HostNetwork, own_network: str | None) -> dict[str, Any]:
+def host_arguments(
+    plan: ContainerPlan, network: HostNetwork, own_network: str | None, *, rootless: bool = False
+) -> dict[str, Any]:
     """Arguments of the host configuration: limits, isolation, mounts. ``own_network``: id of the plan's network.
 
     ``init``: a first process that forwards SIGTERM to `train` and reaps orphans. Without it
@@ -111,13 +121,14 @@ def host_arguments(plan: ContainerPlan, network: HostNetwork, own_network: str |
     if plan.forward is not None:
         # Its folder: the next server of the home makes a socket of its own there.
         mounts.append(Mount(str(Path(plan.forward.socket).parent), FORWARD_TARGET, read_only=True))
+    capabilities = _ROOT_CAPABILITIES if rootless or runs_as_root(plan.user) else []
     arguments: dict[str, Any] = {
         "init": True,
         "mounts": [EngineMount(m.target, m.source, type="bind", read_only=m.read_only) for m in mounts],
         "shm_size": plan.shm_bytes,
         "pids_limit": _PIDS_LIMIT,
         "cap_drop": ["ALL"],
-        "cap_add": _ROOT_CAPABILITIES if runs_as_root(plan.user) else [],
+        "cap_add": [name for name in capabilities if not (rootless and name == "CHOWN")],
         "security_opt": ["no-new-privileges"],
         "log_config": LogConfig(type=LogConfig.types.JSON, config={"max-size": _LOG_LIMIT}),
     }

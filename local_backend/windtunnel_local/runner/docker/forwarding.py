@@ -34,7 +34,7 @@ def forward(engine: Engine, container: str, plan: ContainerPlan) -> None:
     api = engine.client().api
     with engine_errors(f"open the way to S3 in {plan.host} of job {plan.job}"):
         try:
-            made = api.exec_create(container, command, user=plan.user or "")
+            made = api.exec_create(container, command)
             said = api.exec_start(made["Id"])
             code = api.exec_inspect(made["Id"])["ExitCode"]
         except APIError as error:
