@@ -31,7 +31,7 @@ def _engine(engine: Engine) -> Check:
 def _hops(engine: Engine) -> int:
     """From a container to this machine. A rootless engine passes its connections on from here."""
     try:
-        return 0 if engine.rootless else 1
+        return 0 if engine.kind.rootless else 1
     except RunnerError:
         return 1
 

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import docker
 import requests
@@ -19,6 +20,18 @@ from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, R
 _REQUEST_TIMEOUT_S = 120
 """Creating a container on a busy disk can take long; no engine needs two minutes for it."""
 
+_CONFLICTS_OF_PODMAN = ("container state improper", "is already in use")
+"""Which answers 500 to them."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What sets an engine apart from Docker's own, run by root."""
+
+    podman: bool
+    rootless: bool
+    """An ordinary user's, who is root in its containers."""
+
 
 class Engine:
     """A lazily opened connection, shared by all threads; it outlives restarts of the engine."""
@@ -26,7 +39,7 @@ class Engine:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._client: docker.DockerClient | None = None
-        self._rootless: bool | None = None
+        self._kind: Kind | None = None
 
     def client(self) -> docker.DockerClient:
         """The client; the first call asks the engine for its API version. Raises `RunnerUnavailable`."""
@@ -41,13 +54,17 @@ class Engine:
             return self._client
 
     @property
-    def rootless(self) -> bool:
-        """Whether it is an ordinary user's, who is root in its containers. Asks the engine once."""
-        if self._rootless is None:
-            with engine_errors("ask the engine what it is"):
-                options = self.client().api.info().get("SecurityOptions") or ()
-            self._rootless = "name=rootless" in options
-        return self._rootless
+    def kind(self) -> Kind:
+        """What sets it apart. Asks the engine once. Raises `RunnerError`."""
+        if self._kind is None:
+            api = self.client().api
+            with engine_errors("say what it is"):
+                parts = {part["Name"] for part in api.version().get("Components") or ()}
+                said = api.info()
+            # Podman says it the first way, Docker the second.
+            rootless = said.get("Rootless") or "name=rootless" in (said.get("SecurityOptions") or ())
+            self._kind = Kind(podman="Podman Engine" in parts, rootless=bool(rootless))
+        return self._kind
 
     @property
     def known(self) -> bool:
@@ -93,8 +110,15 @@ def unless_gone() -> Iterator[None]:
     except NotFound:
         pass
     except APIError as error:
-        if error.status_code != requests.codes.conflict:
+        if not is_conflict(error):
             raise
+
+
+def is_conflict(error: APIError) -> bool:
+    """Whether a name is taken, or a container in another state than the call needs."""
+    return error.status_code == requests.codes.conflict or any(
+        words in str(error.explanation) for words in _CONFLICTS_OF_PODMAN
+    )
 
 
 def unavailable(error: Exception) -> RunnerUnavailable:

@@ -17,7 +17,13 @@ from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
 from windtunnel_local.runner.docker import create_arguments, cut_off, engine_end, forwarding, shims
-from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, unless_gone
+from windtunnel_local.runner.docker.client import (
+    Engine,
+    engine_errors,
+    image_not_found,
+    is_conflict,
+    unless_gone,
+)
 from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.log_cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
@@ -107,7 +113,9 @@ class Containers:
             except NotFound:
                 return ContainerState("absent")
             state = container_state(found["State"])
-            return replace(state, lost=state.status == "exited" and engine_end.taken(api, found))
+            # Podman's containers need no engine to run: none takes them along.
+            may_be_lost = state.status == "exited" and not self._engine.kind.podman
+            return replace(state, lost=may_be_lost and engine_end.taken(api, found))
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
         """As `Runner.wait`."""
@@ -237,7 +245,7 @@ class Containers:
             endpoint = api.create_endpoint_config(aliases=[plan.host])
             networks = {network: endpoint}
             networking = NetworkingConfig(networks)  # type: ignore[arg-type]  # the stub has the wrong type
-        rootless = self._engine.rootless
+        rootless = self._engine.kind.rootless
         with engine_errors(f"create {plan.host} of job {plan.job}"):
             try:
                 made = api.create_container(
@@ -252,9 +260,9 @@ class Containers:
             except EngineImageNotFound:
                 raise image_not_found(plan.image) from None
             except APIError as error:
-                if error.status_code != requests.codes.conflict:  # the name is taken: created before
+                if not is_conflict(error):
                     raise
-                return None
+                return None  # the name is taken: created before
         return str(made["Id"])
 
     def _signal(self, job: str, host: str, signal: str) -> None:

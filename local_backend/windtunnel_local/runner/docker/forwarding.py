@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-import requests
 from docker.errors import APIError
 
 from windtunnel_local.runner.docker import forwarder
-from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.runner.docker.client import Engine, engine_errors, is_conflict
 from windtunnel_local.runner.docker.create_arguments import FORWARD_TARGET
 from windtunnel_local.service.ground.containers import ContainerPlan
 from windtunnel_local.service.ground.errors import RunnerError
@@ -38,7 +37,7 @@ def forward(engine: Engine, container: str, plan: ContainerPlan) -> None:
             said = api.exec_start(made["Id"])
             code = api.exec_inspect(made["Id"])["ExitCode"]
         except APIError as error:
-            if error.status_code == requests.codes.conflict:  # it does not run any more
+            if is_conflict(error):  # it does not run any more
                 return
             raise
     if code:

@@ -39,7 +39,16 @@ class Networks:
         self._lock = threading.Lock()
 
     def ensure_own(self, job: str, isolated: bool) -> str:
-        """The id of a network of the job's own. Idempotent."""
+        """The id of a network of the job's own. Idempotent.
+
+        Raises:
+            RunnerError: it is to be isolated, which Podman cannot.
+        """
+        if isolated and self._engine.kind.podman:
+            raise RunnerError(
+                f"Job {job} has several hosts and network isolation: Podman's networks always reach this machine."
+                " Run it on Docker's engine (DOCKER_HOST), on one host, or without isolation."
+            )
         labels = self._names.labels(job)
         with engine_errors(f"create the network of job {job}"):
             return self._ensure(
