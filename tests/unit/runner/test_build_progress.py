@@ -46,6 +46,24 @@ def test_steps_come_with_time_and_what_is_being_downloaded() -> None:
     ]
 
 
+def test_podmans_steps_are_told() -> None:
+    """It writes them in another way, with the stage in front; for minutes nothing was said of a build there."""
+    clock, said = Clock(), list[str]()
+    report = BuildReport(said.append, clock)
+    report.feed(
+        "[1/2] STEP 1/9: FROM debian AS training\n[1/2] STEP 2/9: ARG PIP_INDEX_URL\n--> 0123456789a\n"
+    )
+    report.feed("[1/2] STEP 3/9: RUN sh install.sh -r /opt/requirements.txt\nResolved 98 packages in 1s\n")
+    clock.now += 20
+    report.tick()
+    report.feed("STEP 4/9: RUN apt-get update\n")
+    assert said == [
+        "[0:00] step 3/9: installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)",
+        "[0:20] step 3/9 is at 20 s: fetching packages",
+        "[0:20] step 4/9: installing system packages",
+    ]
+
+
 def test_a_step_says_what_it_is_at_when_nothing_is_fetched() -> None:
     """From uv's own lines: to write byte code takes minutes and says nothing."""
     clock, said = Clock(), list[str]()

@@ -14,6 +14,7 @@ from windtunnel_local.service.ground.ports import Progress
 
 REPORT_EVERY_S = 15.0
 _TAIL_LINES = 20
+_STEP = re.compile(r"(?:Step|(?P<podman>(?:\[\d+/\d+\] )?STEP)) (?P<number>\d+/\d+) ?: (?P<instruction>.*)")
 _TITLES = (
     ("requirements.txt", "installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)"),
     ("neuron_sim", "installing the NeuronCore simulator"),
@@ -55,11 +56,12 @@ class BuildReport:
             if not line:
                 continue
             self._tail.append(line)
-            step = re.match(r"Step (\d+/\d+) : (.*)", line)
+            step = _STEP.match(line)
             if step:
-                self._begin(step.group(1), step.group(2))
-            elif line.startswith("---> Running in") and self._title:
-                self._say(f"step {self._step}: {self._title}")  # not said of a step from the cache
+                self._begin(step["number"], step["instruction"])
+            # Not said of a step from Docker's cache. Podman says nothing between a step and its output.
+            if self._title and (line.startswith("---> Running in") or (step and step["podman"])):
+                self._say(f"step {self._step}: {self._title}")
             elif line.startswith("Downloading "):
                 self._downloads[line.split()[1]] = line.partition(" ")[2]
             elif line.startswith("Downloaded "):
