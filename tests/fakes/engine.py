@@ -25,7 +25,10 @@ PODMAN = {
         200,
         {"ApiVersion": "1.41", "Version": "4.3.1", "Components": [{"Name": "Podman Engine"}]},
     ),
-    "GET /info": (200, {"SecurityOptions": ["name=seccomp,profile=default"], "Rootless": True}),
+    "GET /info": (
+        200,
+        {"SecurityOptions": ["name=seccomp,profile=default"], "Rootless": True, "CgroupVersion": "1"},
+    ),
 }
 
 

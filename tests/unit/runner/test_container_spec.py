@@ -247,3 +247,10 @@ def test_an_engine_that_does_not_answer_is_told_with_the_way_to_another(
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/docker")
     said = str(unavailable(ConnectionRefusedError(111, "refused")))
     assert "set DOCKER_HOST" in said and "`windtunnel down`" in said
+
+
+def test_where_there_is_podman_alone_its_service_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not run by itself, and no variable points to it."""
+    monkeypatch.setattr(shutil, "which", {"podman": "/usr/bin/podman"}.get)
+    said = str(unavailable(ConnectionRefusedError(111, "refused")))
+    assert "systemctl --user start podman.socket" in said and "DOCKER_HOST=unix://" in said

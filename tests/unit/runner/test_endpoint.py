@@ -98,3 +98,14 @@ def test_an_engine_that_does_not_answer_is_named(
     monkeypatch.setenv("DOCKER_CERT_PATH", "/nowhere")
     with pytest.raises(RunnerUnavailable, match=r"tcp://127.0.0.1:1\..*\(Path to a certificate"):
         Engine().client()
+
+
+def test_an_engine_over_ssh_is_told_for_what_it_is(
+    configuration: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine's, in vain started here; what is wrong is not that docker-py misses a package."""
+    monkeypatch.setenv("DOCKER_HOST", "ssh://me@far.test")
+    with pytest.raises(
+        RunnerUnavailable, match=r"ssh://me@far.test is another machine's.*Run Windtunnel there"
+    ):
+        Engine().client()

@@ -14,7 +14,7 @@ from windtunnel_local.runner.docker.client import Kind
 from windtunnel_local.service.ground.containers import JobPlan
 from windtunnel_local.service.ground.errors import RunnerError
 
-ROOTLESS_DOCKER = DOCKER | {"GET /info": (200, {"SecurityOptions": ["name=rootless"]})}
+ROOTLESS_DOCKER = DOCKER | {"GET /info": (200, {"SecurityOptions": ["name=rootless"], "MemoryLimit": False})}
 ENDED = {
     "Id": "1",
     "State": {
@@ -30,9 +30,9 @@ ENDED = {
 @pytest.mark.parametrize(
     ("answers", "kind"),
     [
-        (DOCKER, Kind(podman=False, rootless=False)),
-        (ROOTLESS_DOCKER, Kind(podman=False, rootless=True)),
-        (PODMAN, Kind(podman=True, rootless=True)),
+        (DOCKER, Kind(podman=False, rootless=False, limits_memory=True)),
+        (ROOTLESS_DOCKER, Kind(podman=False, rootless=True, limits_memory=False)),
+        (PODMAN, Kind(podman=True, rootless=True, limits_memory=False)),
     ],
 )
 def test_an_engine_says_what_it_is(answers: dict[str, tuple[int, Any]], kind: Kind, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.image import image_status
 from windtunnel_local.runner.docker.instance_role import instance_role_checks
 from windtunnel_local.runner.docker.settings import DockerSettings
+from windtunnel_local.runner.docker.shared_files import check_shared
 from windtunnel_local.runner.runner_kind import Check
 from windtunnel_local.service.ground.errors import RunnerError
 
@@ -15,17 +16,24 @@ def docker_checks(settings: DockerSettings) -> list[Check]:
     """The engine and the image. Blocks for the engine's answers: seconds at most."""
     engine = Engine()
     try:
-        return [_engine(engine), _image(settings, engine), *instance_role_checks(_hops(engine))]
+        return [_engine(settings, engine), _image(settings, engine), *instance_role_checks(_hops(engine))]
     finally:
         engine.close()
 
 
-def _engine(engine: Engine) -> Check:
+def _engine(settings: DockerSettings, engine: Engine) -> Check:
     try:
         version = engine.client().version()["Version"]
+        home = next(path for path in (settings.home, *settings.home.parents) if path.exists())
+        check_shared(engine, home, settings.image)
+        kind = engine.kind
     except RunnerError as error:
         return Check("docker", False, str(error))
-    return Check("docker", True, f"engine {version} at {endpoint.address()}")
+    name = ("rootless " if kind.rootless else "") + ("Podman" if kind.podman else "engine")
+    unlimited = (
+        "" if kind.limits_memory else "; it limits no job's memory (rootless ones need cgroups of version 2)"
+    )
+    return Check("docker", True, f"{name} {version} at {endpoint.address()}{unlimited}")
 
 
 def _hops(engine: Engine) -> int:

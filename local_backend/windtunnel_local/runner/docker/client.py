@@ -31,6 +31,7 @@ class Kind:
     podman: bool
     rootless: bool
     """An ordinary user's, who is root in its containers."""
+    limits_memory: bool
 
 
 class Engine:
@@ -62,8 +63,10 @@ class Engine:
                 parts = {part["Name"] for part in api.version().get("Components") or ()}
                 said = api.info()
             # Podman says it the first way, Docker the second.
-            rootless = said.get("Rootless") or "name=rootless" in (said.get("SecurityOptions") or ())
-            self._kind = Kind(podman="Podman Engine" in parts, rootless=bool(rootless))
+            rootless = bool(said.get("Rootless") or "name=rootless" in (said.get("SecurityOptions") or ()))
+            # Podman claims that it does, also where no user may: with cgroups of version 1.
+            limits = said.get("MemoryLimit", True) and not (rootless and said.get("CgroupVersion") == "1")
+            self._kind = Kind("Podman Engine" in parts, rootless, limits)
         return self._kind
 
     @property
@@ -124,12 +127,24 @@ def is_conflict(error: APIError) -> bool:
 def unavailable(error: Exception) -> RunnerUnavailable:
     """The engine cannot be reached: say why, and what to do about it."""
     text = str(error)
-    if isinstance(error, PermissionError) or "PermissionError" in text or "Permission denied" in text:
+    docker_is_here = shutil.which("dockerd") or shutil.which("docker")
+    if endpoint.address().startswith("ssh://"):
+        fix = (
+            f"the engine at {endpoint.address()} is another machine's, which does not see the files of this one. Run"
+            " Windtunnel there, or set DOCKER_HOST to an engine of this machine"
+        )
+    elif isinstance(error, PermissionError) or "PermissionError" in text or "Permission denied" in text:
         fix = (
             "this user may not use the engine's socket. Run `sudo usermod -aG docker $USER` and log in "
             "again, or set DOCKER_HOST to an engine of your own"
         )
-    elif shutil.which("dockerd") is None and shutil.which("docker") is None:
+    elif not docker_is_here and shutil.which("podman"):
+        fix = (
+            f"no engine answers at {endpoint.address()}. Start Podman's (`systemctl --user start podman.socket`;"
+            " without systemd: `podman system service --time=0 &`), and set"
+            " DOCKER_HOST=unix://$XDG_RUNTIME_DIR/podman/podman.sock, for root unix:///run/podman/podman.sock"
+        )
+    elif not docker_is_here:
         fix = (
             "Docker is not installed here. Install it (`sudo apt-get install docker.io`), set DOCKER_HOST to "
             "an engine elsewhere, or run jobs without containers with WINDTUNNEL_RUNNER=process"

@@ -29,6 +29,7 @@ from windtunnel_local.runner.docker.log_cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
 from windtunnel_local.runner.docker.networks import Networks, own_address
 from windtunnel_local.runner.docker.pipes import OutputPipes
+from windtunnel_local.runner.docker.shared_files import is_missing, not_shared
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import nested_mountpoints
 from windtunnel_local.service.ground.containers import (
@@ -260,6 +261,9 @@ class Containers:
             except EngineImageNotFound:
                 raise image_not_found(plan.image) from None
             except APIError as error:
+                missing = [m.source for m in plan.mounts if m.source in str(error.explanation)]
+                if is_missing(error) and missing:  # they are here, as `create` has seen
+                    raise not_shared(max(missing, key=len)) from error
                 if not is_conflict(error):
                     raise
                 return None  # the name is taken: created before

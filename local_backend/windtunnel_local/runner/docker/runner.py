@@ -17,6 +17,7 @@ from windtunnel_local.runner.docker.image import build_image, image_status
 from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.docker.logs import follow
 from windtunnel_local.runner.docker.settings import DockerSettings
+from windtunnel_local.runner.docker.shared_files import check_shared
 from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, JobPlan, LogBatch
 from windtunnel_local.service.ground.errors import RunnerUnavailable
 from windtunnel_local.service.ground.ports import Progress, Runner
@@ -49,6 +50,7 @@ class DockerRunner(Runner):
         self._containers = Containers(settings.home, settings.network, self._engine)
         self._keeping = kept_containers.Keeping(self._engine)
         self._orders: dict[str, Orders | None] = {}
+        self._shared = False
 
     def close(self) -> None:
         """See the port. Blocks for a call."""
@@ -73,6 +75,9 @@ class DockerRunner(Runner):
 
     def _find_or_build(self, image: str, progress: Progress) -> None:
         ours = image == self._settings.image
+        if not self._shared:  # said before an image is built for minutes
+            check_shared(self._engine, self._settings.home, image)
+            self._shared = True
         with engine_errors(f"look for the image {image}"):
             try:
                 self._engine.client().images.get(image)

@@ -1,0 +1,59 @@
+"""Whether the engine sees this machine's files: one of another machine, or in a container, mounts its own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from docker.errors import APIError, NotFound
+from docker.types import Mount
+
+from windtunnel_local.runner.docker import endpoint
+from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.service.ground.errors import RunnerError
+
+_MISSING = ("bind source path does not exist", "no such file or directory", "permission denied")
+"""Docker's words, Podman's, and those of another user's rootless engine."""
+
+
+def check_shared(engine: Engine, folder: Path, image: str) -> None:
+    """Mount something new in ``folder`` into a container that never starts. Blocks: a call or two.
+
+    Where nothing can be made in ``folder``, nothing is told.
+
+    Args:
+        engine: the engine.
+        folder: of this machine.
+        image: any. Docker looks at mounts first, so it need not be there; without it Podman tells nothing.
+
+    Raises:
+        RunnerError: the engine does not see it.
+    """
+    api = engine.client().api
+    with suppress(OSError), TemporaryDirectory(prefix=".windtunnel-", dir=folder) as probe:
+        mounts = [Mount("/probe", probe, type="bind", read_only=True)]
+        with engine_errors("look at this machine's files"), suppress(NotFound):
+            try:
+                made = api.create_container(
+                    image, ["true"], host_config=api.create_host_config(mounts=mounts)
+                )
+            except APIError as error:
+                if is_missing(error):
+                    raise not_shared(str(folder)) from error
+                raise
+            api.remove_container(made["Id"], v=True)
+
+
+def is_missing(error: APIError) -> bool:
+    """Whether the engine misses a file or folder that a container is to mount."""
+    return any(words in str(error.explanation) for words in _MISSING)
+
+
+def not_shared(path: str) -> RunnerError:
+    """The engine does not see this path, which is here."""
+    return RunnerError(
+        f"The Docker engine at {endpoint.address()} does not see {path} of this machine, and cannot run its jobs: run"
+        " Windtunnel where the engine is, name an engine of this machine in DOCKER_HOST, or share the folder, under"
+        " the same path, with the virtual machine or container that the engine is in."
+    )
