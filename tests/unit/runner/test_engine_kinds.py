@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.engine import DOCKER, PODMAN, runner_of
+from tests.fakes.engine import DOCKER, PODMAN, engine, runner_of
 from tests.fakes.plans import container_plan
-from windtunnel_local.runner.docker import Engine, create_arguments
+from windtunnel_local.runner.docker import DockerSettings, Engine, build_image, create_arguments
+from windtunnel_local.runner.docker.checks import docker_checks
 from windtunnel_local.runner.docker.client import Kind
 from windtunnel_local.service.ground.containers import JobPlan
 from windtunnel_local.service.ground.errors import RunnerError
@@ -44,6 +45,19 @@ def test_an_engine_says_what_it_is(answers: dict[str, tuple[int, Any]], kind: Ki
         assert asked.count("GET /info") == 1
 
 
+def test_an_engine_of_other_processors_is_refused(tmp_path: Path) -> None:
+    """Before anything is built there, and by doctor; torch_xla is for x86-64 alone."""
+    arm = {"GET /version": (200, {"ApiVersion": "1.41", "Version": "28.0", "Arch": "arm64"})}
+    settings = DockerSettings(tmp_path, "windtunnel-training:test")
+    with engine(tmp_path, DOCKER | arm) as (address, asked), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", address)
+        with pytest.raises(RunnerError, match=r"is one of arm64,.*colima start --arch x86_64"):
+            build_image(settings, print, settings.network)
+        [found] = [check for check in docker_checks(settings) if check.name == "docker"]
+        assert not found.ok and "arm64" in found.detail
+        assert not {"POST /build", "POST /images/create"} & {*asked}
+
+
 def name_of(home: Path) -> str:
     """Of the first host's container."""
     return create_arguments.Names(home).container("job", "algo-1")
@@ -72,8 +86,8 @@ def test_podman_takes_no_container_along(tmp_path: Path) -> None:
         "GET /networks/bridge": (200, {"Created": "2036-01-01T00:00:00Z"}),
         "GET /events": (200, {"status": "kill"}),
     }
-    for engine, lost in ((DOCKER, True), (PODMAN, False)):
-        with runner_of(tmp_path, engine | answers) as (runner, _):
+    for kind, lost in ((DOCKER, True), (PODMAN, False)):
+        with runner_of(tmp_path, kind | answers) as (runner, _):
             assert runner.state("job", "algo-1").lost == lost
 
 

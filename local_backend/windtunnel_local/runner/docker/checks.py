@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windtunnel_local.runner.docker import endpoint
-from windtunnel_local.runner.docker.client import Engine
+from windtunnel_local.runner.docker.client import Engine, require_x86
 from windtunnel_local.runner.docker.image import image_status
 from windtunnel_local.runner.docker.instance_role import instance_role_checks
 from windtunnel_local.runner.docker.settings import DockerSettings
@@ -24,6 +24,7 @@ def docker_checks(settings: DockerSettings) -> list[Check]:
 def _engine(settings: DockerSettings, engine: Engine) -> Check:
     try:
         version = engine.client().version()["Version"]
+        require_x86(engine.client())
         home = next(path for path in (settings.home, *settings.home.parents) if path.exists())
         check_shared(engine, home, settings.image)
         kind = engine.kind

@@ -20,6 +20,7 @@ from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, R
 _REQUEST_TIMEOUT_S = 120
 """Creating a container on a busy disk can take long; no engine needs two minutes for it."""
 
+_PROCESSOR = "amd64"
 _CONFLICTS_OF_PODMAN = ("container state improper", "is already in use")
 """Which answers 500 to them."""
 
@@ -103,6 +104,22 @@ def engine_errors(action: str) -> Iterator[None]:
         raise RunnerError(f"Docker could not {action}: {error.explanation or error}") from error
     except (DockerException, requests.RequestException, HTTPError) as error:
         raise unavailable(error) from error
+
+
+def require_x86(client: docker.DockerClient) -> None:
+    """Refuse an engine of other processors. Asks it once.
+
+    Raises:
+        RunnerError: it is one; says what to do instead.
+    """
+    with engine_errors("say what it runs on"):
+        processor = client.version().get("Arch", _PROCESSOR)
+    if processor != _PROCESSOR:
+        raise RunnerError(
+            f"The Docker engine at {endpoint.address()} is one of {processor}, for which there is no torch_xla: the "
+            "training image needs x86-64. On a Mac: `colima start --arch x86_64` makes such an engine, emulated and "
+            "slow. Or run Windtunnel on a Linux machine with x86-64 processors."
+        )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import requests
 from docker.errors import ImageNotFound
 
 from windtunnel_local.runner.docker.base import ensure_base
-from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.runner.docker.client import Engine, engine_errors, require_x86
 from windtunnel_local.runner.docker.progress import REPORT_EVERY_S, BuildReport, with_ticks
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.host_network import HostNetwork
@@ -99,9 +99,10 @@ def build_image(
 
     Raises:
         RunnerUnavailable: no engine.
-        RunnerError: a step failed; carries its last lines and the next step.
+        RunnerError: its processors are others than x86-64, or a step failed; carries its last lines and the next step.
     """
     with connected(engine) as client, build_lock(progress):
+        require_x86(client)
         status = image_status(settings, target, engine)
         if status.state == "current":
             progress(f"{status.image} is current.")
