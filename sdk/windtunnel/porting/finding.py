@@ -44,7 +44,7 @@ class Finding:
 
     def __str__(self) -> str:
         words = ("" if self.sure else "note", self.kind, self.text)
-        return f"{self.line}: {': '.join(filter(None, words))}"
+        return f"{self.line}: {' '.join(': '.join(filter(None, words)).split())}"
 
 
 def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit | Removal, ...]:

@@ -5,6 +5,7 @@ cuda_only            what of torch works on CUDA and not on XLA's device
 data_without_loader  data that a loop draws for itself: alike on all cores
 device               CUDA's, which is not there, and torch_xla's, which nothing names
 first_weights        each process draws those of a model that it makes
+gpu_functions        of torch.cuda, which find no GPU
 host_reads           values of the device that the host reads in each step
 libraries            libraries and arguments that need a GPU
 lightning            its Trainer and Fabric, which know no NeuronCore
@@ -37,6 +38,7 @@ from windtunnel.porting.topics import (
     data_without_loader,
     device,
     first_weights,
+    gpu_functions,
     host_reads,
     libraries,
     lightning,
@@ -63,6 +65,7 @@ from windtunnel.porting.topics import (
 
 TOPICS = (
     device.uses_of_cuda,
+    gpu_functions.of_gpus,
     tensor_types.of_cuda,
     device.unused_device,
     lightning.without_neuron,

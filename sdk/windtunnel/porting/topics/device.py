@@ -8,29 +8,30 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.script import Script, constant, is_call_of, is_method, keyword, receiver
+from windtunnel.porting.script import constant, is_call_of, is_method, keyword, receiver
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
 _UNUSED = "device_unused"
 _KNOWN_BASES = {"torch", "object", "abc"}
 """Where classes come from that put nothing on a device."""
-_QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
+QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
-_FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
+FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
 TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
+_OF_TEXTS = ("replace", "removeprefix", "split", "partition", "strip", "lstrip", "count", "find", "index")
+_OPTIONS = ("add_argument", "field", "option", "Option")
+"""What declares an option of a command line: argparse's, of dataclasses, click's, typer's."""
 _DECIDING = re.compile(r"exit$|spawn|launch|device$|manual_seed|set_default")
 """Ends a name of a call that does more than ask a GPU how it is."""
-_DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
 
 
 def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
-    """Mentions of CUDA devices, `.cuda()` and torch.cuda's functions, each once."""
+    """Mentions of CUDA devices and `.cuda()`, each once."""
     yield from _questions(subject)
     yield from _devices(subject)
     yield from _moves(subject)
     yield from _pinned(subject)
-    yield from _functions(subject)
 
 
 def unused_device(subject: Subject) -> Iterator[Finding]:
@@ -105,7 +106,7 @@ def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
     ):
         return False
     return any(
-        bool(_FUNCTIONS.match(subject.script.dotted(node.func)))
+        bool(FUNCTIONS.match(subject.script.dotted(node.func)))
         if isinstance(node, ast.Call)
         else bool(TYPES.fullmatch(subject.script.dotted(node)))
         for node in ast.walk(outer.body)
@@ -116,7 +117,7 @@ def _asks(subject: Subject, node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
         return named and isinstance(node.ops[0], ast.Eq | ast.In)
-    return isinstance(node, ast.Call) and subject.script.dotted(node.func) in _QUESTIONS
+    return isinstance(node, ast.Call) and subject.script.dotted(node.func) in QUESTIONS
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:
@@ -148,7 +149,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
     for node in script.walk(ast.Call, ast.Attribute):
         name = script.dotted(node.func) if isinstance(node, ast.Call) else ""
         on_cuda = isinstance(node, ast.Attribute) and node.attr == "is_cuda"
-        if subject.xla or not (on_cuda or name in (*_QUESTIONS, _BF16)):
+        if subject.xla or not (on_cuda or name in (*QUESTIONS, _BF16)):
             continue
         above = list(itertools.takewhile(lambda one: not isinstance(one, ast.stmt), script.above(node)))
         if any(subject.is_cuda_device(one) or asks_cuda_more(subject, one) for one in above):
@@ -170,7 +171,8 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             text = f"{said}, which has bf16 all the same: what depends on it takes fp16 or fp32."
             yield Finding(node.lineno, "", text, (edit,))
         elif isinstance(outer, ast.Assert):
-            yield Finding(node.lineno, "", f"{said}: this raises.", (Removal(outer),))
+            edits = (edit,) if isinstance(outer.test, ast.BoolOp) else (Removal(outer),)
+            yield Finding(node.lineno, "", f"{said}: this raises.", edits)
         elif isinstance(outer, ast.If) and not _decides(subject, outer):
             continue
         elif isinstance(outer, ast.If | ast.Assign) or any(_moves_by(subject, one) for one in above):
@@ -198,14 +200,18 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         if not subject.is_cuda_device(node) or subject.is_cuda_device(parent) or is_dead(subject, node):
             continue
         word = isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute)
+        word |= isinstance(parent, ast.Call) and is_method(parent, *_OF_TEXTS)
         if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
             continue
-        if isinstance(parent, ast.Compare):
+        if isinstance(parent, ast.Compare) or (
+            isinstance(parent, ast.Call) and is_method(parent, "startswith")
+        ):
             test = script.parents[parent]
             if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
                 text = f"{script.segment(parent)} is False on Trainium: see what depends on it."
                 there = (Edit(script.start(node), script.end(node), '"xla"'),)
-                yield Finding(node.lineno, "", text, there if _guards_a_move(subject, node, parent) else ())
+                guards = isinstance(parent, ast.Compare) and _guards_a_move(subject, node, parent)
+                yield Finding(node.lineno, "", text, there if guards else ())
             continue
         said = script.segment(node)
         if isinstance(parent, ast.keyword) and parent.arg == "map_location":
@@ -273,6 +279,9 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
         is_device = (
             parent.arg == "device" and isinstance(call, ast.Call) and not is_method(call, "add_argument")
         )
+        option = isinstance(call, ast.Call) and subject.script.called(call) in _OPTIONS
+        if parent.arg == "default" and option and isinstance(node, ast.Constant):
+            return "" if keyword(call, "choices") else '"xla"'  # type: ignore[arg-type]
         return subject.device_at(node) if is_device else ""
     return subject.device_at(node) if isinstance(parent, ast.Call) and is_method(parent, "to") else ""
 
@@ -328,62 +337,3 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
         else:
             continue
         yield Finding(call.lineno, "", "without a GPU's driver pinned memory raises: leave it out.", (edit,))
-
-
-def _functions(subject: Subject) -> Iterator[Finding]:
-    """Functions of torch.cuda and torch.accelerator, but those that ask whether it is there."""
-    script, xm = subject.script, subject.names.module("xm")
-    for call, name in script.calls:
-        found = _FUNCTIONS.match(name)
-        if (
-            not found
-            or name in _QUESTIONS
-            or TYPES.fullmatch(name)
-            or subject.is_cuda_device(call)
-            or is_dead(subject, call)
-        ):
-            continue
-        short, statement = found[2], script.statement(call)
-        if short in _DROPPED:
-            edits = (Removal(statement),) if statement else ()
-            yield Finding(call.lineno, "", f"{name} has no counterpart on Trainium: leave it out.", edits)
-        elif short == "synchronize":
-            instead = subject.names.finish()
-            edit = Edit(script.start(call), script.end(call), instead)
-            text = f"{name} does not exist on Trainium: {instead} runs what is pending, and waits for it."
-            yield Finding(call.lineno, "", text, (edit,) if statement else ())
-        elif short == "device_count" and _is_number(script, call):
-            number, text = "1", "a process has one NeuronCore, and needs no DataParallel: 1."
-            if not _counts_for_one(subject):
-                number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
-                text = f"torchrun starts a process for each NeuronCore: their number is {number}."
-            edit = Edit(script.start(call), script.end(call), number)
-            yield Finding(call.lineno, "", f"{name}() is 0 on trn1, where {text}", (edit,))
-        elif short in ("manual_seed", "manual_seed_all"):
-            if not script.calls_any("set_rng_state"):
-                edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
-                text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
-                yield Finding(call.lineno, "", text, (edit,))
-        elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
-            text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
-            yield Finding(call.lineno, "", text)
-
-
-def _counts_for_one(subject: Subject) -> bool:
-    """Whether a process of the program counts the GPUs that DataParallel has in it."""
-    calls = {name for one in subject.program for _, name in one.script.calls}
-    return "torch.nn.DataParallel" in calls and not any(name.endswith("spawn") for name in calls)
-
-
-def _is_number(script: Script, call: ast.Call) -> bool:
-    """Whether something is computed with it, or made of it. ``> 1`` asks whether to have DataParallel."""
-    outer = script.parents[call]
-    computes = isinstance(outer, ast.Call) and script.dotted(outer.func) in (
-        "range",
-        "int",
-        "float",
-        "max",
-        "min",
-    )
-    named = isinstance(outer, ast.keyword) and outer.arg != "nprocs"  # of a spawn that has to go
-    return computes or named or isinstance(outer, ast.Assign | ast.AugAssign | ast.BinOp | ast.Return)

@@ -187,3 +187,50 @@ def test_what_stands_below_a_test_of_cudas_name_is_not_told() -> None:
         assert [one for one in found if "pinned" in one] == []
     assert [one for one in said(text.format(", torch_xla", "'cuda'", "==")) if one.startswith("2:")]
     assert [one for one in said(text.format(", torch_xla", "args.device", "!=")) if "pinned" in one] != []
+
+
+_STEP = f"{HEAD.replace('import torch', 'import torch, time')}{LOOP}"
+
+
+def test_a_wait_in_each_step_is_left_out() -> None:
+    """What takes its place would wait, too: its edit was a finding of the next check. Beside a test it is for times."""
+    of = script(_STEP.replace("    loss.b", "    torch.cuda.synchronize()\n    loss.b"))
+    (found,) = read(of)
+    assert "in each step" in found.text and "sync" not in patch.ported(of, [found]).text.decode()
+    timed = _STEP.replace("    loss.b", "    if i % 10 == 0:\n        torch.cuda.synchronize()\n    loss.b")
+    assert "torch_xla.sync(wait=True)" in patch.ported(script(timed), read(script(timed))).text.decode()
+
+
+@pytest.mark.parametrize(
+    ("declared", "instead"),
+    [
+        ('parser.add_argument("--device", default="cuda")', 'parser.add_argument("--device", default="xla")'),
+        ("parser.add_argument('--device', default='cuda:0', help='cuda or cpu')",
+         "parser.add_argument('--device', default=\"xla\", help='cuda or cpu')"),
+        ("d: str = field(default='cuda')", 'd: str = field(default="xla")'),
+    ],
+)  # fmt: skip
+def test_an_option_is_the_device_by_default(declared: str, instead: str) -> None:
+    """A job without that hyperparameter ended in torch.device("cuda")."""
+    assert changed(f"import torch\n{declared}\nmodel.to(args.device)\n").splitlines()[-2] == instead
+
+
+def test_a_word_of_a_text_is_no_device() -> None:
+    """As YOLOv5 takes the number out of "cuda:0". A question of it has an answer."""
+    text = "import torch\ndevice = device.replace('cuda:', '')\nmodel = model.cuda()\n"
+    assert [one[:2] for one in said(text)] == ["3:"]
+    asks = text.replace("device = device.replace('cuda:', '')", "gpu = args.device.startswith('cuda')")
+    assert "args.device.startswith('cuda') is False on Trainium: see what depends on it." in said(asks)[0]
+
+
+def test_an_assertion_keeps_its_other_half() -> None:
+    """As where a library must be there."""
+    text = "import torch\nmodel.cuda()\nassert has_apex and torch.cuda.is_available(), 'both'\n"
+    assert changed(text).endswith("assert has_apex, 'both'\n")
+    assert "assert" not in changed(text.replace("has_apex and ", ""))
+
+
+def test_a_remark_has_one_line() -> None:
+    """As editors and linters expect, also of an expression that has several."""
+    text = "import torch\ndevice = (torch.device('cuda')\n    if x.is_cuda\n    else torch.device('cpu'))\n"
+    assert all("\n" not in one for one in said(text)) and len(said(text)) == 1

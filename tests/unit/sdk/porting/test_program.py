@@ -126,7 +126,7 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ('group("xla")', 'group("nccl")', 5, "backend \"nccl\" does not exist on Trainium"),
         ("model(batch)", "model(batch.cuda())", 10, "device_unused: .cuda() does not exist"),
         ("model(batch)", "model(batch.to('cuda:0'))", 10, "device_unused: device 'cuda:0' does not exist"),
-        ("    loss.b", "    torch.cuda.synchronize()\n    loss.b", 11, "torch_xla.sync(wait=True) runs what"),
+        ("    loss.b", "    torch.cuda.synchronize()\n    loss.b", 11, "torch.cuda.synchronize in each step: what"),
         ("    loss.b", "    torch.cuda.memory_allocated()\n    loss.b", 11, "without a GPU it raises, or answers"),
         ("model(batch)", "torch.nn.DataParallel(model)(batch)", 10, "DataParallel finds no GPU"),
         ("SGD(model.parameters())", "AdamW(model.parameters(), fused=True)", 7, "fused=True is for CUDA's"),

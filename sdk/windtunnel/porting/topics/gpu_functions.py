@@ -1,0 +1,86 @@
+"""Functions of torch.cuda, which find no GPU."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.script import Script
+from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.device import FUNCTIONS, QUESTIONS, TYPES, is_dead
+
+_DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
+
+
+def of_gpus(subject: Subject) -> Iterator[Finding]:
+    """Functions of torch.cuda and torch.accelerator, but those that ask whether it is there."""
+    script, xm = subject.script, subject.names.module("xm")
+    for call, name in script.calls:
+        found = FUNCTIONS.match(name)
+        if (
+            not found
+            or name in QUESTIONS
+            or TYPES.fullmatch(name)
+            or subject.is_cuda_device(call)
+            or is_dead(subject, call)
+        ):
+            continue
+        short, statement = found[2], script.statement(call)
+        if short in _DROPPED:
+            edits = (Removal(statement),) if statement else ()
+            yield Finding(call.lineno, "", f"{name} has no counterpart on Trainium: leave it out.", edits)
+        elif short == "synchronize" and statement and _is_in_each_step(subject, statement):
+            text = (
+                f"{name} in each step: what stands for it on Trainium would have the host wait, and record no next "
+                "step meanwhile. Leave it out: what reads a value waits. To time steps, wait before and after many."
+            )
+            yield Finding(call.lineno, "", text, (Removal(statement),))
+        elif short == "synchronize":
+            instead = subject.names.finish()
+            edit = Edit(script.start(call), script.end(call), instead)
+            text = f"{name} does not exist on Trainium: {instead} runs what is pending, and waits for it."
+            yield Finding(call.lineno, "", text, (edit,) if statement else ())
+        elif short == "device_count" and _is_number(script, call):
+            number, text = "1", "a process has one NeuronCore, and needs no DataParallel: 1."
+            if not _counts_for_one(subject):
+                number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
+                text = f"torchrun starts a process for each NeuronCore: their number is {number}."
+            edit = Edit(script.start(call), script.end(call), number)
+            yield Finding(call.lineno, "", f"{name}() is 0 on trn1, where {text}", (edit,))
+        elif short in ("manual_seed", "manual_seed_all"):
+            if not script.calls_any("set_rng_state"):
+                edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
+                text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
+                yield Finding(call.lineno, "", text, (edit,))
+        elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
+            text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
+            yield Finding(call.lineno, "", text)
+
+
+def _is_in_each_step(subject: Subject, statement: ast.stmt) -> bool:
+    """Whether a training step comes to it whatever it finds."""
+    above = itertools.takewhile(lambda one: not isinstance(one, ast.If), subject.script.above(statement))
+    return any(one in subject.steps for one in above)
+
+
+def _counts_for_one(subject: Subject) -> bool:
+    """Whether a process of the program counts the GPUs that DataParallel has in it."""
+    calls = {name for one in subject.program for _, name in one.script.calls}
+    several = subject.parallel_model or any(name.endswith("spawn") for name in calls)
+    return "torch.nn.DataParallel" in calls and not several
+
+
+def _is_number(script: Script, call: ast.Call) -> bool:
+    """Whether something is computed with it, or made of it. ``> 1`` asks whether to have DataParallel."""
+    outer = script.parents[call]
+    computes = isinstance(outer, ast.Call) and script.dotted(outer.func) in (
+        "range",
+        "int",
+        "float",
+        "max",
+        "min",
+    )
+    named = isinstance(outer, ast.keyword) and outer.arg != "nprocs"  # of a spawn that has to go
+    return computes or named or isinstance(outer, ast.Assign | ast.AugAssign | ast.BinOp | ast.Return)
