@@ -12,7 +12,7 @@ from windtunnel.porting.script import Loop, Script, constant, handed, is_call_of
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.tensors import FETCHES
 
-_NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
+_NUMBERS = {"float", "int", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
 """Functions that need the value of a tensor."""
 _LOGGERS = ("wandb.log", "mlflow.log_metric")
 _WRITERS = ("add_scalar", "add_scalars", "add_histogram", "set_postfix")
@@ -193,6 +193,8 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
             asked = receiver(asked)
         question = isinstance(asked, ast.Call) and script.dotted(asked.func) in _QUESTIONS
         return (asked, asked.args[0]) if question and isinstance(asked, ast.Call) and asked.args else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(constant(node.left), str):
+        return node, *(node.right.elts if isinstance(node.right, ast.Tuple) else [node.right])
     if not isinstance(node, ast.Call):
         return None
     if isinstance(node.func, ast.Attribute) and (
@@ -209,9 +211,10 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
 
 
 def _is_logger(script: Script, call: ast.Call) -> bool:
-    """Whether a call writes down the numbers that it is given."""
+    """Whether a call writes down the numbers that it is given, or makes a text of them."""
     called = script.dotted(call.func)
-    return called.startswith(_LOGGERS) or is_method(call, *_WRITERS)
+    formats = is_method(call, "format") and isinstance(constant(receiver(call)), str)
+    return called == "print" or called.startswith(_LOGGERS) or is_method(call, *_WRITERS) or formats
 
 
 class _Tensors:
@@ -254,7 +257,7 @@ class _Tensors:
         if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self._assigned:
             return {ast.unparse(node)}
         parts: list[ast.AST] = []
-        if isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr):
+        if isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr | ast.Starred):
             parts = [] if isinstance(node, ast.Attribute) and node.attr in _ON_THE_HOST else [node.value]
         elif isinstance(node, ast.BinOp):
             parts = [node.left, node.right]
@@ -295,8 +298,28 @@ def _each_step(
             continue  # whose `continue` is its own
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue  # nor is its `return`
-        if isinstance(node, ast.stmt) and any(isinstance(part, ends) for part in ast.walk(node)):
+        if (
+            isinstance(node, ast.stmt)
+            and not _skips_the_first(node)
+            and any(isinstance(part, ends) for part in ast.walk(node))
+        ):
             return
+
+
+def _skips_the_first(statement: ast.stmt) -> bool:
+    """Whether it asks how far the loop has come, as ``if step < resumed: continue``: what follows runs in all steps but
+    the first, or the last.
+    """
+    if not isinstance(statement, ast.If):
+        return False
+    tests = statement.test.values if isinstance(statement.test, ast.BoolOp) else [statement.test]
+    orders = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.IsNot)
+    return all(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], orders)
+        and not any(isinstance(part, ast.BinOp) for part in ast.walk(test))
+        for test in tests
+    )
 
 
 def _always(node: ast.AST) -> Iterable[ast.AST]:

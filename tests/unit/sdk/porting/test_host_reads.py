@@ -202,3 +202,41 @@ def test_a_function_that_exchanges_gradients_is_on_the_device() -> None:
         "7:"
     ]
     assert [one for one in said(text.format("optimizer.step()")) if "host_read" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("skipped", "is_told"),
+    [
+        ("step < args.resume_step", True),
+        ("args.resume_step is not None and step < args.resume_step", True),
+        ("step >= steps_in_epoch", True),
+        ("step % 10", False),
+        ("step % 10 > 0", False),
+        ("time.time() - last < 10", False),
+        ("not logs", False),
+        ("step != last", False),
+    ],
+)
+def test_what_stands_behind_the_steps_that_a_loop_skips(skipped: str, is_told: bool) -> None:
+    """Those before a resumed one, or behind the last, are the few: what follows runs in each of the others."""
+    text = f"{HEAD}{STEP}    xm.optimizer_step(optimizer)\n    if {skipped}:\n        continue\n    n += loss.item()\n"
+    assert bool(said(text, "host_read")) is is_told
+
+
+@pytest.mark.parametrize(
+    "reads",
+    ["print('loss', loss)", "print('loss %.3f' % loss)", "print('step %d, %f' % (step, loss))",
+     "print('{}: {:.3f}'.format(step, loss))", "print('{loss}'.format(loss=loss))",
+     "bar.set_description('%s %g' % (step, *loss))"],
+)  # fmt: skip
+def test_a_text_that_is_made_of_a_tensor(reads: str) -> None:
+    """In each step its value is fetched for that; one remark a line."""
+    (found,) = said(f"{HEAD}{STEP}    {reads}\n{_STEPPED}", "host_read")
+    assert "in each step" in found
+    assert (
+        said(
+            f"{HEAD}{STEP}    {reads.replace('loss)', 'lr)')}\n{_STEPPED}".replace("=loss", "=lr"),
+            "host_read",
+        )
+        == []
+    )
