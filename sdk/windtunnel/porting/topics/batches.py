@@ -68,9 +68,10 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
         return
     plain = [call for _, call, _ in _trained_loaders(subject)]
     for call in dict.fromkeys((*plain, *_wrapped_loaders(subject))):
-        options = {one.arg: one.value for one in call.keywords}
+        options = _given(subject.script, call)
         size = call.args[1] if len(call.args) > 1 else options.get("batch_size", _ONE)
-        decided = {"batch_sampler", None} & set(options) or len(call.args) > _SHUFFLE + 2
+        decided = "batch_sampler" in options or len(call.args) > _SHUFFLE + 2
+        decided |= not _are_known(subject.script, call)
         drops = constant(options.get("drop_last", _NO)) is not False
         if not decided and not drops and not (isinstance(size, ast.Constant) and size.value in (None, 1)):
             yield Finding(
@@ -97,11 +98,11 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
 
 def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
     """Whether it is none, or of those that divide nothing, perhaps by a name; not of a part of the rank's own."""
-    if isinstance(sampler, ast.Constant):
-        return sampler.value is None
     values = subject.script.values(ast.unparse(sampler)) or [sampler]
     return all(
-        isinstance(one, ast.Call)
+        one.value is None
+        if isinstance(one, ast.Constant)
+        else isinstance(one, ast.Call)
         and is_call_of(subject.script, one, *_OF_ALL)
         and not subject.knows_rank(one)
         for value in values
@@ -144,6 +145,20 @@ def _are_known(script: Script, call: ast.Call) -> bool:
         and not samples
         and sum(not one.arg for one in call.keywords) == 1
     )
+
+
+def _given(script: Script, call: ast.Call) -> dict[object, ast.expr]:
+    """What a loader is given by name, there and in a dict of the script."""
+    options = _options(call)
+    given: dict[object, ast.expr] = {}
+    for made in script.values(ast.unparse(options)) if options is not None else ():
+        if isinstance(made, ast.Dict):
+            given |= {
+                constant(name): value for name, value in zip(made.keys, made.values, strict=True) if name
+            }
+        elif isinstance(made, ast.Call):
+            given |= {one.arg: one.value for one in made.keywords}
+    return given | {one.arg: one.value for one in call.keywords if one.arg}
 
 
 def _is_dict(node: ast.expr) -> bool:

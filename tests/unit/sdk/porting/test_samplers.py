@@ -206,3 +206,31 @@ def test_a_dict_that_may_hold_a_sampler(options: str) -> None:
     assert "DistributedSampler(" not in changed(
         _FUNCTION.replace(_MADE, f"{options}\n    train = DataLoader(data, **k)")
     )
+
+
+_NONE = "own = None\nif args.several:\n    own = DistributedSampler(data)\n"
+
+
+@pytest.mark.parametrize(("made", "is_told"), [("own = None\n", True), (_NONE, False)])
+def test_no_sampler_by_a_name(made: str, is_told: bool) -> None:
+    """As scripts have it that were written for one process, with a place for those of several."""
+    text = _TEXT.replace("sampler=DistributedSampler(data)", "shuffle=(own is None), sampler=own")
+    assert bool(said(text.replace("device =", f"{made}device =", 1), "same_data")) is is_told
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [
+        ("dict(batch_size=8)", True),
+        ("{'batch_size': 8}", True),
+        ("dict(batch_size=8, drop_last=True)", False),
+        ("{'batch_size': 8, 'drop_last': True}", False),
+        ("load()", False),
+    ],
+)
+def test_a_last_batch_of_options_that_stand_elsewhere(options: str, is_told: bool) -> None:
+    """The log found it, and check did not."""
+    text = _TEXT.replace("sampler=RandomSampler(data)", "shuffle=True, **options")
+    text = text.replace("sampler=DistributedSampler(data)", "shuffle=True, **options")
+    made = text.replace("device =", f"options = {options}\ndevice =", 1)
+    assert bool(said(made, "ragged_batch")) is is_told
