@@ -89,6 +89,7 @@ TOPICS = (
     shapes.of_libraries,
     shapes.of_sentences,
     shapes.of_growth,
+    shapes.of_places,
     shapes.of_pieces,
     shapes.packed,
     shapes.of_values,

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.script import Script, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.tensors import FETCHES
 
 _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
 _LONGEST = (True, "longest")
@@ -128,6 +129,42 @@ def _is_of_a_model(script: Script, function: ast.FunctionDef) -> bool:
     owner = script.parents[function]
     bases = [ast.unparse(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
     return function.name != "forward" and any(base.endswith("Module") for base in bases)
+
+
+def of_places(subject: Subject) -> Iterator[Finding]:
+    """What a loop writes to another place of in each of its passes, where the host reads a value in each: an agent's
+    memory. Without that all passes are one graph, as those of a decoder in its forward pass.
+    """
+    script = subject.script
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    for loop in script.walk(ast.For):
+        if not any(isinstance(part, ast.Call) and is_method(part, *FETCHES) for part in ast.walk(loop)):
+            continue
+        for node in (part for part in ast.walk(loop) if isinstance(part, ast.Assign)):
+            target = node.targets[0]
+            if isinstance(target, ast.Subscript) and _is_filled(subject, loop, target):
+                yield Finding(
+                    node.lineno,
+                    "growing_graphs",
+                    f"{script.segment(target)} = ... on the device, in a loop that reads a value in each pass: each "
+                    "place is a graph to compile, and until a step ends each is larger than the one before. Put the "
+                    f"pieces into a list, call {subject.names.end_of_step()} in each pass, and torch.stack() them "
+                    "behind the loop.",
+                )
+                break
+
+
+def _is_filled(subject: Subject, loop: ast.For, target: ast.Subscript) -> bool:
+    """Whether a loop writes to a tensor of the device, at the place that it counts."""
+    first = (
+        target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
+    )
+    if not isinstance(first, ast.Name) or ast.unparse(loop.target) != first.id:
+        return False
+    made = subject.script.values(ast.unparse(target.value))
+    calls = [one for one in made if isinstance(one, ast.Call)]
+    return any(one in subject.moves or subject.device_given(one) is not None for one in calls)
 
 
 def of_pieces(subject: Subject) -> Iterator[Finding]:
