@@ -8,8 +8,17 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Loop, Script, constant, handed, is_call_of, is_method, receiver
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.script import (
+    Loop,
+    Script,
+    arguments,
+    constant,
+    handed,
+    is_call_of,
+    is_method,
+    receiver,
+)
+from windtunnel.porting.subject import Subject, computes_gradients, names_rank
 from windtunnel.porting.tensors import FETCHES
 
 _NUMBERS = {"float", "int", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
@@ -100,7 +109,12 @@ def _remarks(
     """On what reads one of the tensors in what is run; but none on a line of which one is said."""
     for node in run:
         read, *of = _read(script, node) or (None,)
-        if read is None or read.lineno in said or not any(map(tensors.gave, of)):
+        if read is None or read.lineno in said:
+            continue
+        fetches = isinstance(read, ast.Call) and is_method(
+            read, *FETCHES
+        )  # which only tensors have, or numpy
+        if not any(tensors.gave(one, widely=fetches) for one in of):
             continue
         said.add(read.lineno)
         yield Finding(
@@ -240,19 +254,27 @@ class _Tensors:
                 self._fetched.setdefault(name, value.lineno)
         self._names = set(given)
         for node in ast.walk(step):
-            if isinstance(node, ast.Call) and is_method(node, "backward"):
-                self._names |= self._sources(receiver(node))
+            if isinstance(node, ast.Call) and computes_gradients(node):
+                self._names |= self._sources(
+                    receiver(node) if is_method(node, "backward") else arguments(node)[0]
+                )
         while found := {name for name, value in assigned if self.gave(value)} - self._names:
             self._names |= found
+        self._made = set(self._names)
+        while found := {name for name, value in assigned if self.gave(value, widely=True)} - self._made:
+            self._made |= found
 
-    def gave(self, node: ast.expr) -> bool:
-        """Whether an expression is computed from one of them, and still on the device."""
+    def gave(self, node: ast.expr, *, widely: bool = False) -> bool:
+        """Whether an expression is computed from one of them, and still on the device. ``widely``: or by functions that
+        are given one, and may make anything of it, and by the model's methods.
+        """
+        names = self._made if widely else self._names
         return any(
-            name in (self._names | self._models) and node.lineno <= self._fetched.get(name, sys.maxsize)
-            for name in self._sources(node)
+            name in (names | self._models) and node.lineno <= self._fetched.get(name, sys.maxsize)
+            for name in self._sources(node, widely=widely)
         )
 
-    def _sources(self, node: ast.AST) -> set[str]:
+    def _sources(self, node: ast.AST, *, widely: bool = False) -> set[str]:
         """Names that an expression is computed from, as far as it is a tensor if they are."""
         if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self._assigned:
             return {ast.unparse(node)}
@@ -269,11 +291,25 @@ class _Tensors:
             called = ast.unparse(node.func)
             if called in self._models:
                 return {called}
+            if widely and called.rpartition(".")[0] in self._models:
+                return {called.rpartition(".")[0]}
+            if widely and not self._reads(node):
+                parts = [*node.args]
             if self._script.dotted(node.func).startswith("torch.") or is_method(node, "scale"):
                 parts = [*node.args]
             elif isinstance(node.func, ast.Attribute) and node.func.attr not in _ON_THE_HOST:
-                parts = [node.func.value]
-        return {name for part in parts for name in self._sources(part)}
+                parts += [node.func.value]
+        elif widely and isinstance(node, ast.ListComp | ast.DictComp | ast.GeneratorExp):
+            parts = [] if any(map(self._reads, ast.walk(node))) else [one.iter for one in node.generators]
+        return {name for part in parts for name in self._sources(part, widely=widely)}
+
+    def _reads(self, node: ast.AST) -> bool:
+        """Whether it fetches a value, or calls a function of the file that does."""
+        function = (
+            self._script.functions.get(self._script.called(node)) if isinstance(node, ast.Call) else None
+        )
+        within = [node, *(ast.walk(function) if function is not None else ())]
+        return any(_read(self._script, part) is not None for part in within)
 
 
 def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, is_method, keyword
+from windtunnel.porting.script import Script, constant, is_call_of, is_method, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
 
@@ -160,7 +160,8 @@ def _is_filled(subject: Subject, loop: ast.For, target: ast.Subscript) -> bool:
     first = (
         target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
     )
-    if not isinstance(first, ast.Name) or ast.unparse(loop.target) != first.id:
+    counts = any(is_call_of(subject.script, part, "range", "trange") for part in ast.walk(loop.iter))
+    if not counts or not isinstance(first, ast.Name) or ast.unparse(loop.target) != first.id:
         return False
     made = subject.script.values(ast.unparse(target.value))
     calls = [one for one in made if isinstance(one, ast.Call)]

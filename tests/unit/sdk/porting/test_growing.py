@@ -74,8 +74,9 @@ def test_a_memory_that_an_agent_fills() -> None:
         ("obs[step] =", "obs ="),
         ("obs[step] =", "obs[0] ="),
         ("obs[step] =", "names[step] ="),
+        ("range(0, 128)", "indices"),
     ],
 )
 def test_a_memory_that_makes_one_graph(old: str, new: str) -> None:
-    """On the host, of one step, at one place, or of no tensor."""
+    """On the host, of one step, at one place, of no tensor, or by a tensor."""
     assert said(HEAD + _ROLLOUT.replace(old, new), "growing_graphs") == []

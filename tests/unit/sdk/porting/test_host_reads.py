@@ -240,3 +240,45 @@ def test_a_text_that_is_made_of_a_tensor(reads: str) -> None:
         )
         == []
     )
+
+
+@pytest.mark.parametrize(
+    ("computed", "reads"),
+    [
+        ("parts = criterion(out, batch)\n    parts = reduced(parts)", "sum(parts.values()).item()"),
+        ("parts = {k: v * w[k] for k, v in criterion(out, batch).items()}", "sum(parts.values()).item()"),
+        ("value = model.value(batch)", "(value - 1).abs().mean().item()"),
+        ("right, n = accuracy(out, batch)", "right.tolist()"),
+        ("first = [one.mean() for one in out]", "first[0].cpu()"),
+    ],
+)
+def test_what_other_functions_make_of_a_tensor(computed: str, reads: str) -> None:
+    """DETR's losses, the ratios of PPO: what .item() or .cpu() is called of is a tensor, whoever made it."""
+    text = f"{HEAD}{STEP}    {computed}\n    n = {reads}\n{_STEPPED}"
+    (found,) = said(text, "host_read")
+    assert f"host_read: {reads} in each step" in found
+    assert said(text.replace(f"n = {reads}", "print(float(first), value, n)"), "host_read") == []
+
+
+@pytest.mark.parametrize(
+    "computed",
+    [
+        "parts = measured(out)",
+        "parts = f1_score(out.cpu(), batch)",
+        "parts = criterion(step)",
+        "parts = names[step]",
+    ],
+)
+def test_what_other_functions_make_of_values(computed: str) -> None:
+    """Of one that reads by itself, or is given what is on the host, the result is there, too."""
+    reads = "def measured(value):\n    return value.cpu().numpy().mean()\n"
+    text = f"{HEAD}{reads}{STEP}    {computed}\n    n = parts.tolist()\n{_STEPPED}"
+    assert [one for one in said(text, "host_read") if "tolist" in one] == []
+
+
+def test_a_loss_that_a_scaler_takes_backward() -> None:
+    """As timm's NativeScaler does in fine-tuning scripts: nothing else says that it is a tensor."""
+    step = STEP.replace("loss = torch.nn.functional.mse_loss(out, batch)", "loss = criterion(other)")
+    step = step.replace("loss.backward()", "loss_scaler(loss, optimizer, parameters=model.parameters())")
+    (found,) = said(f"{HEAD}{step}    print(loss)\n{_STEPPED}", "host_read")
+    assert "print(loss) in each step" in found
