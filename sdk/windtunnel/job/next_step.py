@@ -195,7 +195,7 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "the local S3. A service that the backend does not have then answers with an error.",
     ),
     (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
-    (r"No module named '([\w.]+)'", _no_module),
+    (r"No module named '([\w.]+)'(?!(?s:.*)\n *(?!ModuleNotFound)\w*Error: )", _no_module),
     (
         r"SystemExit: 2, .*error: |error: (?:unrecognized arguments|the following arguments are required|argument )",
         _arguments,

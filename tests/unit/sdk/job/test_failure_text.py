@@ -321,3 +321,11 @@ def test_the_page_has_the_lines_that_the_step_names() -> None:
     lines = FOR_A_LIBRARY.partition(": ")[2].removesuffix(".").split("; ")
     assert len(lines) == 3
     assert set(lines) <= set(page)
+
+
+def test_a_module_that_was_lacking_and_was_not_the_end() -> None:
+    """As where a package tries another one first."""
+    lacking = " ModuleNotFoundError: No module named 'tensorflow'"
+    reason = f'AlgorithmError: ExitCode 1\nErrorMessage "Traceback\n{lacking}\n Then:\n'
+    assert "tensorflow" not in next_step(reason + " TypeError: Descriptors cannot be created directly.\n")
+    assert "tensorflow" in next_step(reason + lacking + "\n torch.distributed.elastic.ChildFailedError:\n")
