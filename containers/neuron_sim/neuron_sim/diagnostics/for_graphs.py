@@ -115,8 +115,9 @@ def growing_graphs(source: str, library: str, count: int, seconds: float) -> Fin
         source,
         f"graphs keep growing{inside}: {count} graphs so far, each larger than the one before, and no step ended "
         f"between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
-        "Call torch_xla.sync() in each pass of this loop, as where an agent acts and its memory is filled. Where text "
-        "is generated, pad the sequence to its full length besides, and write each token into it. Or do it on the "
+        "Call torch_xla.sync() in each pass of this loop, as where an agent acts and its memory is filled: put what it "
+        "keeps into a list, and torch.stack() that behind the loop, as each place of memory[step] = ... is a graph. "
+        "Where text is generated, pad the sequence to its full length, and write each token into it. Or do it on the "
         "host, with a copy of the model (copy.deepcopy(model).cpu()).",
         count,
         seconds,
