@@ -23,6 +23,8 @@ from windtunnel.porting.script import (
 )
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
+_CHOSEN = (_ACCELERATOR, "torch_geometric.device")
+"""What finds out which device there is: of these none knows a NeuronCore."""
 _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
@@ -72,7 +74,7 @@ class Subject:
         if isinstance(node, ast.BinOp):
             return self.is_cuda_device(node.left)
         if isinstance(node, ast.Call):
-            if self.script.dotted(node.func) == _ACCELERATOR:
+            if self.script.dotted(node.func) in _CHOSEN:
                 return True
             if self.script.dotted(node.func) == "torch.device":
                 given = arguments(node)[:1]

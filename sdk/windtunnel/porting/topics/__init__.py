@@ -4,6 +4,7 @@ batches              which core gets which, and that their shapes stay
 cuda_only            what of torch works on CUDA and not on XLA's device
 data_without_loader  data that a loop draws for itself: alike on all cores
 device               CUDA's, which is not there, and torch_xla's, which nothing names
+distributions        of torch, which look at the values that they are given
 first_weights        each process draws those of a model that it makes
 gpu_functions        of torch.cuda, which find no GPU
 host_reads           values of the device that the host reads in each step
@@ -37,6 +38,7 @@ from windtunnel.porting.topics import (
     cuda_only,
     data_without_loader,
     device,
+    distributions,
     first_weights,
     gpu_functions,
     host_reads,
@@ -102,6 +104,7 @@ TOPICS = (
     optimizers.early_clips,
     slow_optimizers.by_the_host,
     host_reads.host_reads,
+    distributions.checked,
     some_ranks.lone_collectives,
     saves.saves,
     model_paths.lost,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.script import constant, is_call_of, is_method, keyword, receiver
+from windtunnel.porting.script import constant, handed, is_call_of, is_method, keyword, receiver
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
@@ -203,6 +203,8 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         word |= isinstance(parent, ast.Call) and is_method(parent, *_OF_TEXTS)
         if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
             continue
+        if isinstance(parent, ast.arguments) and _is_always_given(subject, node, parent):
+            continue
         if isinstance(parent, ast.Compare) or (
             isinstance(parent, ast.Call) and is_method(parent, "startswith")
         ):
@@ -239,6 +241,18 @@ def _devices(subject: Subject) -> Iterator[Finding]:
                 f'{said}: files are not loaded to a NeuronCore directly; load to "cpu".',
                 (edit,),
             )
+
+
+def _is_always_given(subject: Subject, default: ast.expr, of: ast.arguments) -> bool:
+    """Whether all calls of a function of the program give what this is the default of."""
+    function = subject.script.parents[of]
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    by_place = zip(of.defaults, [*of.posonlyargs, *of.args][-len(of.defaults) :], strict=False)
+    by_name = zip(of.kw_defaults, of.kwonlyargs, strict=True)
+    (name,) = [one.arg for value, one in (*by_place, *by_name) if value is default]
+    calls = [call for _, call in subject.calls_of(function)]
+    return bool(calls) and all(name in dict(handed(function, call)) for call in calls)
 
 
 def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool:

@@ -73,8 +73,12 @@ def _counts_for_one(subject: Subject) -> bool:
 
 
 def _is_number(script: Script, call: ast.Call) -> bool:
-    """Whether something is computed with it, or made of it. ``> 1`` asks whether to have DataParallel."""
+    """Whether something is computed with it, made of it, or held against another number of processes. ``> 1`` asks
+    whether to have DataParallel.
+    """
     outer = script.parents[call]
+    if isinstance(outer, ast.Compare):
+        return not any(isinstance(one, ast.Constant) for one in (outer.left, *outer.comparators))
     computes = isinstance(outer, ast.Call) and script.dotted(outer.func) in (
         "range",
         "int",

@@ -71,6 +71,8 @@ def test_a_wait_ends_no_step() -> None:
          'if x.device.type == "xla":\n    mask = mask.to(torch_xla.device())'),
         ("n = torch.cuda.device_count()", 'n = int(os.environ.get("LOCAL_WORLD_SIZE", 1))'),
         ("n = batch // torch.cuda.device_count()", 'n = batch // int(os.environ.get("LOCAL_WORLD_SIZE", 1))'),
+        ("if processes > torch.cuda.device_count(): raise SystemExit",
+         'if processes > int(os.environ.get("LOCAL_WORLD_SIZE", 1)): raise SystemExit'),
         ("for i in range(torch.cuda.device_count()): pass",
          'for i in range(int(os.environ.get("LOCAL_WORLD_SIZE", 1))): pass'),
     ],
@@ -234,3 +236,20 @@ def test_a_remark_has_one_line() -> None:
     """As editors and linters expect, also of an expression that has several."""
     text = "import torch\ndevice = (torch.device('cuda')\n    if x.is_cuda\n    else torch.device('cpu'))\n"
     assert all("\n" not in one for one in said(text)) and len(said(text)) == 1
+
+
+@pytest.mark.parametrize(("call", "lines"), [("work(x, device)", []), ("work(x)", ["2:"]), ("", ["2:"])])
+def test_a_default_that_every_call_replaces(call: str, lines: list[str]) -> None:
+    """As timm's loops have it: nothing is ever put on that device."""
+    text = f"import torch, torch_xla\ndef work(x, device=torch.device('cuda')):\n    return x.to(device)\n{call}\n"
+    assert [one[:2] for one in said(text, "device_unused")] == lines
+    by_name = text.replace("x, device=", "x, *, device=").replace("x, device)", "x, device=device)")
+    assert [one[:2] for one in said(by_name, "device_unused")] == lines
+
+
+def test_a_device_that_a_library_chooses() -> None:
+    """PyTorch Geometric's examples since 2025 ask it: without a GPU it is the CPU, in silence."""
+    text = (
+        "import torch, torch_geometric\ndevice = torch_geometric.device('auto')\nmodel = Net().to(device)\n"
+    )
+    assert "\ndevice = torch_xla.device()\n" in changed(text)

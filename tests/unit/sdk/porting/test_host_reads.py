@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, STEP, said
 from windtunnel.porting.program import read_program
 from windtunnel.porting.script import Script
@@ -282,3 +283,18 @@ def test_a_loss_that_a_scaler_takes_backward() -> None:
     step = step.replace("loss.backward()", "loss_scaler(loss, optimizer, parameters=model.parameters())")
     (found,) = said(f"{HEAD}{step}    print(loss)\n{_STEPPED}", "host_read")
     assert "print(loss) in each step" in found
+
+
+def test_a_distribution_looks_at_its_values() -> None:
+    """The largest wait of cleanrl's PPO, and check had nothing of it."""
+    imports = "from torch.distributions.categorical import Categorical\nfrom torch.distributions import kl_divergence\n"
+    text = f"{HEAD}{imports}{STEP}    kl_divergence(Categorical(logits=out), other)\n{_STEPPED}"
+    assert not said(
+        text.replace("Categorical(logits=out)", "torch.distributions.TanhTransform(1)"), "host_read"
+    )
+    (found,) = said(text, "host_read")
+    assert "Categorical looks at what it is given" in found
+    assert "Categorical(logits=out, validate_args=False), other)" in changed(text)
+    once = "torch.distributions.Distribution.set_default_validate_args(False)\ndevice ="
+    assert said(text.replace("device =", once, 1), "host_read") == []
+    assert said(text.replace("=out)", "=out, validate_args=False)"), "host_read") == []
