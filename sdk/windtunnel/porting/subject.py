@@ -29,7 +29,7 @@ _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
 _RANK = re.compile(
-    r"(?<!lora[_.])(?<!low_)(?<!re)rank(?!ing|er)|master(?!_?(weight|param))|main_process|is_main|is_root|ordinal|primary|"
+    r"(?<!lora[_.])(?<!low_)(?<!re)rank(?!ing|er)|master(?!_?(weight|param|grad))|main_process|is_main|is_root|ordinal|primary|"
     r"process_index|process_zero|global_zero|gpu\w* == 0",
     re.IGNORECASE,
 )

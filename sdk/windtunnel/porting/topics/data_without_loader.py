@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Loop, constant, is_call_of, keyword
@@ -24,6 +24,7 @@ _CHANCE = re.compile(
     r"shuffle\w*|rand(int|n|perm|om|om_sample|om_split)?|permutation|choices?|sample|normal|uniform|multinomial|reset"
 )
 """Called by a program whose cores perhaps have other data."""
+_OF_TORCH = "torch.distributions."
 _OF_DEVICE = re.compile(r"(set_rng_state|cuda\.manual_seed|cuda\.manual_seed_all)$")
 """What seeds the device, or becomes that by an edit; torch.manual_seed does not."""
 
@@ -36,15 +37,6 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
     if any(one.script.calls_any("parallelize_module") for one in subject.program):
         return  # cores that share a model take the same batches
     loops = [loop for loop in subject.training_loops if _takes_no_batches(subject, loop)]
-    if loops and not any(map(_may_differ, subject.program)):
-        yield Finding(
-            loops[0].lineno,
-            "same_data",
-            "nothing here tells the cores apart: unless what this loop trains on differs from core to core, they train "
-            f"on the same. Give each core a part, by {subject.names.rank()} of {subject.names.world_size()}.",
-            sure=False,
-        )
-        return
     for loop in loops:
         for one, call in within(subject, loop):
             library = _library(one.script.dotted(call.func))
@@ -68,12 +60,34 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
                 sure=False,
             )
             return
+    if loops and not any(_may_differ(one, seeds) for one in subject.program):
+        yield Finding(
+            loops[0].lineno,
+            "same_data",
+            "nothing here tells the cores apart: unless what this loop trains on differs from core to core, they train "
+            f"on the same. Give each core a part, by {subject.names.rank()} of {subject.names.world_size()}.",
+            sure=False,
+        )
 
 
-def _may_differ(one: Subject) -> bool:
+def _may_differ(one: Subject, seeds: Collection[str]) -> bool:
     """Whether something in a file tells cores apart, or is left to chance."""
-    called = (one.script.called(call) for call, _ in one.script.calls)
-    return any(map(names_rank, one.script.words)) or any(map(_CHANCE.fullmatch, called))
+    drawn = (call for call, _ in one.script.calls if _CHANCE.fullmatch(one.script.called(call)))
+    return any(map(names_rank, one.script.words)) or not all(_is_alike(one, call, seeds) for call in drawn)
+
+
+def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
+    """Whether all cores draw the same there: of what is seeded alike, with a seed, or of a distribution of torch's, for
+    which the device draws.
+    """
+    name = one.script.dotted(call.func)
+    made = one.script.values(ast.unparse(call.func.value)) if isinstance(call.func, ast.Attribute) else []
+    library = next((library for library, (head, _) in _DRAWS.items() if name.startswith(head)), "")
+    if any(
+        isinstance(value, ast.Call) and one.script.dotted(value.func).startswith(_OF_TORCH) for value in made
+    ):
+        library = "the device"
+    return library in seeds or (keyword(call, "seed") is not None and not one.knows_rank(call))
 
 
 def _takes_no_batches(subject: Subject, loop: Loop) -> bool:

@@ -22,7 +22,7 @@ from windtunnel.porting.script import (
     keyword,
     receiver,
 )
-from windtunnel.porting.subject import Subject
+from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
@@ -102,12 +102,18 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
         edit = behind(script, moves[0], line) if len(moves) == 1 else None
         if edit is None or _is_layer(subject, drawn):
             return ()
-        if any(_under_condition(subject, one) for one in (drawn.made, moves[0].value)):
+        if _under_condition(subject, drawn.made) or _is_of_some_ranks(subject, moves[0]):
             return ()
         edits[drawn.name] = edit
     known = tuple(f"{name}." for name in edits)
     others = [name for name in subject.script.models if name != "self" and not _is_frozen(subject, name)]
     return () if any(not f"{name}.".startswith(known) for name in others) else tuple(edits.values())
+
+
+def _is_of_some_ranks(subject: Subject, move: ast.stmt) -> bool:
+    """Whether a test of the rank decides on it: behind the move under any other, all processes come or none."""
+    tests = (one.test for one in subject.script.above(move) if isinstance(one, ast.If) and not is_main(one))
+    return any(names_rank(ast.unparse(test)) for test in tests)
 
 
 def _is_layer(subject: Subject, drawn: _Drawn) -> bool:

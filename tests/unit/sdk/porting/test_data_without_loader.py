@@ -102,3 +102,35 @@ def test_data_that_nothing_shares_out() -> None:
 def test_a_seed_that_differs(seed: str) -> None:
     """By the rank that is added to it, or by chance."""
     assert _told(_DRAWN.replace("torch.manual_seed(0)\n", seed)) == []
+
+
+_AGENT = """\
+np.random.seed(args.seed)
+state = env.reset(seed=args.seed)
+chosen = torch.distributions.Categorical(logits=model(state), validate_args=False)
+action = chosen.sample()
+np.random.shuffle(places)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_told"),
+    [
+        ("", "", True),
+        ("args.seed)\nstate", "args.seed + rank)\nstate", False),
+        ("np.random.seed(args.seed)\n", "", False),
+        ("(seed=args.seed)", "()", False),
+        ("chosen = torch.distributions", "chosen = mine", False),
+        ("action = ", "xm.set_rng_state(args.seed + xr.global_ordinal())\naction = ", False),
+        ("action = ", "optimizer.clip_master_grads(1)\naction = ", True),
+    ],
+)
+def test_an_agent_that_plays_the_same_on_all_cores(old: str, new: str, is_told: bool) -> None:
+    """As cleanrl's do: what they draw is seeded alike, and the device's numbers are alike without a seed."""
+    head = HEAD.replace(", DistributedSampler", "").replace("import torch,", "import numpy as np, torch,")
+    agent = _AGENT.replace(old, new) if old else _AGENT
+    found = said(
+        head + agent + _SLICED.replace("model = Net().to(device)\n", "model = Net().to(device)\n"),
+        "same_data",
+    )
+    assert any("nothing here tells the cores apart" in one for one in found) is is_told
