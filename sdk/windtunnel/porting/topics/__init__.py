@@ -1,5 +1,6 @@
 """What is looked for in a script, each topic in a file of its own. A new one is a file here, and its place in `TOPICS`.
 
+backends             of the processes' group: of GPUs, of the host
 batches              which core gets which, and that their shapes stay
 cuda_only            what of torch works on CUDA and not on XLA's device
 data_without_loader  data that a loop draws for itself: alike on all cores
@@ -34,6 +35,7 @@ ties                 weights that are one, and become several on the device
 from __future__ import annotations
 
 from windtunnel.porting.topics import (
+    backends,
     batches,
     cuda_only,
     data_without_loader,
@@ -77,6 +79,7 @@ TOPICS = (
     libraries.of_gpus,
     libraries.of_older_torch_xla,
     older_names.gone,
+    backends.of_groups,
     processes.groups,
     spawns.unsupported_numbers,
     spawns.used_too_soon,

@@ -1,4 +1,4 @@
-"""The processes: their group's backend, the wrapper of the model, and who starts them."""
+"""The processes: their group, the wrapper of the model, and who starts them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
-    """NCCL as the backend; processes without a group; wrappers and starts that belong to GPUs."""
-    yield from _nccl(subject)
-    yield from _gloo(subject)
-    yield from _looked_up(subject)
-    yield from _device_ids(subject)
+    """Processes without a group; wrappers and starts that belong to GPUs."""
     yield from _no_group(subject)
     yield from _wrappers(subject)
     yield from _made_on_the_host(subject)
@@ -72,103 +68,6 @@ def _trains(subject: Subject, name: str) -> bool:
     )
 
 
-def _is_nccl(node: ast.AST | None) -> bool:
-    if isinstance(node, ast.IfExp):
-        return _is_nccl(node.body) or _is_nccl(node.orelse)
-    value = constant(node)
-    return isinstance(value, str) and (value == "nccl" or value.endswith(":nccl"))
-
-
-def _nccl(subject: Subject) -> Iterator[Finding]:
-    script = subject.script
-    for node in script.walk(ast.expr):
-        parent = script.parents.get(node)
-        if not _is_nccl(node) or _is_nccl(parent):
-            continue
-        call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
-        joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
-        flag = isinstance(parent, ast.keyword) and parent.arg == "default" and not joins
-        if not (joins or flag or (isinstance(parent, ast.Assign) and _is_read(subject, parent))):
-            continue
-        yield Finding(
-            node.lineno,
-            "",
-            f'the process group\'s backend {script.segment(node)} does not exist on Trainium; it is "xla" (import '
-            "torch_xla.distributed.xla_backend).",
-            (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
-        )
-
-
-def _is_read(subject: Subject, assigned: ast.Assign) -> bool:
-    """Whether anything of a program that has torch_xla reads what is assigned to; of another thing than a name, and of
-    other programs, that is taken to be so.
-    """
-    names = {one.id for one in assigned.targets if isinstance(one, ast.Name)}
-    return (
-        not subject.xla
-        or len(names) < len(assigned.targets)
-        or any(
-            (isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load))
-            or (isinstance(node, ast.Attribute) and node.attr in names)
-            for one in subject.program
-            for node in one.script.walk(ast.Name, ast.Attribute)
-        )
-    )
-
-
-def _gloo(subject: Subject) -> Iterator[Finding]:
-    """The host's backend in a script for GPUs: its collectives take the device's tensors, and change none of them."""
-    if not subject.several or subject.managed or not subject.cuda or subject.xla:
-        return
-    for call, name in subject.script.calls:
-        given = arguments(call)[:1] if name.endswith("init_process_group") else []
-        for backend in given:
-            if constant(backend) == "gloo":
-                yield Finding(
-                    backend.lineno,
-                    "no_exchange",
-                    'the process group "gloo" is the host\'s: all_reduce leaves tensors of the device as they are, and '
-                    'says nothing. It is "xla" (import torch_xla.distributed.xla_backend).',
-                    (Edit(subject.script.start(backend), subject.script.end(backend), '"xla"'),),
-                )
-
-
-def _looked_up(subject: Subject) -> Iterator[Finding]:
-    """The backend that torch would know of the device: torch_xla registers its own for the devices x, l and a."""
-    script = subject.script
-    for call, name in script.calls:
-        if name.rpartition(".")[2] == "get_default_backend_for_device":
-            yield Finding(
-                call.lineno,
-                "",
-                'torch knows no backend of the device xla: this raises. It is "xla" (import '
-                "torch_xla.distributed.xla_backend).",
-                (Edit(script.start(call), script.end(call), '"xla"'),),
-            )
-
-
-def _device_ids(subject: Subject) -> Iterator[Finding]:
-    """A group that is bound to a GPU, whatever names its backend; that of nccl goes with the backend's name."""
-    script = subject.script
-    for call, name in script.calls:
-        if not name.endswith("init_process_group") or not (subject.cuda or subject.xla):
-            continue
-        given = keyword(call, "device_id")
-        if given is not None and not any(map(_is_nccl, arguments(call))):
-            yield Finding(
-                call.lineno,
-                "",
-                "device_id binds the group to a GPU, and raises of another device: leave it out.",
-                (*_without_device_id(script, call),),
-            )
-
-
-def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:
-    given = keyword(call, "device_id") if isinstance(call, ast.Call) else None
-    if given is not None and isinstance(call, ast.Call):
-        yield without(script, call, given)
-
-
 def _no_group(subject: Subject) -> Iterator[Finding]:
     """On several cores one is needed, and in a script for one GPU there is none. What is started makes it."""
     script = subject.script
@@ -188,9 +87,10 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
     imports = script.first_imports
     line = imports[-1].lineno if imports else 1
     edits: tuple[Edit, ...] = ()
-    if subject.whole and any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
+    first = _first_of_main(script)
+    known = first is not None or any(map(brings_torch, imports))
+    if subject.whole and known and imports and script.is_alone(imports[-1]):
         join = f'{subject.names.module("torch")}.distributed.init_process_group("xla"){script.newline}'
-        first = _first_of_main(script)
         if first is not None:
             line, place, join = first.lineno, script.lines[first.lineno - 1], script.before(first) + join
         else:

@@ -8,7 +8,8 @@ import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
-from windtunnel.porting.program import read
+from windtunnel.porting import patch
+from windtunnel.porting.program import read, read_program
 from windtunnel.porting.script import Script
 
 _LAUNCHED = """\
@@ -215,3 +216,24 @@ def test_a_backend_that_nothing_reads_joins_no_group() -> None:
     text = "import torch\nimport torch_xla\nbackend = 'nccl'\n{}"
     assert [one for one in said(text.format("")) if "nccl" in one] == []
     assert [one for one in said(text.format("join(backend)\n")) if "nccl" in one] != []
+
+
+@pytest.mark.parametrize(
+    ("backend", "is_told"),
+    [("config.backend", True), ("backend=h['backend']", True), ("'nccl'", False), ("config.backend", False)],
+)
+def test_a_backend_that_a_file_of_settings_names(backend: str, is_told: bool) -> None:
+    """As HiFi-GAN's JSON says nccl: nothing was said, and the job failed there."""
+    text = f"import torch\nmodel.cuda()\ntorch.distributed.init_process_group({backend})\n"
+    text += "" if is_told else "default = 'nccl'\n"
+    assert any("3: note: the process group's backend is what" in one for one in said(text)) is is_told
+
+
+def test_a_group_of_a_program_whose_first_file_has_no_torch() -> None:
+    """The diff adds the import: without a group each core trained by itself."""
+    first = "from work import train\n\n\nif __name__ == '__main__':\n    train()\n"
+    work = "import torch\ndef train():\n    for x in data:\n        model(x.cuda()).backward()\n"
+    scripts = [Script(Path("train.py"), first.encode()), Script(Path("work.py"), work.encode())]
+    made = patch.ported(scripts[0], read_program(scripts)[scripts[0]]).text.decode()
+    assert "import torch\nimport torch_xla.distributed.xla_backend" in made
+    assert made.endswith('__main__\':\n    torch.distributed.init_process_group("xla")\n    train()\n')

@@ -1,0 +1,137 @@
+"""The backend of the processes' group."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.processes import without
+
+
+def of_groups(subject: Subject) -> Iterator[Finding]:
+    """That of GPUs, that of the host, and what finds one out."""
+    yield from _nccl(subject)
+    yield from _gloo(subject)
+    yield from _looked_up(subject)
+    yield from _told_elsewhere(subject)
+    yield from _device_ids(subject)
+
+
+def _is_nccl(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_nccl(node.body) or _is_nccl(node.orelse)
+    value = constant(node)
+    return isinstance(value, str) and (value == "nccl" or value.endswith(":nccl"))
+
+
+def _nccl(subject: Subject) -> Iterator[Finding]:
+    script = subject.script
+    for node in script.walk(ast.expr):
+        parent = script.parents.get(node)
+        if not _is_nccl(node) or _is_nccl(parent):
+            continue
+        call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
+        joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
+        flag = isinstance(parent, ast.keyword) and parent.arg == "default" and not joins
+        if not (joins or flag or (isinstance(parent, ast.Assign) and _is_read(subject, parent))):
+            continue
+        yield Finding(
+            node.lineno,
+            "",
+            f'the process group\'s backend {script.segment(node)} does not exist on Trainium; it is "xla" (import '
+            "torch_xla.distributed.xla_backend).",
+            (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
+        )
+
+
+def _is_read(subject: Subject, assigned: ast.Assign) -> bool:
+    """Whether anything of a program that has torch_xla reads what is assigned to; of another thing than a name, and of
+    other programs, that is taken to be so.
+    """
+    names = {one.id for one in assigned.targets if isinstance(one, ast.Name)}
+    return (
+        not subject.xla
+        or len(names) < len(assigned.targets)
+        or any(
+            (isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load))
+            or (isinstance(node, ast.Attribute) and node.attr in names)
+            for one in subject.program
+            for node in one.script.walk(ast.Name, ast.Attribute)
+        )
+    )
+
+
+def _gloo(subject: Subject) -> Iterator[Finding]:
+    """The host's backend in a script for GPUs: its collectives take the device's tensors, and change none of them."""
+    if not subject.several or subject.managed or not subject.cuda or subject.xla:
+        return
+    for call, name in subject.script.calls:
+        given = arguments(call)[:1] if name.endswith("init_process_group") else []
+        for backend in given:
+            if constant(backend) == "gloo":
+                yield Finding(
+                    backend.lineno,
+                    "no_exchange",
+                    'the process group "gloo" is the host\'s: all_reduce leaves tensors of the device as they are, and '
+                    'says nothing. It is "xla" (import torch_xla.distributed.xla_backend).',
+                    (Edit(subject.script.start(backend), subject.script.end(backend), '"xla"'),),
+                )
+
+
+def _looked_up(subject: Subject) -> Iterator[Finding]:
+    """The backend that torch would know of the device: torch_xla registers its own for the devices x, l and a."""
+    script = subject.script
+    for call, name in script.calls:
+        if name.rpartition(".")[2] == "get_default_backend_for_device":
+            yield Finding(
+                call.lineno,
+                "",
+                'torch knows no backend of the device xla: this raises. It is "xla" (import '
+                "torch_xla.distributed.xla_backend).",
+                (Edit(script.start(call), script.end(call), '"xla"'),),
+            )
+
+
+def _told_elsewhere(subject: Subject) -> Iterator[Finding]:
+    """A backend that no text of the program names, as one of a file of settings."""
+    if not subject.several or not subject.cuda or subject.xla:
+        return
+    known = {constant(node) for one in subject.program for node in one.script.walk(ast.Constant)}
+    for call, name in subject.script.calls:
+        named = keyword(call, "backend")
+        given = named.value if named else next(iter(call.args), None)
+        if not name.endswith("init_process_group") or given is None or known & {"nccl", "gloo", "xla", "mpi"}:
+            continue
+        if constant(given) is None:
+            yield Finding(
+                call.lineno,
+                "",
+                f'the process group\'s backend is what {subject.script.segment(given)} says: on Trainium "xla" (import '
+                "torch_xla.distributed.xla_backend).",
+                sure=False,
+            )
+
+
+def _device_ids(subject: Subject) -> Iterator[Finding]:
+    """A group that is bound to a GPU, whatever names its backend; that of nccl goes with the backend's name."""
+    script = subject.script
+    for call, name in script.calls:
+        if not name.endswith("init_process_group") or not (subject.cuda or subject.xla):
+            continue
+        given = keyword(call, "device_id")
+        if given is not None and not any(map(_is_nccl, arguments(call))):
+            yield Finding(
+                call.lineno,
+                "",
+                "device_id binds the group to a GPU, and raises of another device: leave it out.",
+                (*_without_device_id(script, call),),
+            )
+
+
+def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:
+    given = keyword(call, "device_id") if isinstance(call, ast.Call) else None
+    if given is not None and isinstance(call, ast.Call):
+        yield without(script, call, given)
