@@ -21,6 +21,12 @@ _REFUSED = {
 }
 """Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
 _SPARSE = ("torch.nn.Embedding", "torch.nn.Embedding.from_pretrained", "torch.nn.functional.embedding")
+_BAGS = (
+    "torch.nn.EmbeddingBag",
+    "torch.nn.EmbeddingBag.from_pretrained",
+    "torch.nn.functional.embedding_bag",
+)
+_SPLITS = ("output_split_sizes", "input_split_sizes")
 _TO_SPARSE = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc")
 _MAKES_SPARSE = (
     "torch.sparse_coo_tensor", "torch.sparse_csr_tensor", "torch.sparse_csc_tensor", "torch.sparse.FloatTensor",
@@ -76,6 +82,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
     if subject.cuda or subject.xla:
         yield from _sparse(script)
         yield from _sparse_tensors(subject)
+        yield from _unequal_parts(script)
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
                 yield Finding(
@@ -121,12 +128,34 @@ def _sparse(script: Script) -> Iterator[Finding]:
                 "sparse=True: XLA's device has no sparse gradients, and the backward pass raises (SparseXLA).",
                 (Edit(script.start(given.value), script.end(given.value), "False"),),
             )
+        elif name in _BAGS:
+            yield Finding(
+                call.lineno,
+                "cpu_fallback",
+                f"{name.removesuffix('.from_pretrained')} has no XLA form: the CPU computes it in each step. With "
+                "bags of one size take torch.nn.Embedding, and .sum(1) or .mean(1) of what it gives.",
+            )
         elif name == "torch.optim.SparseAdam":
             yield Finding(
                 call.lineno,
                 "",
                 "SparseAdam raises: gradients are dense on XLA's device. torch.optim.Adam takes them, and also changes "
                 "rows that are not in the batch.",
+            )
+
+
+def _unequal_parts(script: Script) -> Iterator[Finding]:
+    """Parts of several sizes that the cores send each other; a note, as the sizes may be None."""
+    for call, name in script.calls:
+        named = [one.value for one in call.keywords if one.arg in _SPLITS]
+        sizes = [one for one in (*call.args[2:4], *named) if not isinstance(one, ast.Constant)]
+        if name == "torch.distributed.all_to_all_single" and sizes:
+            yield Finding(
+                call.lineno,
+                "",
+                f"the process group xla takes no sizes of parts, and raises: {script.segment(sizes[0])}. Exchange parts "
+                "of one size, padded.",
+                sure=False,
             )
 
 
