@@ -66,6 +66,13 @@ class Loader:
         return max(self.sizes, default=0)
 
     @property
+    def last(self) -> int | None:
+        """Samples of the last batch; None: the loader does not say."""
+        if self.facts is None or self.facts.last is None or self.facts.size is None:
+            return None
+        return self.facts.last * max(self.usual, self.facts.size) // self.facts.size
+
+    @property
     def ragged(self) -> bool:
         """Whether the latest batch is a smaller one among batches of otherwise one size."""
         return self.is_ragged(self.latest)

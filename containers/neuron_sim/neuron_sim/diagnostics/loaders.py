@@ -192,7 +192,7 @@ class Loaders:
                     "batches": loader.facts and loader.facts.batches,
                     "split": bool(loader.facts and loader.facts.split),
                     "samples": loader.usual,
-                    "last": loader.facts and loader.facts.last,
+                    "last": loader.last,
                     "sequence_length": loader.sequence_length,
                     **run.to_dict(),
                 }
@@ -204,9 +204,7 @@ class Loaders:
     def unreached_ends(self) -> Iterator[tuple[Loader, int]]:
         """Those whose last batch is smaller, and lies beyond where a short rehearsal went; and its samples."""
         told = [
-            (loader, loader.facts.last)
-            for loader in self.all
-            if loader.facts and (loader.facts.batches or 0) > 1
+            (loader, loader.last) for loader in self.all if loader.facts and (loader.facts.batches or 0) > 1
         ]
         for loader, last in told:
             if self.passes.steps and last and last < loader.usual and last not in loader.sizes:

@@ -15,7 +15,8 @@ def facts(loader: Any) -> LoaderFacts:
     """Of a torch DataLoader, or of anything that torch_xla's loaders take."""
     streams = isinstance(asked(loader, "dataset"), torch.utils.data.IterableDataset)
     workers = asked(loader, "num_workers") or 0
-    return LoaderFacts(_length(loader), _is_split(loader), _last(loader), workers, streams)
+    size = asked(loader, "batch_size")
+    return LoaderFacts(_length(loader), _is_split(loader), _last(loader, size), size, workers, streams)
 
 
 def asked(thing: Any, name: str) -> Any:
@@ -33,9 +34,8 @@ def _length(loader: Any) -> int | None:
         return None
 
 
-def _last(loader: Any) -> int | None:
-    """Samples of the last batch, where the loader itself makes batches of one size from a sampler."""
-    size = asked(loader, "batch_size")
+def _last(loader: Any, size: Any) -> int | None:
+    """Items of the last batch, where the loader itself makes batches of one size from a sampler."""
     samples = _length(asked(loader, "sampler"))
     batches = asked(loader, "batch_sampler")
     # Accelerate has one of its own, which shares the batches out.

@@ -44,13 +44,15 @@ UNENDED_STEPS = 10
 class LoaderFacts:
     """What a loader says of itself. ``batches``: of a whole pass on this core; None: it does not say.
 
-    ``split``: each core goes through a part of the data set of its own. ``last``: samples of its last batch; None: it
+    ``split``: each core goes through a part of the data set of its own. ``last``: items of its last batch; None: it
     does not say.
     """
 
     batches: int | None = None
     split: bool = False
     last: int | None = None
+    size: int | None = None
+    """Items of a batch, each of which its collate function may make several samples of."""
     workers: int = 0
     """Processes that prepare its batches."""
     streams: bool = False
