@@ -239,11 +239,20 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
     known = [call for call, _ in here.values()]
     handed_on = _trained_names(tuple(subject.program))  # a parameter by what it is given
     names = {name for one, scope, name in handed_on if one is subject and name not in parameters(scope)}
+    names |= {made for one, _, name in handed_on for made in _made_by_functions(subject, one, name)}
     elsewhere = {subject.loaders.all.get(name): name for name in sorted(names)}
     return [
         *((name, call, loop) for name, (call, loop) in here.items()),
         *((name, call, None) for call, name in elsewhere.items() if call is not None and call not in known),
     ]
+
+
+def _made_by_functions(subject: Subject, one: Subject, name: str) -> Iterator[str]:
+    """The functions of a file that give another one what it calls by a name, as `Loaders` calls what they return."""
+    for value in one.script.values(name) if one is not subject else ():
+        made = one.script.called(value) if isinstance(value, ast.Call) else ""
+        if made in subject.script.functions:
+            yield f"{made}()"
 
 
 def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:

@@ -153,8 +153,8 @@ def _unequal_parts(script: Script) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"the process group xla takes no sizes of parts, and raises: {script.segment(sizes[0])}. Exchange parts "
-                "of one size, padded.",
+                f"the process group xla takes no sizes of parts, and raises: {script.segment(sizes[0])}. Exchange "
+                "parts of one size, padded.",
                 sure=False,
             )
 

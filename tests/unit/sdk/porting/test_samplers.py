@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import read_program
+from windtunnel.porting.script import Script
 
 _TEXT = (HEAD + LOOP).replace(", DistributedSampler", ", RandomSampler")
 _EPOCHS = _TEXT.replace("for batch", "for epoch in range(3):\n  for batch").replace("\n    ", "\n      ")
@@ -234,3 +238,21 @@ def test_a_last_batch_of_options_that_stand_elsewhere(options: str, is_told: boo
     text = text.replace("sampler=DistributedSampler(data)", "shuffle=True, **options")
     made = text.replace("device =", f"options = {options}\ndevice =", 1)
     assert bool(said(made, "ragged_batch")) is is_told
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"), [("shuffle=True", True), ("sampler=DistributedSampler(d)", False)]
+)
+def test_a_loader_that_a_function_of_another_file_makes(options: str, is_told: bool) -> None:
+    """As MelGAN's: every core had the same batches, and nothing was said."""
+    data = (
+        f"from torch.utils.data import *\ndef build(d):\n    return DataLoader(d, batch_size=8, {options})\n"
+    )
+    first = "from data import build\nfrom work import train\nloader = build(load())\ntrain(model, loader)\n"
+    work = (
+        "import torch\ndef train(model, loader):\n    for x in loader:\n        model(x.cuda()).backward()\n"
+    )
+    texts = {"train.py": first, "data.py": data, "work.py": work}
+    scripts = [Script(Path(name), text.encode()) for name, text in texts.items()]
+    found = [one for one in read_program(scripts)[scripts[1]] if one.kind == "same_data"]
+    assert [one.line for one in found] == ([3] if is_told else [])
