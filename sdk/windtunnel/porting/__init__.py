@@ -8,10 +8,9 @@ one_rank       what one process does alone
 subject        what a script does, as far as several topics ask
 clips          gradients that are clipped before the cores exchange them
 tensors        which values are of the device
-other_devices  parts of a program that a test of the device leaves to others
 finding        one remark, with the edits that settle it where they are sure
 topics         what is looked for: a file each
-reached        what of a program the file that is started can come to
+left_out       what of a program trn1 does not come to
 program        all remarks on a script, and on the files that it imports
 patch          their edits as a unified diff
 tidy           what the edits make needless

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from windtunnel.errors import SourceError
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.other_devices import OtherDevices
-from windtunnel.porting.reached import Reached
-from windtunnel.porting.script import Script, is_main
+from windtunnel.porting.left_out import LeftOut
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics import TOPICS
 
@@ -45,18 +44,11 @@ def read_program(
     for subject in subjects:
         subject.program, subject.whole = subjects, whole
     told = subjects if whole else subjects[:1]
-    others = OtherDevices(subjects)
+    left_out = LeftOut(subjects)
     found = {
-        one.script: others.without_theirs(one.script, [finding for topic in TOPICS for finding in topic(one)])
+        one.script: left_out.without(one.script, [finding for topic in TOPICS for finding in topic(one)])
         for one in told
     }
-    reached = Reached(scripts)
-    for module in scripts[1 : len(told)]:
-        asides = [
-            range(node.lineno, (node.end_lineno or 0) + 1) for node in module.tree.body if is_main(node)
-        ]
-        missed = reached.missed(module).union(*asides)
-        found[module] = [one for one in found[module] if one.line not in missed]
     return {script: sorted(findings, key=lambda finding: finding.line) for script, findings in found.items()}
 
 

@@ -80,3 +80,19 @@ def test_a_function_that_is_handed_on_runs_on_all_devices() -> None:
     assert _remarks(f"{HEAD}torch.manual_seed(0)\n{spawned}{body}{ends}{LOOP}") != []
     alone = ends.replace("xmp.spawn(main)", "pass")
     assert _remarks(f"{HEAD}torch.manual_seed(0)\n{spawned}{body}{alone}{LOOP}") == []
+
+
+@pytest.mark.parametrize(
+    ("test", "lines"),
+    [
+        ("os.name == 'nt'", ["6:"]),
+        ('sys.platform == "win32"', ["6:"]),
+        ("platform.system() == 'Windows'", ["6:"]),
+        ("os.name == 'posix'", ["4:", "6:"]),
+    ],
+)
+def test_what_is_done_on_windows_alone(test: str, lines: list[str]) -> None:
+    """As StyleGAN2 joins its processes by gloo there: an instance runs Linux."""
+    joins = "torch.distributed.init_process_group"
+    text = f"import os, torch\nx.cuda()\nif {test}:\n    {joins}('gloo')\nelse:\n    {joins}('nccl')\n"
+    assert [one[:2] for one in said(text)][1:] == lines

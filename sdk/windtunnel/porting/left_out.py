@@ -1,0 +1,189 @@
+"""What of a program trn1 does not come to."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import Script, is_main
+from windtunnel.porting.subject import Subject
+
+_Def = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_BY_NAME = {"globals", "eval", "exec", "__import__", "import_module"}
+"""Give what a text names, which is not read here unless it stands there; and so do these of a module of the program."""
+_OF_A_MODULE = {"getattr", "vars"}
+_XLA = re.compile(r"(?<![a-z])(xla|tpus?|neuron|trainium)(?![a-z])", re.IGNORECASE)
+"""A word of its own, as in ``use_tpu``: there is one in "output"."""
+_WINDOWS = re.compile(
+    r"os\.name == 'nt'|(sys\.platform|platform\.system\(\)) == '(win32|darwin|Windows|Darwin)'"
+)
+_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+class LeftOut:
+    """What a test of the system or, in a program that has torch_xla, of the device leaves to others, as the end of ``if
+    is_xla(): ... else: ...``; and functions and classes that nothing names on the way from the file that is started.
+
+    A name stands for all that bears it, but for one of its own file. Of a program that takes things by names which are
+    not in its text, of decorated functions, and of what nothing in the first file names, all is taken to be reached.
+    """
+
+    def __init__(self, program: Sequence[Subject]) -> None:
+        scripts = [one.script for one in program]
+        self._first = scripts[0]
+        xla = any(one.xla for one in program)
+        self._theirs = {script: _lines(script, _asks_for_linux) for script in scripts}
+        of_xla = {script: _lines(script, _asks) for script in scripts} if xla else {}
+        self._asks = any(of_xla.values())
+        for script, lines in of_xla.items():
+            self._theirs[script] |= lines
+        self._defined = {script: _definitions(script) for script in scripts}
+        self._reached: set[ast.AST] = set()
+        self._all = any(_takes_by_name(script, call) for script in scripts for call, _ in script.calls)
+        if self._all or (len(scripts) == 1 and not self._theirs[scripts[0]]):
+            return
+        pieces = list(self._first_pieces(scripts))
+        for script, piece in pieces:  # which grows
+            self._reached.add(piece)
+            found = (
+                one for name in _names(piece, self._theirs[script]) for one in self._bearing(script, name)
+            )
+            pieces += [
+                one for one in dict.fromkeys(found) if one[1] not in self._reached and one not in pieces
+            ]
+
+    def without(self, script: Script, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings, but for those of such parts. What a device is called elsewhere may be what is asked for: these
+        are notes.
+        """
+        lines = self._theirs[script].union(*self._missed(script))
+        if script is not self._first:
+            lines = lines.union(*(_lines_of(node) for node in script.tree.body if is_main(node)))
+        return [
+            replace(one, sure=False, edits=()) if self._asks and one.kind == "device_unused" else one
+            for one in findings
+            if one.line not in lines
+        ]
+
+    def _missed(self, script: Script) -> Iterator[range]:
+        """The lines of what nothing comes to."""
+        if self._reached:
+            for one in self._defined[script].values():
+                if one not in self._reached and not one.decorator_list:
+                    yield _lines_of(one)
+
+    def _first_pieces(self, scripts: Sequence[Script]) -> Iterator[tuple[Script, ast.AST]]:
+        """What runs when the files are imported, or started, and what of the first nothing names."""
+        named = {
+            name
+            for script in scripts
+            for node in script.tree.body
+            for name in _names(node) - {getattr(node, "name", "")}
+        }
+        for script in scripts:
+            for node in script.tree.body:
+                unnamed = script is scripts[0] and getattr(node, "name", "") not in named
+                runs = not isinstance(node, _Def) or bool(node.decorator_list) or unnamed
+                if runs and (script is scripts[0] or not is_main(node)):
+                    yield script, node
+
+    def _bearing(self, script: Script, name: str) -> list[tuple[Script, ast.AST]]:
+        if name in self._defined[script]:
+            return [(script, self._defined[script][name])]
+        last = script.imports.get(name, name).rpartition(".")[2]
+        return [(one, names[last]) for one, names in self._defined.items() if last in names]
+
+
+def _lines_of(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or 0) + 1)
+
+
+def _definitions(script: Script) -> dict[str, _Def]:
+    return {node.name: node for node in script.tree.body if isinstance(node, _Def)}
+
+
+def _names(piece: ast.AST, without: Collection[int] = ()) -> set[str]:
+    """Those that are used there, but on some lines, and texts, which may name something."""
+    found: set[str] = set()
+    for node in ast.walk(piece):
+        if getattr(node, "lineno", None) in without:
+            continue
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            found.add(node.value)
+    return found
+
+
+def _takes_by_name(script: Script, call: ast.Call) -> bool:
+    called, given = script.called(call), [*call.args, None, None]
+    if isinstance(call.func, ast.Attribute) and called != "import_module":
+        return False  # as model.eval()
+    of_module = isinstance(given[0], ast.Name) and given[0].id in script.imports
+    plain = called == "getattr" and isinstance(given[1], ast.Constant)
+    return called in _BY_NAME or (called in _OF_A_MODULE and of_module and not plain)
+
+
+def _lines(script: Script, asks: Callable[[Script, ast.expr], bool | None]) -> set[int]:
+    """Those of the ends that a question, of what trn1 answers with yes or no, leaves to others."""
+    found: set[int] = set()
+    for node in script.walk(ast.If):
+        asked = asks(script, node.test)
+        if asked is None:
+            continue
+        others = node.orelse if asked else node.body
+        if asked and not others and isinstance(node.body[-1], _ENDS):
+            others = _behind(script, node)
+        found = found.union(*map(_lines_of, others))
+    return found
+
+
+def _asks_for_linux(_: Script, test: ast.expr) -> bool | None:
+    """Whether it is never true there, as ``os.name == "nt"``; None: it asks for something else."""
+    return False if _WINDOWS.fullmatch(ast.unparse(test)) else None
+
+
+def _asks(script: Script, test: ast.expr) -> bool | None:
+    """Whether it holds on torch_xla's device alone, or on others alone; None: it asks for something else.
+
+    What torch_xla answers is something else, as its rank, and whether the device is a "TPU": on trn1 it is none.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        asked = _asks(script, test.operand)
+        return None if asked is None else not asked
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call) and script.dotted(node.func).startswith("torch_xla."):
+            return None
+        if isinstance(node, ast.Constant) and node.value == "TPU":
+            return None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        none = isinstance(value := test.comparators[0], ast.Constant) and value.value is None
+        if none and isinstance(test.ops[0], ast.Is | ast.IsNot):
+            return isinstance(test.ops[0], ast.IsNot) if _names_xla(script, test.left) else None
+        if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not _XLA.search(ast.unparse(test)):
+            return None
+        return isinstance(test.ops[0], ast.Eq)
+    named = test.func if isinstance(test, ast.Call) else test
+    return True if _names_xla(script, named) else None
+
+
+def _names_xla(script: Script, node: ast.expr) -> bool:
+    """Whether it is a name for torch_xla's device, or a module of torch_xla's, which others have not."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    return bool(_XLA.search(ast.unparse(node))) or script.dotted(node).startswith("torch_xla")
+
+
+def _behind(script: Script, node: ast.If) -> list[ast.stmt]:
+    """What follows a statement in its block."""
+    outer = script.parents[node]
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, [])
+        if node in block:
+            return list(block[block.index(node) + 1 :])
+    return []
