@@ -53,9 +53,12 @@ def _no_channel(found: re.Match[str], description: Mapping[str, Any]) -> str:
 
 
 def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
+    package = found[1].partition(".")[0]
+    hidden = f" If its folder has no __init__.py, add one: an installed package {package} is found before it."
     return (
         f"{found[1]!r} is not in the image. If it is a package, name it in a requirements.txt in --source-dir "
         "(source_dir=): it is installed before the script starts. If it is a file of yours, it must be in there too."
+        f"{hidden if package != found[1] else ''}"
     )
 
 

@@ -328,4 +328,9 @@ def test_a_module_that_was_lacking_and_was_not_the_end() -> None:
     lacking = " ModuleNotFoundError: No module named 'tensorflow'"
     reason = f'AlgorithmError: ExitCode 1\nErrorMessage "Traceback\n{lacking}\n Then:\n'
     assert "tensorflow" not in next_step(reason + " TypeError: Descriptors cannot be created directly.\n")
+    assert "__init__.py" not in next_step(reason + lacking + "\n")
+    own = "ModuleNotFoundError: No module named 'datasets.loader'"
+    assert "folder has no __init__.py, add one: an installed package datasets is found before" in next_step(
+        own
+    )
     assert "tensorflow" in next_step(reason + lacking + "\n torch.distributed.elastic.ChildFailedError:\n")
