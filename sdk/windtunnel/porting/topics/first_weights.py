@@ -17,6 +17,7 @@ from windtunnel.porting.script import (
     Script,
     arguments,
     constant,
+    handed,
     is_main,
     is_method,
     keyword,
@@ -134,9 +135,23 @@ def _moves(script: Script, move: ast.Call, name: str) -> bool:
 def _trained(subject: Subject) -> Iterator[_Drawn]:
     """Models whose parameters an optimizer gets, of a loop that is the script's own."""
     if subject.trains and (subject.cuda or subject.xla):
-        for name in dict.fromkeys(subject.script.models):
+        for name in dict.fromkeys([*subject.script.models, *_handed_to_optimizers(subject)]):
             if not _is_frozen(subject, name):
                 yield from _first_making(subject, name)
+
+
+def _handed_to_optimizers(subject: Subject) -> Iterator[str]:
+    """Models that a function of another file makes an optimizer for."""
+    for other in subject.program:
+        for call, _ in other.script.calls if other is not subject else ():
+            function, outer = other.script.scopes(call)[0], other.script.parents[call]
+            makes = isinstance(outer, ast.Call) and "optim" in other.script.dotted(outer.func)
+            if not makes or not is_method(call, "parameters") or not isinstance(function, ast.FunctionDef):
+                continue
+            for one, to in other.calls_of(function):
+                given = dict(handed(function, to)).get(ast.unparse(receiver(call)))
+                if one is subject and isinstance(given, ast.Name):
+                    yield given.id
 
 
 def _is_frozen(subject: Subject, name: str) -> bool:
@@ -156,16 +171,16 @@ def _handed_over(subject: Subject) -> Iterator[_Drawn]:
     """The models that Trainer and accelerate's prepare() are given, where a class makes them."""
     script = subject.script
     for call, name in script.calls:
-        handed: list[ast.expr] = []
+        given: list[ast.expr] = []
         if name.endswith("Trainer"):
             named = keyword(call, "model")
-            handed = [named.value] if named else call.args[:1]
+            given = [named.value] if named else call.args[:1]
             adapter = keyword(call, "peft_config")
             if adapter and not isinstance(adapter.value, ast.Constant):
                 yield _Drawn("the adapter of peft_config", call, partly=True)
         elif name.endswith((".prepare", ".prepare_model")):
-            handed = call.args
-        for value in handed:
+            given = call.args
+        for value in given:
             made = made_by(value)
             if made is not None and makes_a_model(script.dotted(made.func)):
                 yield from _drawn(subject, script.segment(value), [made])

@@ -249,3 +249,17 @@ def test_a_model_that_is_made_before_the_processes_is_one(before: str, start: st
         "device = torch_xla.device()\n", ""
     )
     assert _kind(head + _STARTED.format(before, start).replace("made.to", "model.to")) == kind
+
+
+@pytest.mark.parametrize(("seed", "found"), [("", True), ("torch.manual_seed(0)\n", False)])
+def test_a_model_whose_optimizer_another_file_makes(seed: str, found: bool) -> None:
+    """As SupContrast has it: the log said that the cores begin from other weights, and check did not."""
+    util = "import torch\ndef optimizer_of(opt, model):\n    return torch.optim.SGD(model.parameters(), opt.lr)\n"
+    make = f"import torch\nfrom util import optimizer_of\n{seed}def make():\n    model = Net()\n"
+    make += "    if torch.cuda.is_available():\n        model = model.cuda()\n    return model\n"
+    loop = "model = make()\noptimizer = optimizer_of(opt, model)\nfor x in data:\n    model(x.cuda()).backward()\n"
+    texts = {"train.py": make + loop, "util.py": util}
+    scripts = [Script(Path(name), text.encode()) for name, text in texts.items()]
+    told = [one for one in read_program(scripts)[scripts[0]] if one.kind == "unequal_weights"]
+    assert bool(told) is found
+    assert all("broadcast_master_param(model)" in one.edits[0].text for one in told)  # type: ignore[union-attr]
