@@ -26,6 +26,7 @@ _BAGS = (
     "torch.nn.EmbeddingBag.from_pretrained",
     "torch.nn.functional.embedding_bag",
 )
+_WEIGHT_NORM = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm")
 _SPLITS = ("output_split_sizes", "input_split_sizes")
 _TO_SPARSE = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc")
 _MAKES_SPARSE = (
@@ -83,6 +84,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         yield from _sparse(script)
         yield from _sparse_tensors(subject)
         yield from _unequal_parts(script)
+        yield from _normed_weights(script)
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
                 yield Finding(
@@ -142,6 +144,19 @@ def _sparse(script: Script) -> Iterator[Finding]:
                 "SparseAdam raises: gradients are dense on XLA's device. torch.optim.Adam takes them, and also changes "
                 "rows that are not in the batch.",
             )
+
+
+def _normed_weights(script: Script) -> Iterator[Finding]:
+    """The first of a file: a vocoder has dozens."""
+    for call, name in script.calls:
+        if name in _WEIGHT_NORM:
+            yield Finding(
+                call.lineno,
+                "cpu_fallback",
+                "weight_norm has no XLA form: the CPU computes each such weight in each step. Leave it out, or write "
+                "it as a parametrization of torch's operations: g * v / v.norm(dim=(1, 2), keepdim=True).",
+            )
+            return
 
 
 def _unequal_parts(script: Script) -> Iterator[Finding]:

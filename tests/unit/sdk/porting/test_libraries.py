@@ -384,9 +384,14 @@ def test_sparse_tensors(lines: str, told: list[str]) -> None:
         ),
         ("torch.distributed.all_to_all_single(out, x, None, None)", ""),
         ("torch.distributed.all_to_all_single(out, x)", ""),
+        (
+            "c = torch.nn.utils.weight_norm(c)\nd = torch.nn.utils.weight_norm(d)",
+            "cpu_fallback: weight_norm has no",
+        ),
+        ("c = torch.nn.utils.parametrizations.weight_norm(c)", "cpu_fallback: weight_norm has no XLA form"),
     ],
 )
-def test_what_dlrm_asks_of_the_device(call: str, remark: str) -> None:
-    """Its embeddings are computed by the CPU, and the exchange of unequal parts ends it, on trn1 too."""
+def test_what_dlrm_and_melgan_ask_of_the_device(call: str, remark: str) -> None:
+    """The CPU computes their embeddings and weights; an exchange of unequal parts ends the job, on trn1 too."""
     found = [one.partition(": ")[2] for one in said(f"{HEAD}{call}\n")]
     assert [one[: len(remark)] for one in found] == ([remark] if remark else [])
