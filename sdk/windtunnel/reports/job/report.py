@@ -52,11 +52,9 @@ class ReportableJob(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """The job as DescribeTrainingJob shapes it."""
-        ...
 
     def counters(self) -> Mapping[str, Any] | None:
         """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
-        ...
 
 
 @dataclass(frozen=True)
