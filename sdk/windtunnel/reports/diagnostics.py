@@ -110,11 +110,9 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         return f"<Diagnostics of {self.job or 'a job'}: {len(self)} found; print it to read it>"
 
     def document(self) -> Document:
-        """As sections."""
         return _document(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": SCHEMA,
             "job": self.job,

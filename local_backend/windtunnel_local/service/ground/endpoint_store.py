@@ -36,7 +36,7 @@ class EndpointStore(Protocol):
         """Whether there was one."""
 
     def list_resources(self, query: ResourceQuery) -> tuple[Sequence[Resource], str | None]:
-        """One page and the token of the next (None at the end)."""
+        """One page and the token of the next (None at the end). Raises ``ValidationFailed``: not such a token."""
 
     def add_invocation(self, invocation: Invocation) -> None:
         """Behind all others."""

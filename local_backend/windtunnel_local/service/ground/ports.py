@@ -171,22 +171,25 @@ class Store(EndpointStore, Protocol):
         """The job, or None."""
 
     def update_job(self, job: Job) -> None:
-        """Replace the record of an existing job; raises ``JobNotFound``."""
+        """Replace the record of an existing job; its request stays. Raises ``JobNotFound``."""
 
     def delete_job(self, name: str) -> None:
         """Remove the job with its tags, logs and metrics; raises ``JobNotFound``."""
 
     def list_jobs(self, query: JobQuery) -> tuple[Sequence[JobSummary], str | None]:
-        """One page and the token of the next (None at the end)."""
+        """One page and the token of the next (None at the end). Raises ``ValidationFailed``: not such a token."""
 
     def search_jobs(self, query: SearchQuery) -> tuple[Sequence[tuple[Job, Mapping[str, str]]], str | None]:
-        """One page of jobs with their tags, and the token of the next; may walk all jobs."""
+        """One page of jobs with their tags, and the token of the next. May walk all jobs: blocks for so long.
+
+        Raises ``ValidationFailed``: not such a token; ``StoreUnavailable``: it takes too long.
+        """
 
     def unfinished_jobs(self) -> Sequence[Job]:
         """Jobs not in a terminal status, oldest first."""
 
     def set_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        """Add or overwrite tags."""
+        """Add or overwrite tags; raises ``JobNotFound``."""
 
     def remove_tags(self, arn: str, keys: Sequence[str]) -> None:
         """Remove tags; unknown keys are no error."""
@@ -212,7 +215,7 @@ class Store(EndpointStore, Protocol):
     def log_streams(
         self, prefix: str, after: str | None = None, limit: int | None = None, descending: bool = False
     ) -> Sequence[LogStream]:
-        """Streams whose name starts with ``prefix``, by name, behind the name ``after``."""
+        """Streams whose name starts with ``prefix``, by name, behind the name ``after``; "": all of jobs."""
 
     def latest_log_streams(
         self, after: tuple[int, str] | None, limit: int, descending: bool
@@ -228,12 +231,18 @@ class Store(EndpointStore, Protocol):
     def read_log(
         self, stream: str, first: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
-        """Up to ``limit`` events with sequence >= first and start_ms <= timestamp < end_ms, in order."""
+        """Up to ``limit`` events with sequence >= first and start_ms <= timestamp < end_ms, in order.
+
+        Fewer where lines are long, but one if there is any.
+        """
 
     def read_log_before(
         self, stream: str, before: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
-        """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order."""
+        """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order.
+
+        Fewer where lines are long, but one if there is any.
+        """
 
     def append_metrics(self, stream: str, values: Sequence[MetricValue], scanned: int) -> None:
         """Store what was found, and up to where its stream was searched, in one transaction."""

@@ -100,7 +100,6 @@ class PricePerformance(Report):
         return f"<PricePerformance of {self.measured.get('job', 'a job')}: {part}; print it to read it>"
 
     def document(self) -> Document:
-        """The report as sections."""
         facts = self.measured
         sections: list[Section] = []
         if self.comparison is not None and self.screen is not None:
