@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.store.samples import batch, named
+from tests.waiting import wait_for
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.store import SqliteStore, sound_copy
 from windtunnel_local.store.database import Database
@@ -178,10 +178,7 @@ def test_the_store_tidies_up_by_itself(tmp_path: Path) -> None:
     store.delete_job("a")
     database.close()
     again = SqliteStore(path)
-    for _ in range(1000):
-        if again.database.read("SELECT count(*) FROM log_events") == [(0,)]:
-            break
-        time.sleep(0.01)
+    wait_for(lambda: again.database.read("SELECT count(*) FROM log_events") == [(0,)])
     assert again.database.read("SELECT count(*) FROM log_streams") == [(0,)]
     again.close()
 
