@@ -79,6 +79,10 @@ class Site:
         """A whole page. Its template extends ``base.html``."""
         return HTMLResponse(self.part(request, template, **context), status)
 
+    def message(self, request: Request, status: int, heading: str, message: str) -> HTMLResponse:
+        """A page that says why there is no other."""
+        return self.page(request, "message.html", status, heading=heading, message=message)
+
     def part(self, request: Request, template: str, **context: Any) -> Markup:
         """A part of a page, to be put into one or sent after it."""
         found = self._templates.get_template(template)
