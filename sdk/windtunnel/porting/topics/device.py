@@ -42,8 +42,8 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             line,
             _UNUSED,
-            "the loop trains on the host's CPU: nothing names torch_xla's device. Put the model on it "
-            f"(model.to({subject.names.device()})) and its batches through pl.MpDeviceLoader(loader, device).",
+            "the loop trains on the host's CPU: nothing names torch_xla's device. Move the model to it "
+            f"(model.to({subject.names.device()})), and iterate over pl.MpDeviceLoader(loader, device).",
         )
 
 
@@ -164,10 +164,10 @@ def _questions(subject: Subject) -> Iterator[Finding]:
                 there = f'{script.segment(node.value)}.device.type == "xla"'
                 edit = Edit(edit.start, edit.end, there)
                 yield Finding(
-                    node.lineno, _UNUSED, f"{said}, also of the device's tensors: {there}.", (edit,)
+                    node.lineno, _UNUSED, f"{said}, even for tensors on the device. Write {there}.", (edit,)
                 )
         elif name == _BF16:
-            text = f"{said}, which has bf16 all the same: what depends on it takes fp16 or fp32."
+            text = f"{said}, although trn1 has bf16: code that depends on it uses fp16 or fp32."
             yield Finding(node.lineno, "", text, (edit,))
         elif isinstance(outer, ast.Assert):
             yield Finding(node.lineno, "", f"{said}: this raises.", (Removal(outer),))
@@ -175,7 +175,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             continue
         elif isinstance(outer, ast.If | ast.Assign) or any(_moves_by(subject, one) for one in above):
             text = (
-                f"{said}: what depends on it is not done, or takes the CPU. "
+                f"{said}: code that depends on it does not run, or uses the CPU. "
                 f"There is a device: {subject.names.device()}."
             )
             yield Finding(node.lineno, _UNUSED, text, (edit,))
@@ -203,7 +203,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         if isinstance(parent, ast.Compare):
             test = script.parents[parent]
             if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
-                text = f"{script.segment(parent)} is False on Trainium: see what depends on it."
+                text = f"{script.segment(parent)} is False on Trainium: check what depends on it."
                 there = (Edit(script.start(node), script.end(node), '"xla"'),)
                 yield Finding(node.lineno, "", text, there if _guards_a_move(subject, node, parent) else ())
             continue
@@ -211,7 +211,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         if isinstance(parent, ast.keyword) and parent.arg == "map_location":
             edit = Edit(script.start(node), script.end(node), '"cpu"')
             yield Finding(
-                node.lineno, "", f'map_location={said} does not exist on Trainium: load to "cpu".', (edit,)
+                node.lineno, "", f'map_location={said} does not exist on Trainium. Load to "cpu".', (edit,)
             )
             continue
         device = _device_there(subject, node, parent)
@@ -230,7 +230,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f'{said}: files are not loaded to a NeuronCore directly; load to "cpu".',
+                f'{said}: files cannot be loaded to a NeuronCore directly. Load to "cpu".',
                 (edit,),
             )
 
@@ -350,13 +350,13 @@ def _functions(subject: Subject) -> Iterator[Finding]:
         elif short == "synchronize":
             instead = subject.names.finish()
             edit = Edit(script.start(call), script.end(call), instead)
-            text = f"{name} does not exist on Trainium: {instead} runs what is pending, and waits for it."
+            text = f"{name} does not exist on Trainium: {instead} runs all that is pending, and waits for it."
             yield Finding(call.lineno, "", text, (edit,) if statement else ())
         elif short == "device_count" and _is_number(script, call):
-            number, text = "1", "a process has one NeuronCore, and needs no DataParallel: 1."
+            number, text = "1", "a process has one NeuronCore, and needs no DataParallel. Write 1."
             if not _counts_for_one(subject):
                 number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
-                text = f"torchrun starts a process for each NeuronCore: their number is {number}."
+                text = f"torchrun starts a process for each NeuronCore. Their number is {number}."
             edit = Edit(script.start(call), script.end(call), number)
             yield Finding(call.lineno, "", f"{name}() is 0 on trn1, where {text}", (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
@@ -365,7 +365,7 @@ def _functions(subject: Subject) -> Iterator[Finding]:
                 text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
                 yield Finding(call.lineno, "", text, (edit,))
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
-            text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
+            text = f"{name} is for CUDA: without a GPU it raises, or says that there is none. Leave it out."
             yield Finding(call.lineno, "", text)
 
 

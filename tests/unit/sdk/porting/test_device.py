@@ -140,7 +140,7 @@ def test_the_number_of_gpus_of_one_process() -> None:
         "import torch\nn = torch.cuda.device_count()\nif n > 1:\n    m = torch.nn.DataParallel(m)\nx.cuda()\n"
     )
     assert "\nn = 1\n" in changed(text)
-    assert said(text, "a process has one NeuronCore, and needs no DataParallel: 1.")
+    assert said(text, "a process has one NeuronCore, and needs no DataParallel. Write 1.")
     assert "LOCAL_WORLD_SIZE" in changed(text + "torch.multiprocessing.spawn(main, nprocs=n)\n")
 
 
