@@ -81,7 +81,7 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         help="BERT-Large, Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
     )
     model.add_argument(
-        "--tokens", type=count, metavar="N", help="of an epoch, instead of --samples: 15B, 300M"
+        "--tokens", type=count, metavar="N", help="tokens of an epoch, instead of --samples: 15B, 300M"
     )
     model.add_argument(
         "--microbatch",
@@ -183,7 +183,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
     if args.tokens is not None:
         raise ValueError(
-            "--tokens is of a model with --architecture: how many samples a job has, say by --samples N"
+            "--tokens needs a model (--architecture NAME). For a job, state its samples: --samples N"
         )
     from windtunnel.priceperf import DescribedWorkload
     from windtunnel.priceperf.model.architectures import architecture

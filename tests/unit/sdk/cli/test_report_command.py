@@ -130,7 +130,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
         ),
         (LLAMA, "needs the size of an epoch"),
         ((*LLAMA, "--samples", "9", "--tokens", "9"), "needs the size of an epoch"),
-        (("compare", "counters.json", "--tokens", "9"), "say by --samples N"),
+        (("compare", "counters.json", "--tokens", "9"), "state its samples: --samples N"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch-per-device", "16"), "give one"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch", "64"), "give one"),
