@@ -88,64 +88,38 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "errors": (
-        "BackendError",
-        "BudgetExceeded",
-        "BudgetWarning",
-        "ConfigurationError",
-        "Detached",
-        "EndpointFailed",
-        "EndpointNotFound",
-        "InputError",
-        "JobNotFinished",
-        "JobNotFound",
-        "PricesUnavailable",
-        "RunFailed",
-        "ServiceCallFailed",
-        "SourceError",
-        "SourceWarning",
-        "TrainingJobFailed",
-        "TransformJobFailed",
-        "UnknownImage",
-        "UnsupportedArgument",
-        "WaitTimeout",
-        "WindtunnelError",
+        "BackendError BudgetExceeded BudgetWarning ConfigurationError Detached EndpointFailed "
+        "EndpointNotFound InputError JobNotFinished JobNotFound PricesUnavailable RunFailed "
+        "ServiceCallFailed SourceError SourceWarning TrainingJobFailed TransformJobFailed UnknownImage "
+        "UnsupportedArgument WaitTimeout WindtunnelError"
     ),
-    "estimator.estimators": ("Estimator", "HuggingFace", "PyTorch"),
-    "hosting.async_inference": (
-        "AsyncInferenceConfig",
-        "AsyncInferenceResponse",
-        "AsyncPredictor",
-        "WaiterConfig",
-    ),
+    "estimator.estimators": "Estimator HuggingFace PyTorch",
+    "hosting.async_inference": "AsyncInferenceConfig AsyncInferenceResponse AsyncPredictor WaiterConfig",
     "hosting.deserializers": (
-        "BytesDeserializer",
-        "CSVDeserializer",
-        "JSONDeserializer",
-        "NumpyDeserializer",
-        "StringDeserializer",
+        "BytesDeserializer CSVDeserializer JSONDeserializer NumpyDeserializer StringDeserializer"
     ),
-    "hosting.model": ("Model",),
-    "hosting.predictor": ("Predictor",),
-    "hosting.pytorch_model": ("PyTorchModel",),
-    "hosting.serializers": ("CSVSerializer", "IdentitySerializer", "JSONSerializer", "NumpySerializer"),
-    "hosting.transform_job": ("TransformJob",),
-    "hosting.transformer": ("Transformer",),
-    "job.training_job": ("TrainingJob",),
-    "priceperf": ("Architecture", "FullScale", "PerDevice", "Workload"),
-    "reports.comparison.report": ("ComparisonReport", "compare"),
-    "reports.comparison.scaling": ("ScalingReport", "scaling"),
-    "reports.diagnostics": ("Diagnostic", "Diagnostics"),
-    "reports.job.report": ("PricePerformance",),
-    "reports.plan.report": ("PlanReport", "plan"),
-    "request.inputs": ("FileSystemInput", "ShuffleConfig", "TrainingInput"),
-    "request.instance_groups": ("InstanceGroup",),
-    "request.training_request": ("TrainingRequest",),
-    "session.aws": ("AwsSession",),
-    "session.local": ("LocalSession", "Session"),
-    "session.resolve": ("get_execution_role",),
+    "hosting.model": "Model",
+    "hosting.predictor": "Predictor",
+    "hosting.pytorch_model": "PyTorchModel",
+    "hosting.serializers": "CSVSerializer IdentitySerializer JSONSerializer NumpySerializer",
+    "hosting.transform_job": "TransformJob",
+    "hosting.transformer": "Transformer",
+    "job.training_job": "TrainingJob",
+    "priceperf": "Architecture FullScale PerDevice Workload",
+    "reports.comparison.report": "ComparisonReport compare",
+    "reports.comparison.scaling": "ScalingReport scaling",
+    "reports.diagnostics": "Diagnostic Diagnostics",
+    "reports.job.report": "PricePerformance",
+    "reports.plan.report": "PlanReport plan",
+    "request.inputs": "FileSystemInput ShuffleConfig TrainingInput",
+    "request.instance_groups": "InstanceGroup",
+    "request.training_request": "TrainingRequest",
+    "session.aws": "AwsSession",
+    "session.local": "LocalSession Session",
+    "session.resolve": "get_execution_role",
 }
-"""Each module of the API, and what it gives."""
-_HOME_OF = {name: module for module, names in _NAMES.items() for name in names}
+"""Each module of the API, and the names that it gives."""
+_HOME_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted([*_HOME_OF, "__version__"])
 

@@ -31,7 +31,6 @@ class CountedJob(Protocol):
 
     def counters(self) -> Mapping[str, Any]:
         """Its ``counters.json``."""
-        ...
 
 
 Rehearsal = CountedJob | Mapping[str, Any] | str | os.PathLike[str] | Workload

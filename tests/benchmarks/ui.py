@@ -24,7 +24,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -38,12 +37,12 @@ import api  # noqa: E402
 from botocore.credentials import Credentials  # noqa: E402
 from playwright.sync_api import BrowserContext, Page, sync_playwright  # noqa: E402
 from tests.fakes.runner import FakeContainer, FakeRunner, Image  # noqa: E402
+from tests.fakes.server import serve_until_stdin_ends  # noqa: E402
 from tests.fakes.wire import create_request  # noqa: E402
 
 from windtunnel.session.page_token import page_token  # noqa: E402
 from windtunnel_local import app  # noqa: E402
 from windtunnel_local.credentials import load_or_create  # noqa: E402
-from windtunnel_local.server import Server, listen  # noqa: E402
 from windtunnel_local.settings import Settings  # noqa: E402
 
 IMAGE = "windtunnel-training"
@@ -265,28 +264,12 @@ def serve(home: Path) -> None:
     credentials = load_or_create(home / "credentials.json")
     runner = FakeRunner(app.SystemClock(), script, **{IMAGE: Image()})
     runner.batch = 5000
-    with closing(listen(0)) as socket:
-        port = socket.getsockname()[1]
-        application = app.build(settings, credentials, port, runner=runner)
+
+    def accepting(application: app.Application, port: int) -> None:
         application.objects.create_bucket("out")
-        server_ = Server(
-            application.api,
-            is_idle=lambda: False,
-            accepting=lambda: print(port, flush=True),
-            leaving=application.page.end,
-        )
+        print(port, flush=True)
 
-        def leave() -> None:
-            sys.stdin.read()
-            server_.should_exit = True
-
-        application.resume()
-        threading.Thread(target=leave, daemon=True).start()
-        try:
-            server_.run([socket])
-        finally:
-            application.close()
-            runner.close()
+    serve_until_stdin_ends(settings, credentials, runner, accepting)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 from conftest import SCRIPTS, records
 
 GIB = 2**30
-COMPUTED_AGAIN = r"as the forward pass, is computed again\. .* separate graphs \d+ times"
+COMPUTED_AGAIN = r"such as the forward pass, is computed again\. .* separate graphs \d+ times"
 
 
 def line_of(script: str, mark: str) -> str:
@@ -41,7 +41,7 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert set(lost) == {line_of("too_late.py", "read"), line_of("too_late.py", "closure")}
     for line, how in (("read", ".item()"), ("closure", ".tolist()")):
         message = lost[line_of("too_late.py", line)]["message"]
-        assert message.startswith(f"{how} reads nan since training step 6 (5 times).")
+        assert message.startswith(f"{how} has read nan since training step 6 (5 times).")
     assert set(found) == {"ragged_batch", "host_read", "no_number"}
     for kind in found.values():
         said = f"warning: {kind['line']}: {kind['message']}"[:60]
@@ -82,13 +82,13 @@ def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tm
     assert re.search(COMPUTED_AGAIN, read["message"])
 
 
-@pytest.mark.parametrize(("how", "graphs"), [("sharded", "one graph more"), ("unended", "2 graphs more")])
+@pytest.mark.parametrize(("how", "graphs"), [("sharded", "1 more graph"), ("unended", "2 more graphs")])
 def test_a_ragged_batch_has_the_graphs_that_it_adds_on_trn1(torchrun, tmp_path, how, graphs):
     """One where collectives cut it here, and none of those that are new before and after it in a step without end."""
     torchrun("ragged.py", how, workers=2 if how == "sharded" else 1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     found = {record["finding"]: record for record in findings(tmp_path)}["ragged_batch"]
     assert found["line"] == line_of("ragged.py", "made")
-    assert f"ends with a batch of 6 instead of 16: another shape, {graphs} (" in found["message"]
+    assert f"ends with a batch of 6 instead of 16: another shape, so {graphs} (" in found["message"]
 
 
 def test_batches_of_any_kind_reach_the_script_as_they_are(torchrun):
@@ -127,7 +127,7 @@ def test_an_operation_that_xla_lacks_has_its_line_also_on_values_that_are_there(
     assert "aten::nonzero has no XLA form" in found[line_of("lacking.py", "mask")]["message"]
     assert "aten::_unique2" in found[line_of("lacking.py", "unique")]["message"]
     addmm = found[line_of("lacking.py", "addmm")]
-    assert "aten::addmm has its XLA form only with alpha and beta of 1" in addmm["message"]
+    assert "aten::addmm has an XLA form only with alpha and beta of 1" in addmm["message"]
     assert "beta * input + alpha * (mat1 @ mat2)" in addmm["advice"]
     most = found[line_of("lacking.py", "most")]
     assert "include_self=True" in most["message"]
@@ -180,11 +180,11 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
     if how == "before":
         assert f"({line_of('unported.py', 'moved')})" in launch.output
     assert how.startswith("unseeded") is (
-        "ranks 0 and 1 sum their gradients, and have other weights (weight)" in launch.output
+        "ranks 0 and 1 sum their gradients, but their weights differ (weight)" in launch.output
     )
     assert (how == "streamed") is ("takes no sampler" in launch.output)
     assert (how == "own") is ("Let this loader give each core a part" in launch.output)
-    assert (how == "drawn") is ("let it follow from the sample's index" in launch.output)
+    assert (how == "drawn") is ("let a sample follow from its index" in launch.output)
     lines = launch.output.splitlines()
     ended = next(number for number, line in enumerate(lines) if "loss" in line and "windtunnel" not in line)
     for line in found.values():
@@ -243,7 +243,7 @@ def test_where_no_step_ends_the_rest_is_told_at_the_end(torchrun, tmp_path):
     step, made = line_of("unported.py", "step"), line_of("unported.py", "made")
     assert found == {"step_without_end": step, "no_exchange": step, "same_data": made}
     before, _, _ = launch.output.partition("loss")
-    assert f"error: {step}: 10 steps of an optimizer and no end of a step" in before
+    assert f"error: {step}: the optimizer made 10 steps, and nothing ended a step" in before
 
 
 @pytest.mark.parametrize("how", ["left", "again", "frozen"])
@@ -258,7 +258,7 @@ def test_weights_that_a_move_has_untied_are_named(torchrun, tmp_path, how):
     assert set(found) == {"untied_weights"} and said["weights"] == 400 + 400 + 72
     assert found["untied_weights"]["line"] == line_of("tied.py", "moved")
     assert "embedding.weight and head.weight were one parameter" in found["untied_weights"]["message"]
-    assert "trains 400 weights more" in found["untied_weights"]["message"]
+    assert "trains 400 more weights" in found["untied_weights"]["message"]
 
 
 @pytest.mark.parametrize("asked", ["", "1", "0"])

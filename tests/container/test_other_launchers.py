@@ -90,7 +90,7 @@ def test_two_workers_are_one_group_on_cores_of_their_own(run, tmp_path, told):
         assert code == 0, output
         assert f"sum 3.0 on core {1 - rank}" in output
         assert [end["exit"] for end in records(tmp_path / "counters", "end", rank)] == ["ok"]
-        assert ("what trn1 would tell you too late" in output) is (rank == 0), output
+        assert ("what to change before trn1" in output) is (rank == 0), output
     assert [step["samples"] for step in records(tmp_path / "counters", "step") if step["optimizer"]] == [
         4,
         4,

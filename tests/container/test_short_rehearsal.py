@@ -270,7 +270,7 @@ def test_a_model_that_is_saved_ends_no_step_of_the_loop(torchrun, tmp_path):
         folder = tmp_path / shape
         folder.mkdir()
         *_, launch = loaders_of(torchrun, folder, shape)
-        is_named = "7 steps of an optimizer and no end of a step" in launch.output
+        is_named = "the optimizer made 7 steps, and nothing ended a step" in launch.output
         assert is_named == (shape == "saved"), launch.output
 
 

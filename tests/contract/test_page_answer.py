@@ -161,7 +161,7 @@ def test_the_report_as_a_file(one: Visitor) -> None:
     for kind, media_type in (("json", "application/json"), ("csv", "text/csv; charset=utf-8")):
         answer = one.ask(f"{PAGE}/report.{kind}?{query}")
         assert answer.headers["content-type"] == media_type
-        assert answer.headers["content-disposition"] == f'attachment; filename="bert.{kind}"'
+        assert answer.headers["content-disposition"] == f"attachment; filename*=UTF-8''bert.{kind}"
     report = json.loads(one.ask(f"{PAGE}/report.json?{query}").body)
     assert report["modelled"]["full_scale"]["train_samples"] == 1_000_000
     assert [item["instance_type"] for item in report["modelled"]["estimates"]] == ["ml.p4d.24xlarge"]

@@ -89,7 +89,7 @@ def test_a_wrong_query_has_a_message_and_shows_all(one: Visitor, query: str) -> 
 def test_the_file_for_perfetto(one: Visitor) -> None:
     """Each step once, with the job's phases, to be kept."""
     answer = one.ask(f"{PAGE}.json")
-    assert answer.headers["content-disposition"] == 'attachment; filename="traced.trace.json"'
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''traced.trace.json"
     assert answer.headers["content-type"] == "application/json"
     events = json.loads(answer.body)["traceEvents"]
     steps = [event for event in events if event.get("cat") == "step"]

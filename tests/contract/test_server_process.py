@@ -168,8 +168,7 @@ def test_a_successor_waits_for_one_that_is_leaving(server: Process, home: Path) 
     """So that no client finds none of the two."""
     server.note()
     server.popen.terminate()
-    while (home / "backend.json").exists():
-        time.sleep(0.005)
+    wait_for(lambda: not (home / "backend.json").exists(), pause_s=0.005)
     successor = Process(home)
     try:
         assert successor.note()["pid"] != server.popen.pid

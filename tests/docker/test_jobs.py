@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ import pytest
 
 from tests.docker.conftest import PATIENCE_S, SCRIPTS, estimator, kill_server
 from tests.fakes.archive import archive
+from tests.unit.service.samples import channel
+from tests.waiting import wait_for
 from windtunnel import ConfigurationError, LocalSession, TrainingJob, TrainingJobFailed, WindtunnelError
 
 pytestmark = pytest.mark.docker
@@ -150,8 +151,10 @@ def test_what_only_the_backend_can_see_fails_the_job_with_the_fix(
         "sagemaker_submit_directory": f'"s3://{bucket}/unsafe/sourcedir.tar.gz"',
     }
     jobs = {
-        "nowhere": create("channel-nowhere", InputDataConfig=[channel(f"file://{tmp_path}/nowhere")]),
-        "empty": create("channel-empty", InputDataConfig=[channel(f"s3://{bucket}/no/such/prefix")]),
+        "nowhere": create(
+            "channel-nowhere", InputDataConfig=[channel("train", f"file://{tmp_path}/nowhere")]
+        ),
+        "empty": create("channel-empty", InputDataConfig=[channel("train", f"s3://{bucket}/no/such/prefix")]),
         "unsafe": create("tarball-unsafe", HyperParameters=unsafe),
         "image": create(
             "image-missing",
@@ -182,10 +185,9 @@ def test_without_an_engine_the_job_fails_with_the_way_to_start_one(
 def test_kill_9_of_the_backend_loses_no_line_and_no_job(session: LocalSession) -> None:
     """Killed in the middle, attached to from another process: completed, every line once, in order."""
     job = estimator(session, hyperparameters={"how": "lines"}).fit(wait=False)
-    deadline = time.monotonic() + PATIENCE_S
-    while sum(line.startswith("line ") for line in job.logs()) < 40:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for(
+        lambda: sum(line.startswith("line ") for line in job.logs()) >= 40, "40 lines", patience_s=PATIENCE_S
+    )
     kill_server(session)
     follower = (
         "import sys, windtunnel\n"
@@ -256,8 +258,3 @@ def jobs_of(session: LocalSession) -> list[str]:
     return [
         job["TrainingJobName"] for job in client.list_training_jobs(MaxResults=100)["TrainingJobSummaries"]
     ]
-
-
-def channel(uri: str) -> dict[str, Any]:
-    """A channel `train` at a place."""
-    return {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": uri}}}

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.docker.conftest import PATIENCE_S, estimator
+from tests.waiting import wait_for
 from windtunnel import LocalSession, __version__
 from windtunnel.priceperf.workload import usage
 
@@ -49,14 +49,12 @@ def test_top_shows_a_running_job_and_tensorboard_what_it_did(session: LocalSessi
     (signal / "file").write_text("a channel needs one")
     torchrun = {"torch_distributed": {"enabled": True}}
     job = estimator(session, "watched.py", distribution=torchrun).fit({"signal": str(signal)}, wait=False)
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        assert time.monotonic() < deadline
-        document = job.usage()
-        usages = [] if document is None else usage.read(document)
-        if len(usages) == 2 and all(one.steps_per_second > 0 < one.utilization for one in usages):
-            break
-        time.sleep(0.5)
+
+    def busy() -> list[usage.CoreUsage] | None:
+        found = usage.read(job.usage() or {})
+        return found if sum(one.steps_per_second > 0 < one.utilization for one in found) == 2 else None
+
+    usages = wait_for(busy, "two busy cores", patience_s=PATIENCE_S, pause_s=0.5)
     assert [(one.host, one.cores, one.rank) for one in usages] == [("algo-1", (0,), 0), ("algo-1", (1,), 1)]
     assert all(one.utilization <= 1 and "watched.py" in one.command for one in usages)
     shown = top(session, job.name, "--once")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from tests.fakes.wire import create_request
 from tests.faults.backend import Backend
 
 IMAGE = "windtunnel-faults:1"
@@ -51,19 +52,12 @@ class Script:
     def request(self) -> dict[str, Any]:
         """CreateTrainingJob's members."""
         environment = {"LINES": self.lines, "PAUSE": f"{self.pause_s:.3f}", "WEIGHTS": WEIGHTS}
-        return {
-            "TrainingJobName": self.name,
-            "AlgorithmSpecification": {"TrainingImage": IMAGE, "TrainingInputMode": "File"},
-            "RoleArn": "arn:aws:iam::000000000000:role/windtunnel",
-            "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
-            "ResourceConfig": {
-                "InstanceType": "ml.trn1.2xlarge",
-                "InstanceCount": 1,
-                "VolumeSizeInGB": 1,
-            },
-            "StoppingCondition": {"MaxRuntimeInSeconds": 600},
-            "Environment": {name: str(value) for name, value in environment.items()},
-        }
+        return create_request(
+            self.name,
+            AlgorithmSpecification={"TrainingImage": IMAGE, "TrainingInputMode": "File"},
+            OutputDataConfig={"S3OutputPath": f"s3://{BUCKET}/out"},
+            Environment={name: str(value) for name, value in environment.items()},
+        )
 
     def prints(self) -> list[str]:
         """All its lines."""

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.wire import create_request
 from tests.faults.backend import Backend
+from tests.unit.service.samples import channel
 from windtunnel_local.runner.docker import Engine
 from windtunnel_local.runner.docker.base import ensure_base
 
@@ -122,26 +124,15 @@ def service() -> Iterator[int]:
 
 def request(name: str, image: str, folder: Path, command: list[str], **environment: str) -> dict[str, Any]:
     """A job whose script is in its only channel, which is a folder of this machine."""
-    source = {
-        "S3DataType": "S3Prefix",
-        "S3Uri": f"file://{folder}",
-        "S3DataDistributionType": "FullyReplicated",
-    }
-    return {
-        "TrainingJobName": name,
-        "AlgorithmSpecification": {
-            "TrainingImage": image,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": command,
-        },
-        "RoleArn": "arn:aws:iam::000000000000:role/windtunnel",
-        "InputDataConfig": [{"ChannelName": "train", "DataSource": {"S3DataSource": source}}],
-        "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
-        "CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/checkpoints/{name}"},
-        "ResourceConfig": {"InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 1},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
-        "Environment": environment,
-    }
+    algorithm = {"TrainingImage": image, "TrainingInputMode": "File", "ContainerEntrypoint": command}
+    return create_request(
+        name,
+        AlgorithmSpecification=algorithm,
+        InputDataConfig=[channel("train", f"file://{folder}")],
+        OutputDataConfig={"S3OutputPath": f"s3://{BUCKET}/out"},
+        CheckpointConfig={"S3Uri": f"s3://{BUCKET}/checkpoints/{name}"},
+        Environment=environment,
+    )
 
 
 def test_a_hostile_script(backend: Backend, home: Path, service: int, tmp_path: Path) -> None:

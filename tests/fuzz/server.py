@@ -12,15 +12,13 @@ import json
 import logging
 import os
 import sys
-import threading
-from contextlib import closing
 from pathlib import Path
 
 from tests.fakes.runner import FakeContainer, FakeRunner, Image
+from tests.fakes.server import serve_until_stdin_ends
 from windtunnel_local import app
 from windtunnel_local.credentials import load_or_create
 from windtunnel_local.home import Home
-from windtunnel_local.server import Server, listen
 from windtunnel_local.service.ground.containers import JobPlan
 from windtunnel_local.settings import Settings
 
@@ -52,37 +50,22 @@ def main(home: Path) -> None:
     settings = Settings(home=home, image=IMAGE, stop_grace_s=5)
     Home(home)
     credentials = load_or_create(home / "credentials.json")
+
+    def accepting(application: app.Application, port: int) -> None:
+        note = {
+            "port": port,
+            "pid": os.getpid(),
+            "access_key_id": credentials.access_key_id,
+            "secret_access_key": credentials.secret_access_key,
+            "served": {
+                **{name: sorted(calls) for name, calls in application.api.services.rpc.items()},
+                "s3": sorted(application.api.services.s3.operations),
+            },
+        }
+        print(json.dumps(note), flush=True)
+
     runner = ForgetfulRunner(app.SystemClock(), train, **{IMAGE: Image()})
-    with closing(listen(0)) as socket:
-        port = socket.getsockname()[1]
-        application = app.build(settings, credentials, port, runner=runner)
-
-        def accepting() -> None:
-            note = {
-                "port": port,
-                "pid": os.getpid(),
-                "access_key_id": credentials.access_key_id,
-                "secret_access_key": credentials.secret_access_key,
-                "served": {
-                    **{name: sorted(calls) for name, calls in application.api.services.rpc.items()},
-                    "s3": sorted(application.api.services.s3.operations),
-                },
-            }
-            print(json.dumps(note), flush=True)
-
-        server = Server(application.api, is_idle=lambda: False, accepting=accepting, leaving=lambda: None)
-
-        def leave() -> None:
-            sys.stdin.read()
-            server.should_exit = True
-
-        application.resume()
-        threading.Thread(target=leave, daemon=True).start()
-        try:
-            server.run([socket])
-        finally:
-            application.close()
-            runner.close()
+    serve_until_stdin_ends(settings, credentials, runner, accepting)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from tests.fuzz import tampering
 from tests.fuzz.campaign import Target
 from tests.fuzz.test_without_key import kept
 from tests.fuzz.wire import Answer, Connection, Message
+from tests.waiting import wait_for
 from windtunnel.session.page_token import page_token
 from windtunnel_local import app
 from windtunnel_local.credentials import Credentials
@@ -229,10 +230,7 @@ def test_a_stream_that_nobody_reads_ends_with_its_connection(server: Target) -> 
                 follower.sendall(head)
                 if number % 4 == 0:
                     assert follower.recv(100).startswith(b"HTTP/1.1 200")
-        deadline = time.monotonic() + 120
-        while open_sockets(server) > sockets:
-            assert time.monotonic() < deadline, "connections stay"
-            time.sleep(0.1)
+        wait_for(lambda: open_sockets(server) <= sockets, "the end of connections", patience_s=120)
     assert server.status("Threads") <= threads + 40  # those of the pool of workers
 
 

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.wire import IMAGE, create_request
 from windtunnel_local.runner.without_container.interpreter import REQUIRED_MODULES
 
 BUCKET = "slurm"
-IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py311-sdk2.27.0"
 
 TRAIN = """
 import os, pathlib, signal, sys, time
@@ -70,26 +70,15 @@ def request(
         "SAVES": "1" if saves else "",
         "MARK": mark or "",
     }
-    members: dict[str, Any] = {
-        "TrainingJobName": name,
-        "AlgorithmSpecification": {
-            "TrainingImage": IMAGE,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": [sys.executable, str(train)],
-        },
-        "RoleArn": "arn:aws:iam::000000000000:role/windtunnel",
-        "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
-        "ResourceConfig": {
-            "InstanceType": "ml.trn1.2xlarge",
-            "InstanceCount": hosts,
-            "VolumeSizeInGB": 1,
-        },
-        "StoppingCondition": {"MaxRuntimeInSeconds": 600},
-        "Environment": {key: str(value) for key, value in environment.items()},
-    }
-    if retries:
-        members["RetryStrategy"] = {"MaximumRetryAttempts": retries}
-    return members
+    algorithm = {"TrainingImage": IMAGE, "TrainingInputMode": "File"}
+    return create_request(
+        name,
+        AlgorithmSpecification={**algorithm, "ContainerEntrypoint": [sys.executable, str(train)]},
+        OutputDataConfig={"S3OutputPath": f"s3://{BUCKET}/out"},
+        ResourceConfig={"InstanceType": "ml.trn1.2xlarge", "InstanceCount": hosts, "VolumeSizeInGB": 1},
+        Environment={key: str(value) for key, value in environment.items()},
+        RetryStrategy={"MaximumRetryAttempts": retries} if retries else None,
+    )
 
 
 MEET = """

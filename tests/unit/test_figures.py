@@ -68,9 +68,9 @@ def test_the_first_page_has_these(invoke: Invoke) -> None:
     inside /= sum(item["groups"] for item in other)
     others = sum(item["rows"] for item in other)
     for words, rows, row_errors in (
-        ("published throughputs, near-twins left out", summary["rows"], alone),
-        ("the same, all of the source left out", summary["rows"], source),
-        ("**other software, from plain scripts to NVIDIA's own: expect this of your job**", others, errors),
+        ("published throughputs, each predicted without itself and similar rows", summary["rows"], alone),
+        ("the same, each predicted without all rows of its source", summary["rows"], source),
+        ("**other software, from plain scripts to NVIDIA's own: expect this for your job**", others, errors),
     ):
         assert f"| {words} | {rows} | {' % | '.join(row_errors)} % |" in page
     assert f"{inside:.0f} % of a software's rows lie inside their 80 % interval." in page

@@ -335,7 +335,7 @@ def test_check_says_of_spmd_and_pallas_what_the_simulator_refuses() -> None:
     for one in spmd | kernels:
         module, _, name = one.rpartition(".")
         script = Script(Path("train.py"), f"import torch\nfrom {module} import {name}\n{name}()\n".encode())
-        assert [found.line for found in read(script) if "stops there" in found.text] == [3], one
+        assert [found.line for found in read(script) if "the job ends there" in found.text] == [3], one
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ device kind, counters of what ran, and the tools around it.
     compiler/     what stands where neuronx-cc and its cache stand
     custom_ops/   C++ operators of the script's own
     counters/     what ran, as JSON lines: graphs, steps, collectives, input waits
-    diagnostics/  what Trainium would tell too late: recompilations, values read in the loop, CPU fallbacks
+    diagnostics/  what to change before Trainium: recompilations, values read in the loop, CPU fallbacks
     runtime/      which process holds which core, and what it does there
     inference/    torch_neuronx.trace
     launcher/     torchrun whose workers are forked from one warm process

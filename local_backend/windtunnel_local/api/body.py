@@ -29,7 +29,6 @@ class Reader(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """Block until there is something to return."""
-        ...
 
 
 class BodyPipe:
@@ -68,11 +67,9 @@ class Digest(Protocol):
 
     def update(self, data: bytes, /) -> None:
         """Add bytes."""
-        ...
 
     def digest(self) -> bytes:
         """Of all bytes so far."""
-        ...
 
 
 CHECKSUMS: Mapping[str, Callable[[], Digest]] = {

@@ -251,11 +251,8 @@ class MultipartUploads:
 
 def _load(folder: Path) -> Upload | None:
     try:
-        path = folder / UPLOAD_FILE
-        document = json.loads(path.read_bytes())
-        # Earlier versions noted neither.
-        return Upload(**{"id": folder.name, "initiated": path.stat().st_mtime, **document})
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):  # an earlier version's, cut off
+        return Upload(**json.loads((folder / UPLOAD_FILE).read_bytes()))
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

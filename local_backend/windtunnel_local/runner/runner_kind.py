@@ -16,17 +16,14 @@ class RunnerSettings(Protocol):
     @property
     def home(self) -> Path:
         """WINDTUNNEL_HOME: jobs are told apart by it."""
-        ...
 
     @property
     def image(self) -> str:
         """WINDTUNNEL_IMAGE: the tag of the training image."""
-        ...
 
     @property
     def environment(self) -> Mapping[str, str]:
         """The server's environment."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def decode_job(name: str, arn: str, request: str, record: str) -> Job:
     metrics: tuple[Mapping[str, Any], ...] = tuple(
         {**metric, "Timestamp": _time(metric["Timestamp"])} for metric in data["final_metrics"]
     )
-    spot, pool = data.get("spot"), data.get("warm_pool")  # absent from rows of older versions
+    spot, pool = data["spot"], data["warm_pool"]
     return Job(
         name,
         arn,
@@ -79,9 +79,9 @@ def decode_job(name: str, arn: str, request: str, record: str) -> Job:
         lifecycle,
         data["model_artifact"],
         metrics,
-        slot=data.get("slot", ""),
+        slot=data["slot"],
         spot=spot and SpotTerms(**spot),
-        updates=data.get("updates", {}),
+        updates=data["updates"],
         warm_pool=pool and WarmPool(**pool),
     )
 

@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 
 from windtunnel_local.service.ground.errors import StoreUnavailable, WindtunnelError
 from windtunnel_local.store import sound_copy
-from windtunnel_local.store.migrations import prepare
-from windtunnel_local.store.opening import check_file
+from windtunnel_local.store.opening import check_file, prepare
 from windtunnel_local.store.reserve import Reserve, lengthen, reserve_path
 
 _BUSY_TIMEOUT_S = 10.0
@@ -57,7 +56,7 @@ class Database:
         try:
             check_file(path)
             self._writer = _connect(path, opened)
-            self._prepare(path)
+            self._prepare()
             _configure(self._writer)
             self._idle: deque[sqlite3.Connection] = deque([_reader(path, opened)])
             self._searcher = _reader(path, opened)
@@ -66,7 +65,7 @@ class Database:
         except BaseException as error:
             for connection in opened:
                 connection.close()
-            if isinstance(error, (sqlite3.DatabaseError, ValueError, KeyError)):
+            if isinstance(error, sqlite3.DatabaseError):
                 raise WindtunnelError(
                     f"{path} cannot be opened: {error}. It is as it was. Look at the space on its disk and at its"
                     " permissions, or set WINDTUNNEL_HOME to another folder."
@@ -172,13 +171,13 @@ class Database:
         except sqlite3.OperationalError as error:
             self._refuse(error)
 
-    def _prepare(self, path: Path) -> None:
+    def _prepare(self) -> None:
         try:
-            prepare(self._writer, path)
+            prepare(self._writer)
         except sqlite3.OperationalError as error:
             if not (_is_full(error) and self.reserve.give(self._log)):
                 raise
-            prepare(self._writer, path)
+            prepare(self._writer)
 
     # --- tidying up ---
 
@@ -211,8 +210,6 @@ class Database:
     def give_back(self, pages: int) -> bool:
         """Return up to ``pages`` free pages to the file system; whether there are more."""
         with self._write_lock:
-            if self._writer.execute("PRAGMA auto_vacuum").fetchone()[0] != 2:
-                return False  # a large file of an older version: its free pages are used again
             if not self._writer.execute("PRAGMA freelist_count").fetchone()[0]:
                 return False
             try:

@@ -16,7 +16,6 @@ class EndpointMetricTable(Table):
     """The endpoint metrics' part of `service.ground.ports.Store`."""
 
     def append_endpoint_metrics(self, metrics: Sequence[EndpointMetric]) -> None:
-        """Store them in one transaction; those of more than 15 days before are removed."""
         with self.database.transaction() as db:
             db.executemany(
                 "INSERT INTO endpoint_metrics (endpoint, variant, name, minute_ms, counts) VALUES (?, ?, ?, ?, ?)",
@@ -31,7 +30,6 @@ class EndpointMetricTable(Table):
     def endpoint_metrics(
         self, endpoint: str, variant: str, name: str, start_ms: int, end_ms: int
     ) -> Sequence[EndpointMetric]:
-        """Those of minutes with start_ms <= minute < end_ms, in order of time."""
         rows = self.database.read(
             "SELECT minute_ms, counts FROM endpoint_metrics WHERE endpoint = ? AND variant = ? AND name = ?"
             " AND minute_ms >= ? AND minute_ms < ? ORDER BY minute_ms",
@@ -43,7 +41,6 @@ class EndpointMetricTable(Table):
         ]
 
     def endpoint_metric_names(self) -> Sequence[tuple[str, str, str]]:
-        """Endpoints, variants and metrics that there are, in order."""
         rows = self.database.read(
             "SELECT DISTINCT endpoint, variant, name FROM endpoint_metrics ORDER BY endpoint, variant, name"
         )

@@ -14,7 +14,6 @@ class InvocationTable(Table):
     """The invocations' part of `service.ground.ports.Store`."""
 
     def add_invocation(self, invocation: Invocation) -> None:
-        """Behind all others."""
         with self.database.transaction() as db:
             db.execute(
                 "INSERT INTO invocations (id, endpoint, question) VALUES (?, ?, ?)",
@@ -22,7 +21,6 @@ class InvocationTable(Table):
             )
 
     def invocations(self, endpoint: str, after: int, limit: int) -> Sequence[tuple[int, Invocation]]:
-        """An endpoint's with their numbers, in the order in which they were accepted, behind a number."""
         rows = self.database.read(
             "SELECT number, question FROM invocations WHERE endpoint = ? AND number > ? ORDER BY number LIMIT ?",
             (endpoint, after, limit),
@@ -30,11 +28,9 @@ class InvocationTable(Table):
         return [(number, Invocation(**json.loads(question))) for number, question in rows]
 
     def remove_invocation(self, invocation_id: str) -> None:
-        """It is answered. Idempotent."""
         with self.database.transaction() as db:
             db.execute("DELETE FROM invocations WHERE id = ?", (invocation_id,))
 
     def remove_invocations(self, endpoint: str) -> None:
-        """All of an endpoint. Idempotent."""
         with self.database.transaction() as db:
             db.execute("DELETE FROM invocations WHERE endpoint = ?", (endpoint,))

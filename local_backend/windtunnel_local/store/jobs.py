@@ -23,17 +23,14 @@ class JobTable(Table):
     """The jobs' part of `service.ground.ports.Store`."""
 
     def insert_job(self, job: Job, tags: Mapping[str, str] | None = None) -> None:
-        """Record a new job with its tags; raises ``JobExists``."""
         with self.database.transaction() as db:
             insert(db, job, tags or {})
 
     def get_job(self, name: str) -> Job | None:
-        """The job, or None."""
         rows = self.database.read(f"{_JOB} WHERE name = ?", (name,))
         return decode_job(*rows[0]) if rows else None
 
     def update_job(self, job: Job) -> None:
-        """Replace the record of an existing job; its request stays. Raises ``JobNotFound``."""
         with self.database.transaction() as db:
             done = db.execute(
                 "UPDATE jobs SET status = ?, secondary = ?, modified_us = ?, ended_us = ?, warm_pool_status = ?"
@@ -60,27 +57,15 @@ class JobTable(Table):
         self.database.wanted.set()
 
     def list_jobs(self, query: JobQuery) -> tuple[Sequence[JobSummary], str | None]:
-        """One page and the token of the next (None at the end).
-
-        Raises:
-            ValidationFailed: the token is not one that was given out for this order.
-        """
         sql, values = listing.statement(query)
         return listing.page(self.database.read(sql, values), query)
 
     def search_jobs(self, query: SearchQuery) -> tuple[Sequence[tuple[Job, Mapping[str, str]]], str | None]:
-        """One page of jobs with their tags, and the token of the next. May walk all jobs: blocks for so long.
-
-        Raises:
-            ValidationFailed: the token is not one that was given out for this order.
-            StoreUnavailable: it takes too long.
-        """
         wanted = searching.statement(query)
         jobs, token = searching.page(self.database.search(wanted.text, wanted.values), query)
         return [(job, self.tags(job.arn)) for job in jobs], token
 
     def unfinished_jobs(self) -> Sequence[Job]:
-        """Jobs not in a terminal status, oldest first."""
         marks = ", ".join("?" for _ in _UNFINISHED)
         rows = self.database.read(
             f"{_JOB} WHERE status IN ({marks}) ORDER BY created_us, name", tuple(_UNFINISHED)
@@ -90,19 +75,16 @@ class JobTable(Table):
     # --- tags ---
 
     def set_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        """Add or overwrite tags; raises ``JobNotFound``."""
         with self.database.transaction() as db:
             if not db.execute("SELECT 1 FROM jobs WHERE arn = ?", (arn,)).fetchone():
                 raise JobNotFound
             _add_tags(db, arn, tags)
 
     def remove_tags(self, arn: str, keys: Sequence[str]) -> None:
-        """Remove tags; unknown keys are no error."""
         with self.database.transaction() as db:
             db.executemany("DELETE FROM tags WHERE arn = ? AND key = ?", [(arn, key) for key in keys])
 
     def tags(self, arn: str) -> Mapping[str, str]:
-        """Tags in order of their keys."""
         return dict(self.database.read("SELECT key, value FROM tags WHERE arn = ? ORDER BY key", (arn,)))
 
 

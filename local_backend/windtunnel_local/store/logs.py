@@ -34,13 +34,11 @@ class LogTable(Table):
     """The logs' part of `service.ground.ports.Store`."""
 
     def created_ms(self) -> int:
-        """When this record was made."""
         return int(self.database.read("SELECT created_ms FROM home")[0][0])
 
     # --- streams ---
 
     def open_log_stream(self, job: str | None, host: str, name: str, created_ms: int) -> None:
-        """Create the stream if it is not there. Idempotent. ``job``: None for one of no training job: it stays."""
         with self.database.transaction() as db:
             db.execute(
                 "INSERT INTO log_streams (name, job, host, created_ms) VALUES (?, ?, ?, ?)"
@@ -49,14 +47,12 @@ class LogTable(Table):
             )
 
     def log_stream(self, name: str) -> LogStream | None:
-        """The stream, or None."""
         rows = self.database.read(f"{_STREAM} WHERE name = ?", (name,))
         return LogStream(*rows[0]) if rows else None
 
     def log_streams(
         self, prefix: str, after: str | None = None, limit: int | None = None, descending: bool = False
     ) -> Sequence[LogStream]:
-        """Streams whose name starts with ``prefix``, by name, behind the name ``after``; "": all of jobs."""
         low, high, sign = prefix or "0", prefix + _LAST_CHARACTER, ">="
         if after is not None and descending:
             high = min(high, after)
@@ -71,7 +67,6 @@ class LogTable(Table):
     def latest_log_streams(
         self, after: tuple[int, str] | None, limit: int, descending: bool
     ) -> Sequence[LogStream]:
-        """Jobs' streams by time of their last event (0: none) and name, behind the pair ``after``."""
         sign, direction = ("<", "DESC") if descending else (">", "ASC")
         # Not as a comparison of rows: of an expression, SQLite would not use the index for it.
         behind = f" AND {_LAST} {sign}= ? AND ({_LAST} {sign} ? OR name {sign} ?)" if after else ""
@@ -83,7 +78,6 @@ class LogTable(Table):
         return [LogStream(*row) for row in rows]
 
     def log_streams_begun(self, after: tuple[int, str], before_ms: int, limit: int) -> Sequence[LogStream]:
-        """Jobs' streams by time of first event and name: behind the pair ``after``, begun before ``before_ms``."""
         rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_first_event"
             f" WHERE (first_event_ms, name) > (?, ?) AND first_event_ms < ? AND {_JOBS}"
@@ -93,7 +87,6 @@ class LogTable(Table):
         return [LogStream(*row) for row in rows]
 
     def log_streams_across(self, moment_ms: int) -> Sequence[LogStream]:
-        """Jobs' streams with an event before the moment and one at or after it."""
         rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_first_event"
             f" WHERE first_event_ms < ? AND last_event_ms >= ? AND {_JOBS} ORDER BY first_event_ms, name",
@@ -102,7 +95,6 @@ class LogTable(Table):
         return [LogStream(*row) for row in rows]
 
     def log_cursor(self, stream: str) -> str | None:
-        """Where `Runner.logs` resumes for this stream."""
         rows = self.database.read("SELECT cursor FROM log_streams WHERE name = ?", (stream,))
         return rows[0][0] if rows else None
 
@@ -143,19 +135,11 @@ class LogTable(Table):
     def read_log(
         self, stream: str, first: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
-        """Up to ``limit`` events with sequence >= first and start_ms <= timestamp < end_ms, in order.
-
-        Fewer where lines are long, but one if there is any.
-        """
         return self._read(stream, (first, _LAST_SEQUENCE), limit, (start_ms, end_ms), "ASC")
 
     def read_log_before(
         self, stream: str, before: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
-        """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order.
-
-        Fewer where lines are long, but one if there is any.
-        """
         return self._read(stream, (0, before), limit, (start_ms, end_ms), "DESC")[::-1]
 
     def _read(

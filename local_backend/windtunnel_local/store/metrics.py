@@ -42,7 +42,6 @@ class MetricTable(Table):
             )
 
     def metric_values(self, job: str, name: str, start_ms: int, end_ms: int) -> Sequence[tuple[int, float]]:
-        """Times (Unix ms) and values with start_ms <= time < end_ms, in order of time."""
         rows = self.database.read(
             "SELECT timestamp_ms, value FROM metric_values"
             " WHERE series = (SELECT id FROM metric_series WHERE job = ? AND name = ?)"
@@ -54,7 +53,6 @@ class MetricTable(Table):
     def metric_names(
         self, job: str | None, name: str | None, after: tuple[str, str] | None, limit: int
     ) -> Sequence[tuple[str, str]]:
-        """Pairs of job and metric, of one job or metric where given, behind the pair ``after``, in order."""
         given = [
             (text, value)
             for text, value in (("job = ?", job), ("name = ?", name), ("(job, name) > (?, ?)", after))
@@ -68,7 +66,6 @@ class MetricTable(Table):
         return [(found_job, found_name) for found_job, found_name in rows]
 
     def last_metrics(self, job: str) -> Sequence[MetricValue]:
-        """The latest value of each metric of a job, by name."""
         rows = self.database.read(
             "SELECT name, last_timestamp_ms, last_value FROM metric_series WHERE job = ? ORDER BY name",
             (job,),

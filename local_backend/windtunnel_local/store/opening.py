@@ -1,9 +1,10 @@
-"""Whether a file is ours, before anything is written into it."""
+"""Whether a file is ours, before anything is written into it; the tables of a new one."""
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from importlib import resources
 from pathlib import Path
 
 from windtunnel_local.service.ground.errors import WindtunnelError
@@ -13,11 +14,10 @@ from windtunnel_local.store.sound_copy import LARGEST_BYTES, copied_at
 FILE = "state.sqlite"
 """In the home."""
 APPLICATION_ID = 0x57544E4C
-"""In the header of every file of ours since schema 2 ("WTNL")."""
+"""In the header of every file of ours ("WTNL")."""
 SCHEMA_VERSION = 4
 
 _MAGIC = b"SQLite format 3\0"
-_V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}
 
 
 class RecordUnreadable(WindtunnelError):
@@ -25,7 +25,7 @@ class RecordUnreadable(WindtunnelError):
 
 
 def check_file(path: Path, *, whole: bool = False) -> None:
-    """Refuse a file that is not ours, damaged or from the future, and leave it as it is.
+    """Refuse a file that is not ours, damaged or of another version, and leave it as it is.
 
     A long file is read to its end only when asked for ``whole``.
 
@@ -64,14 +64,14 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
     application = db.execute("PRAGMA application_id").fetchone()[0]
     if version == 0 and not tables and application in (0, APPLICATION_ID):
         return  # made, but killed before its first commit
-    if version > SCHEMA_VERSION and application in (0, APPLICATION_ID):
-        raise WindtunnelError(
-            f"{path} was written by a newer Windtunnel (schema {version}, this one knows"
-            f" {SCHEMA_VERSION}). Upgrade Windtunnel, or set WINDTUNNEL_HOME to another folder."
-        )
-    ours = application == APPLICATION_ID or (version == 1 and application == 0 and tables >= _V1_TABLES)
-    if not ours or version == 0:
+    if application != APPLICATION_ID or version == 0:
         raise WindtunnelError(f"{path} is a database of another program. {_way_out(path)}")
+    if version != SCHEMA_VERSION:
+        raise WindtunnelError(
+            f"{path} was written by {'a newer' if version > SCHEMA_VERSION else 'an older'} Windtunnel (schema"
+            f" {version}, this one knows {SCHEMA_VERSION}). Nothing was changed. Use that Windtunnel, move the file"
+            " away (a new record begins empty), or set WINDTUNNEL_HOME to another folder."
+        )
     # About 0.1 s. A longer file is checked where it is read, and by `windtunnel doctor`.
     if whole or path.stat().st_size <= LARGEST_BYTES:
         (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -91,3 +91,24 @@ def _way_out(path: Path) -> str:
         f"Nothing was changed.{restored} Move it away (a new record begins empty) or put a sound copy in its place, or"
         " set WINDTUNNEL_HOME to another folder."
     )
+
+
+def prepare(db: sqlite3.Connection) -> None:
+    """Create the tables in a new file, in one transaction."""
+    is_new = db.execute("PRAGMA user_version").fetchone()[0] == 0
+    if is_new:
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before the first page is written
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    if not is_new:
+        return
+    schema = resources.files("windtunnel_local.store").joinpath("schema.sql").read_text()
+    try:
+        db.executescript(
+            f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {SCHEMA_VERSION};"
+            f" PRAGMA application_id = {APPLICATION_ID}; COMMIT;"
+        )
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

@@ -19,7 +19,6 @@ class ResourceTable(Table):
     """The resources' part of `service.ground.ports.Store`."""
 
     def insert_resource(self, resource: Resource) -> None:
-        """Record a new one; raises ``ResourceExists``."""
         with self.database.transaction() as db:
             done = db.execute(
                 "INSERT INTO resources (modified_us, status, record, tags, kind, name, arn, created_us, request)"
@@ -37,12 +36,10 @@ class ResourceTable(Table):
                 raise ResourceExists(resource.kind, resource.arn)
 
     def get_resource(self, kind: Kind, name: str) -> Resource | None:
-        """The record, or None."""
         rows = self.database.read(f"{_RESOURCE} WHERE kind = ? AND name = ?", (kind, name))
         return _resource(rows[0]) if rows else None
 
     def update_resource(self, resource: Resource) -> None:
-        """Replace what may change: status, record, tags, the time. Raises ``ResourceNotFound``."""
         with self.database.transaction() as db:
             done = db.execute(
                 "UPDATE resources SET modified_us = ?, status = ?, record = ?, tags = ? WHERE kind = ? AND name = ?",
@@ -52,16 +49,10 @@ class ResourceTable(Table):
                 raise ResourceNotFound(resource.kind, resource.arn)
 
     def delete_resource(self, kind: Kind, name: str) -> bool:
-        """Whether there was one."""
         with self.database.transaction() as db:
             return db.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name)).rowcount > 0
 
     def list_resources(self, query: ResourceQuery) -> tuple[Sequence[Resource], str | None]:
-        """One page and the token of the next (None at the end).
-
-        Raises:
-            ValidationFailed: the token is not one that was given out for this order.
-        """
         rows = self.database.read(f"{_RESOURCE} WHERE kind = ?", (query.kind,))
         found = [resource for resource in map(_resource, rows) if _matches(resource, query)]
         is_descending = query.sort_order == "Descending"

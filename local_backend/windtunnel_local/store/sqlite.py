@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from windtunnel_local.service.ground.ports import Store
 from windtunnel_local.store.database import Database
 from windtunnel_local.store.endpoint_metrics import EndpointMetricTable
 from windtunnel_local.store.invocations import InvocationTable
@@ -15,8 +16,8 @@ from windtunnel_local.store.searching import add_functions
 from windtunnel_local.store.upkeep import Upkeep
 
 
-class Tables(JobTable, ResourceTable, InvocationTable, LogTable, MetricTable, EndpointMetricTable):
-    """All tables of an open file; see `service.ground.ports.Store`. Safe from several threads."""
+class Tables(JobTable, ResourceTable, InvocationTable, LogTable, MetricTable, EndpointMetricTable, Store):
+    """All tables of an open file. Safe from several threads."""
 
 
 class SqliteStore(Tables):

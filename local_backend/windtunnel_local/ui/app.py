@@ -101,33 +101,18 @@ def _static(site: Site, request: Request) -> Response:
 
 def _refused(site: Site, request: Request, error: Exception) -> Response:
     if isinstance(error, JobNotFound):
-        return site.page(
-            request,
-            "message.html",
-            _NOT_FOUND,
-            heading="There is no such job",
-            message="It may have been deleted. The list has all that there are.",
-        )
+        told = "It may have been deleted. The list has all that there are."
+        return site.message(request, _NOT_FOUND, "There is no such job", told)
     status = _NOT_FOUND if isinstance(error, ResourceNotFound) else getattr(error, "status", 400)
-    return site.page(request, "message.html", status, heading="That cannot be done", message=str(error))
+    return site.message(request, status, "That cannot be done", str(error))
 
 
 def _missing(site: Site, request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return site.page(
-        request,
-        "message.html",
-        status,
-        heading="There is no such page",
-        message="The address is not one of Windtunnel's pages.",
-    )
+    told = "The address is not one of Windtunnel's pages."
+    return site.message(request, status, "There is no such page", told)
 
 
 def _failed(site: Site, request: Request, error: Exception) -> Response:
-    return site.page(
-        request,
-        "message.html",
-        500,
-        heading="This page failed",
-        message=f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole.",
-    )
+    told = f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole."
+    return site.message(request, 500, "This page failed", told)

@@ -9,9 +9,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
+import anyio.to_thread
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
@@ -23,8 +24,8 @@ from windtunnel_local.ui.costs import CostBook
 from windtunnel_local.ui.formats import FILTERS
 from windtunnel_local.ui.tensorboard.boards import Boards
 from windtunnel_local.ui.text import visible
-from windtunnel_local.ui.threads import Found, Threads
 
+Found = TypeVar("Found")
 _FOLDER = Path(__file__).parent
 _TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -54,6 +55,18 @@ NAVIGATION = (
 """The pages that every page links to."""
 
 
+class _Threads:
+    """Calls in at most so many threads at once; further ones wait. Used in the event loop alone."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(self, call: Callable[[], Found]) -> Found:
+        self._limiter = self._limiter or anyio.CapacityLimiter(self._most)
+        return await anyio.to_thread.run_sync(call, limiter=self._limiter)
+
+
 class Site:
     """Made once; safe from several threads. ``version``: of Windtunnel. ``home``: where clusters are."""
 
@@ -68,8 +81,8 @@ class Site:
         }
         self._ended = threading.Event()
         self._followers = 0
-        self._looking = Threads(_LOOKING_AT_ONCE)
-        self._answering = Threads(_ANSWERED_AT_ONCE)
+        self._looking = _Threads(_LOOKING_AT_ONCE)
+        self._answering = _Threads(_ANSWERED_AT_ONCE)
         # A page of another build must not be drawn with this one's stylesheet.
         build = hashlib.sha256(b"".join(body for body, _ in sorted(self.static.values()))).hexdigest()[:12]
         self._templates = environment()
@@ -78,6 +91,10 @@ class Site:
     def page(self, request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """A whole page. Its template extends ``base.html``."""
         return HTMLResponse(self.part(request, template, **context), status)
+
+    def message(self, request: Request, status: int, heading: str, message: str) -> HTMLResponse:
+        """A page that says why there is no other."""
+        return self.page(request, "message.html", status, heading=heading, message=message)
 
     def part(self, request: Request, template: str, **context: Any) -> Markup:
         """A part of a page, to be put into one or sent after it."""

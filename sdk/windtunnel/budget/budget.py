@@ -70,20 +70,23 @@ class Budget:
         """For people: the price with its date, the bound, what happens there, what is modelled."""
         margin = f"{self.margin.total_s:,} s of image, download, upload, stopping"
         margin += " and the warm pool" if self.margin.kept_s else ""
-        margin += "" if self.margin.transfers_known else " (sizes assumed; full_scale= states them)"
+        margin += "" if self.margin.transfers_known else " (sizes are assumed; state them with full_scale=)"
         lowered = self.max_run_s < self.asked_s
         if self.enforced:
             stop = f"AWS stops the job after {self.max_run_s:,} s of running"
             stop += f" (max_run was {self.asked_s:,})" if lowered else ", its max_run"
-            first = f"Budget {usd(self.max_cost)}: {priced(self.prices)}. {stop}; to that may come {margin}."
+            first = (
+                f"Budget {usd(self.max_cost)}: {priced(self.prices)}. {stop}. {margin} may come in addition."
+            )
         else:
             first = (
                 f"Budget {usd(self.max_cost)}: nothing is charged here, and max_run stays. On AWS: "
                 f"{priced(self.prices)}, max_run {self.max_run_s:,} s and {margin}."
             )
         bound = (
-            f"The instances then cost at most {usd(self.bound_usd)}. At the bound the script gets SIGTERM, "
-            f"{STOP_GRACE_S} s later SIGKILL: what it has not saved is lost (checkpoint_s3_uri= saves)."
+            f"The instances then cost at most {usd(self.bound_usd)}. At the bound the script gets "
+            f"SIGTERM, {STOP_GRACE_S} s later SIGKILL: what it has not saved is lost (checkpoint_s3_uri= "
+            "keeps checkpoints)."
         )
         return (first, bound, self._modelled_line())
 
@@ -97,7 +100,7 @@ class Budget:
     def _modelled_line(self) -> str:
         if self.cost is None or self.estimate is None:
             return f"Modelled cost: {self.unmodelled}."
-        size = "exactly what was rehearsed; full_scale= states the real job's size"
+        size = "exactly what was rehearsed; state the real job's size with full_scale="
         if self.full_scale is not None:
             size = f"{fmt.many(self.full_scale.train_samples, 'sample')} x {self.full_scale.epochs:,}"
         own = self.estimate.correction
@@ -117,14 +120,15 @@ class Budget:
         if self.cost.low_usd > self.max_cost:
             case = "the whole interval is above it"
         elif self.cost.usd > self.max_cost or self.estimate.billable_s > self.max_run_s:
-            case = "it will more likely be stopped than end"
+            case = "it will probably be stopped before its end"
         elif self.cost.high_usd > self.max_cost or high > self.max_run_s:
             case = "it may be stopped before its end"
         if case is None:
             return None
         return (
-            f"max_cost={usd(self.max_cost)}: modelled are {span(self.cost)} and {low:,} to {high:,} s of a "
-            f"max_run of {self.max_run_s:,} s: {case}. Raise max_cost=, train less, or choose another instance."
+            f"max_cost={usd(self.max_cost)}: the job is modelled to cost {span(self.cost)} and to take "
+            f"{low:,} to {high:,} s of a max_run of {self.max_run_s:,} s: {case}. Raise max_cost=, train "
+            "less, or choose another instance."
         )
 
 

@@ -111,7 +111,7 @@ def plan(
 def _with_model(budget: Budget, rehearsed: Rehearsed, corrections: Corrections | None) -> Budget:
     workload = rehearsed.workload
     if budget.full_scale is None and workload.unknown_size:
-        why = f"the size of the whole job is not known: {workload.unknown_size}. full_scale= states it"
+        why = f"the size of the whole job is not known: {workload.unknown_size}. State it with full_scale="
         return replace(budget, unmodelled=why)
     kinds = {price.instance_type for price, _ in budget.prices}
     if len(kinds) > 1:

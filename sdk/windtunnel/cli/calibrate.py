@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _ALL = object()
 """``--forget`` alone. An empty name, as of a shell's unset variable, is none."""
 _EPILOG = """\
-What a job took for training steps and evaluation (its Training phase without the modelled set-up, preparation
-and compilation) is held against what the model says of it. The logs of real / modelled are shrunk towards 0,
-with the calibration's own errors as prior: one job moves the model a part of the way, more jobs further, and
-the interval narrows. Fixed costs are not corrected. Every report that uses the correction says so first.
+A job's real time for training steps and evaluation (its Training phase without the modelled set-up, preparation
+and compilation) is compared with the modelled time. The log of real / modelled is shrunk towards 0, with the
+calibration's own errors as prior: one job corrects the model in part, more jobs correct it further and narrow
+the interval. Fixed costs are not corrected. Every report that uses the correction says so first.
 
 examples:
   windtunnel calibrate --from-job bert-real --rehearsal counters.json --full-scale-samples 3600000
@@ -35,17 +35,19 @@ def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "calibrate",
-        help="correct the modelled step time by what your own jobs took on AWS",
+        help="correct the modelled step time with your own jobs on AWS",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--from-job", metavar="NAME", help="a job on AWS, asked for with your credentials")
-    what.add_argument("--describe", type=Path, metavar="FILE.json", help="what describe-training-job printed")
-    what.add_argument("--show", action="store_true", help="what is kept, and what follows from it")
-    what.add_argument("--forget", nargs="?", const=_ALL, metavar="NAME", help="remove a job's part, or all")
+    what.add_argument(
+        "--describe", type=Path, metavar="FILE.json", help="a file with what describe-training-job printed"
+    )
+    what.add_argument("--show", action="store_true", help="show the stored jobs, and their correction")
+    what.add_argument("--forget", nargs="?", const=_ALL, metavar="NAME", help="remove one job, or all")
     add_rehearsal(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show what would follow, keep nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the new correction, and store nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_sizes(parser)
     parser.set_defaults(func=run_calibrate)
@@ -56,16 +58,14 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     from windtunnel.user_calibration import STORED
 
     if arguments.dry_run and (arguments.show or arguments.forget is not None):
-        raise ConfigurationError(
-            "--dry-run is of a job that is added: --from-job NAME or --describe FILE.json."
-        )
+        raise ConfigurationError("--dry-run needs a job to add: --from-job NAME or --describe FILE.json.")
     if arguments.show:
         _show(STORED.load(), as_json=arguments.json)
         return 0
     if arguments.forget is not None:
         if arguments.json:
             raise ConfigurationError(
-                "--forget prints no JSON. What is left then: windtunnel calibrate --show --json"
+                "--forget prints no JSON. To see what is left: windtunnel calibrate --show --json"
             )
         names = STORED.forget(None if arguments.forget is _ALL else arguments.forget)
         print(f"Forgotten: {', '.join(names)}." if names else "There was nothing to forget.")
@@ -74,7 +74,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     calibration = STORED.load().with_job(evidence) if arguments.dry_run else STORED.add(evidence)
     _show(calibration, as_json=arguments.json)
     if not arguments.json:
-        kept = "A dry run: nothing was kept." if arguments.dry_run else f"Kept in {STORED.path}."
+        kept = "A dry run: nothing was stored." if arguments.dry_run else f"Kept in {STORED.path}."
         print(f"{kept} Reports that use it say so first; --no-user-calibration leaves it out.")
     return 0
 
@@ -87,8 +87,8 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
     full_scale = full_scale_of(arguments)
     if arguments.rehearsal is None or full_scale is None:
         raise ConfigurationError(
-            "calibrate needs what the job is modelled from, --rehearsal COUNTERS.json (or the name of a local "
-            "job), and its size on AWS, --full-scale-samples N and what else of --help is known of it."
+            "calibrate needs a rehearsal of the job, --rehearsal COUNTERS.json (or the name of a local "
+            "job), and its size on AWS, --full-scale-samples N (--help lists further sizes)."
         )
     if arguments.describe is not None:
         describe = DescribedJob.load(arguments.describe).describe()

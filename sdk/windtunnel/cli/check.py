@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     check.add_argument(
         "--diff",
         action="store_true",
-        help="print what is sure of a port from CUDA, for `patch -p1`, and notes on the rest to stderr",
+        help="print the sure edits of a port from CUDA, for `patch -p1`; notes on the rest go to stderr",
     )
     check.set_defaults(func=_check)
 
@@ -72,7 +72,7 @@ def _check(arguments: argparse.Namespace) -> int:
     print(f"The request for {request.name} is valid: {len(request.uploads)} upload(s).")
     print(f"Image: {estimator.training_image_uri()}")
     if modules and whole:
-        print(f"Read too, as it imports them: {', '.join(module.name for module in modules)}.")
+        print(f"Also read, as the script imports them: {', '.join(module.name for module in modules)}.")
     rest = "" if whole else f", and the more than {len(modules)} files beside it that it imports"
     print(f"Not checked: what the script does when it runs{rest}.")
     told = [finding for found in findings.values() for finding in found]
@@ -129,9 +129,11 @@ def notes_on_requirements(file: Path) -> list[str]:
         return []
     versions = _image_versions() if asked else {}
     return [
-        f"requirements.txt asks for {name} {version}, the training image has {versions[_same(name)]}. If pip cannot "
-        "install it on the image's Python, or that would break the image's libraries, the image's stands in and "
-        "the log says so."
+        (
+            f"requirements.txt asks for {name} {version}, but the training image has {versions[_same(name)]}. "
+            "If pip cannot install it on the image's Python, or if it would break the image's libraries, the "
+            "image's version is used and the log says so."
+        )
         for name, version in asked.items()
         if _same(versions.get(_same(name), version)) != _same(version)
     ]

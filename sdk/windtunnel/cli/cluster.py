@@ -24,7 +24,7 @@ from windtunnel.errors import WindtunnelError
 
 REPORT = ["cluster", "report"]
 _EPILOG = (
-    "Seconds here are a simulation's; modelled figures carry an interval, costs their price and its date."
+    "Seconds here are a simulation's. Modelled figures have an interval; costs have their price and its date."
 )
 
 
@@ -39,10 +39,10 @@ def add_parser(commands: Any, text: str, words: Iterable[str]) -> None:
         epilog=_EPILOG,
     )
     report.add_argument("name", metavar="NAME", help="the cluster")
-    report.add_argument("job", metavar="JOBID", help="as squeue prints it; of an array's task 2_0")
+    report.add_argument("job", metavar="JOBID", help="as squeue prints it; for a task of an array, 2_0")
     output.add_arguments(report, full=True)
     report.add_argument(
-        "--prices-on", type=day, metavar="DATE", help="at that day's prices (default: the newest)"
+        "--prices-on", type=day, metavar="DATE", help="use that day's prices (default: the newest)"
     )
     add_user_calibration(report)
     add_sizes(report)

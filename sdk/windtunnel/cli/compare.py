@@ -31,7 +31,7 @@ from windtunnel.errors import ConfigurationError, JobNotFound
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
 
-_EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
+_EPILOG = "Modelled figures have an interval; costs have their price and its date."
 _DESCRIPTION_ONLY = (
     "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
     "dtype", "matmul_dtype", "optimizer", "recompute", "zero", "attention", "head_part", "neuron_version", "software",
@@ -52,9 +52,11 @@ def add_parser(commands: Any) -> None:
     output.add_arguments(parser, full=True)
     add_instances(
         parser,
-        "instance types, each with its number if it has its own (default: the job's, "
-        "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2; "
-        "trn1 is the family's largest, as SageMaker training",
+        (
+            "instance types, each with its number if it differs from --nodes (default: the job's, "
+            "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, "
+            "trn1.32xlarge as EC2; trn1 is the family's largest, as SageMaker training"
+        ),
         metavar="TYPE[=N]",
     )
     parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
@@ -72,16 +74,14 @@ def add_parser(commands: Any) -> None:
 
 def _add_description(parser: argparse.ArgumentParser) -> None:
     """Options of a model that nobody rehearsed."""
-    model = parser.add_argument_group(
-        "a described model, or what is other than in a job that shares one over cores"
-    )
+    model = parser.add_argument_group("a described model, or changes to a job whose cores share one model")
     model.add_argument(
         "--architecture",
         metavar="NAME",
         help="BERT-Large, Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
     )
     model.add_argument(
-        "--tokens", type=count, metavar="N", help="of an epoch, instead of --samples: 15B, 300M"
+        "--tokens", type=count, metavar="N", help="tokens of an epoch, instead of --samples: 15B, 300M"
     )
     model.add_argument(
         "--microbatch",
@@ -93,7 +93,7 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         "--global-batch",
         type=whole,
         metavar="N",
-        help="sequences of an optimizer step (1024 where nothing says it)",
+        help="sequences of an optimizer step (default 1024)",
     )
     model.add_argument(
         "--gradient-accumulation",
@@ -117,18 +117,25 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         "--head-part",
         type=number,
         metavar="PART",
-        help="of the positions that reach the vocabulary head (default 1; masked language models 0.15, a classifier 0)",
+        help=(
+            "part of the positions that reach the vocabulary head (default 1; masked language models "
+            "0.15, a classifier 0)"
+        ),
     )
     add_lora(model)
-    model.add_argument("--neuron-version", metavar="VERSION", help="of trn1's software, as 2.21")
     model.add_argument(
-        "--software", metavar="NAME", help="what trains it, as a published row names it: llm-foundry"
+        "--neuron-version", metavar="VERSION", help="version of trn1's Neuron software, such as 2.21"
+    )
+    model.add_argument(
+        "--software",
+        metavar="NAME",
+        help="the software that trains it, as a published row names it: llm-foundry",
     )
     model.add_argument(
         "--gpu",
         action="append",
         metavar="NAME=VALUE",
-        help="a setting that is another on GPUs: tensor_parallel=1",
+        help="a setting that differs on GPUs: tensor_parallel=1",
     )
 
 
@@ -176,7 +183,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
     if args.tokens is not None:
         raise ValueError(
-            "--tokens is of a model with --architecture: how many samples a job has, say by --samples N"
+            "--tokens needs a model (--architecture NAME). For a job, state its samples: --samples N"
         )
     from windtunnel.priceperf import DescribedWorkload
     from windtunnel.priceperf.model.architectures import architecture
@@ -189,7 +196,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         if architecture(args.job) is None and hub_config(args.job) is None:
             raise
         raise ValueError(
-            f"{args.job} is a model, and no job: windtunnel compare --architecture {args.job}"
+            f"{args.job} is a model, not a job: windtunnel compare --architecture {args.job}"
         ) from error
     found = read_counters(named) if isinstance(named, str) else named
     if not given and args.sequence_length is None:
@@ -199,8 +206,9 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         if not given:
             return found
         raise ValueError(
-            f"{option(given[0])} describes a model, and {args.job} is modelled from what its rehearsal counted: give "
-            "one. (A job whose cores share one copy of the model is modelled by its description, and takes both)"
+            f"{option(given[0])} describes a model, but {args.job} is modelled from the counts of its "
+            "rehearsal: give one of the two. (Only a job whose cores share one copy of the model takes "
+            "both)"
         )
     model = architecture_of(args.architecture) if args.architecture else None
     if args.global_batch is not None:  # of all instances, however many: as --batch says it
@@ -243,7 +251,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
 def _setting(text: str) -> tuple[str, str | int]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"--gpu takes NAME=VALUE, as tensor_parallel=1, not {text!r}")
+        raise ValueError(f"--gpu takes NAME=VALUE, such as tensor_parallel=1, not {text!r}")
     return name.strip().replace("-", "_"), int(value) if value.isdecimal() else value.strip()
 
 
@@ -252,5 +260,5 @@ def _instance(text: str) -> str | tuple[str, int]:
     if not equals:
         return name
     if not count.isdecimal():
-        raise ValueError(f"--instances takes TYPE or TYPE=N, as ml.trn1.32xlarge=4, not {text!r}")
+        raise ValueError(f"--instances takes TYPE or TYPE=N, such as ml.trn1.32xlarge=4, not {text!r}")
     return name, int(count)

@@ -22,7 +22,9 @@ Pair = tuple[str, str]
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
-    describe = commands.add_parser("describe", help="show what a job is, and what became of it")
+    describe = commands.add_parser(
+        "describe", help="show a job: status, times, settings, output, why it failed"
+    )
     describe.add_argument("name", help="the job's name")
     describe.add_argument("--json", action="store_true", help="print DescribeTrainingJob's answer")
     add_place(describe)

@@ -1,4 +1,4 @@
-"""``windtunnel diagnostics``: what Trainium would tell too late about a job's script."""
+"""``windtunnel diagnostics``: what to change in a job's script before Trainium."""
 
 from __future__ import annotations
 

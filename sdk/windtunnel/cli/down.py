@@ -10,9 +10,11 @@ def add_parser(commands: Any) -> None:
     """Register the command."""
     down = commands.add_parser(
         "down",
-        help="let the local backend leave; jobs go on",
-        description="Let the local backend leave, so that the next one starts with new settings. "
-        "Running jobs go on, and the next backend takes them over.",
+        help="end the local backend; jobs go on",
+        description=(
+            "End the local backend, so that the next one starts with new settings. Running jobs "
+            "go on, and the next backend takes them over."
+        ),
     )
     down.set_defaults(func=_down)
 
@@ -24,5 +26,7 @@ def _down(_: argparse.Namespace) -> None:
     backend.release()
     left = backend.stop()
     print(
-        "No local backend was running." if left is None else f"The local backend at {left.endpoint} has left."
+        "No local backend was running."
+        if left is None
+        else f"The local backend at {left.endpoint} has ended."
     )

@@ -14,17 +14,19 @@ def add_parser(commands: Any) -> None:
     download = commands.add_parser(
         "download",
         help="fetch a job's model.tar.gz and output.tar.gz",
-        description="Fetch what a job stored as its output: model.tar.gz and output.tar.gz, or the files of an output "
-        "that is not compressed.",
+        description=(
+            "Fetch a job's stored output: model.tar.gz and output.tar.gz, or its files if it is "
+            "not compressed."
+        ),
     )
     download.add_argument("name", help="the job's name")
     download.add_argument(
-        "directory", metavar="DIR", nargs="?", type=Path, help="default: one of the job's name"
+        "directory", metavar="DIR", nargs="?", type=Path, help="default: a folder with the job's name"
     )
     download.add_argument(
         "-x", "--extract", action="store_true", help="unpack the archives, into DIR/model and DIR/output"
     )
-    download.add_argument("--overwrite", action="store_true", help="replace what is there already")
+    download.add_argument("--overwrite", action="store_true", help="replace files that exist already")
     add_place(download)
     download.set_defaults(func=_download)
 

@@ -14,9 +14,11 @@ def add_parser(commands: Any) -> None:
     """Register the command."""
     logs = commands.add_parser("endpoint-logs", help="print the log of an endpoint")
     logs.add_argument("name", help="the endpoint's name")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until it is deleted; Ctrl-C ends")
     logs.add_argument(
-        "-n", "--lines", type=count, metavar="N", help="of what there is, only the last N lines"
+        "-f", "--follow", action="store_true", help="go on until the endpoint is deleted; Ctrl-C ends"
+    )
+    logs.add_argument(
+        "-n", "--lines", type=count, metavar="N", help="only the last N lines that exist already"
     )
     add_place(logs)
     logs.set_defaults(func=_logs)

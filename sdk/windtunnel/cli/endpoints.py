@@ -23,8 +23,11 @@ def add_parser(commands: Any) -> None:
     listing = commands.add_parser(
         "endpoints",
         help="list endpoints, newest first, with what they cost on AWS",
-        description="List endpoints, newest first. $ A DAY is what its instances cost on AWS; SO FAR is that since it "
-        "was created, an upper bound: AWS bills from InService on.",
+        description=(
+            "List endpoints, newest first. $ A DAY is what an endpoint's instances cost on AWS; "
+            "SO FAR is their cost since it was created, an upper bound: AWS bills from InService "
+            "on."
+        ),
     )
     listing.add_argument("--json", action="store_true", help="print JSON: DescribeEndpoint's answers")
     add_place(listing)

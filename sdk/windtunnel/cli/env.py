@@ -17,14 +17,14 @@ from windtunnel.errors import BackendError, ConfigurationError
 from windtunnel.session import client_environment
 
 _DESCRIPTION = """\
-Start the local backend if none runs, and print the lines that let boto3, the AWS CLI and the SageMaker
-SDKs v2 and v3 use it, and nothing of your real account:
+Start the local backend if none runs, and print the lines by which boto3, the AWS CLI and the SageMaker
+SDKs v2 and v3 use it, and not your real account:
 
-    eval "$(windtunnel env)"              now this shell's clients are here
-    eval "$(windtunnel env --unset)"      back to what was before
-    windtunnel env -- python train.py     one command only
+    eval "$(windtunnel env)"              this shell's clients now use the backend
+    eval "$(windtunnel env --unset)"      undo that
+    windtunnel env -- python train.py     for one command only
 
-A backend that was asked for in this way does not leave when it is idle; `windtunnel down` ends it.
+A backend that this command used does not end when it is idle; `windtunnel down` ends it.
 """
 
 
@@ -36,9 +36,11 @@ def add_parser(commands: Any) -> None:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--unset", action="store_true", help="print the way back instead")
-    parser.add_argument("--shell", choices=sorted(SHELLS), default="sh", help="whose syntax (default: sh)")
-    parser.add_argument("--json", action="store_true", help="an object: a value to set, null to unset")
+    parser.add_argument("--unset", action="store_true", help="print the lines that undo it")
+    parser.add_argument(
+        "--shell", choices=sorted(SHELLS), default="sh", help="the shell's syntax (default: sh)"
+    )
+    parser.add_argument("--json", action="store_true", help="print an object: a value to set, null to unset")
     parser.set_defaults(func=_env)
 
 

@@ -49,7 +49,7 @@ def add_parser(commands: Any) -> None:
     own.add_argument("--usd-per-hour", type=dollars, metavar="USD", help="a price of your own")
     _add_load(parser)
     add_place(parser)
-    parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")
+    parser.add_argument("--on", type=day, metavar="DATE", help="use that day's price (default: the newest)")
     output.add_arguments(parser, charts=False)
     parser.add_argument(
         "--json", nargs="?", const=True, metavar="JSON", help="print JSON; with --endpoint, the question"
@@ -67,10 +67,11 @@ def _add_modelled(parser: argparse.ArgumentParser) -> None:
         help="sequences of a call (default 1 to 64)",
     )
     model.add_argument(
-        "--sequence-length", type=length, metavar="N", help="tokens (default 128; of vision models 197)"
+        "--sequence-length", type=length, metavar="N", help="tokens (default 128; for vision models 197)"
     )
     add_instances(
-        model, "default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at that of a SageMaker endpoint"
+        model,
+        "default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at the price of a SageMaker endpoint",
     )
     model.add_argument(
         "--rate", type=number, metavar="N", help="requests a second: how many instances, and their cost"
@@ -78,20 +79,25 @@ def _add_modelled(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--hidden-output", action="store_true", help="the answer is the hidden states, as AutoModel's"
     )
-    model.add_argument("--validate", action="store_true", help="the model held against published figures")
+    model.add_argument("--validate", action="store_true", help="compare the model with published figures")
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
-    load = parser.add_argument_group("measured on an endpoint, with --rate or as fast as it answers")
+    load = parser.add_argument_group("measure an endpoint, with --rate or as fast as it answers")
     load.add_argument(
-        "--endpoint", metavar="NAME", help="ask this endpoint; with ARCHITECTURE both are shown"
+        "--endpoint",
+        metavar="NAME",
+        help="ask this endpoint; with ARCHITECTURE also show the modelled figures",
     )
     load.add_argument(
         "--file", type=Path, metavar="PATH", help="a file that is sent as it is, instead of --json"
     )
     load.add_argument("--content-type", metavar="TYPE", help=f"of the question; default: {JSON_TYPE}")
     load.add_argument(
-        "--clients", type=count, metavar="N", help="that ask at the same time (with --rate: at most)"
+        "--clients",
+        type=count,
+        metavar="N",
+        help="clients that ask at the same time (with --rate: at most)",
     )
     load.add_argument("--duration", type=seconds, metavar="S", help=f"seconds (default {_DURATION_S:g})")
 
@@ -132,7 +138,7 @@ def _measured(arguments: argparse.Namespace) -> Report:
     _refuse(arguments, ("validate", *_OF_FIGURE), "--endpoint measures")
     if arguments.architecture is None:
         asked_of_a_model = tuple(name for name in (*_OF_MODEL, "on") if name != "rate")
-        _refuse(arguments, asked_of_a_model, "what is modelled beside --endpoint needs an ARCHITECTURE")
+        _refuse(arguments, asked_of_a_model, "modelled figures beside --endpoint need an ARCHITECTURE")
     if isinstance(arguments.json, str) == (arguments.file is not None):
         raise ConfigurationError("--endpoint NAME needs a question: --json '[[1, 2]]' or --file PATH")
     clients = arguments.clients or (1 if arguments.rate is None else RUNTIME_CONNECTIONS)
@@ -171,7 +177,7 @@ def _report(arguments: argparse.Namespace) -> Report:
         _refuse(arguments, _OF_FIGURE, "a figure of your own needs no ARCHITECTURE")
         return _modelled(arguments)
     _refuse(
-        arguments, _OF_MODEL, "what is modelled needs an ARCHITECTURE, e.g. windtunnel inference BERT-Base"
+        arguments, _OF_MODEL, "modelled figures need an ARCHITECTURE, e.g. windtunnel inference BERT-Base"
     )
     return _costs(arguments)
 

@@ -20,19 +20,26 @@ def add_parser(commands: Any) -> None:
     logs = commands.add_parser(
         "logs",
         help="print the log of a job",
-        epilog="Exit code: 0 there is a log, however the job ended, which stderr says; 1 there is none. "
-        "`windtunnel run` ends with 1 when its job did not complete.",
+        epilog=(
+            "Exit code: 0 there is a log (stderr says how the job ended); 1 there is none. "
+            "`windtunnel run` ends with 1 if its job did not complete."
+        ),
     )
     logs.add_argument("name", help="the job's name")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until it has ended; Ctrl-C detaches")
     logs.add_argument(
-        "-n", "--lines", type=count, metavar="N", help="of what there is, only the last N lines"
+        "-f",
+        "--follow",
+        action="store_true",
+        help="go on until the job has ended; Ctrl-C ends this command only",
+    )
+    logs.add_argument(
+        "-n", "--lines", type=count, metavar="N", help="only the last N lines that exist already"
     )
     logs.add_argument(
         "-a",
         "--all",
         action="store_true",
-        help="also the environment that AWS's toolkit prints, else one line",
+        help="also the environment that AWS's toolkit prints (otherwise one line stands for it)",
     )
     add_place(logs)
     logs.set_defaults(func=_logs)

@@ -73,7 +73,10 @@ class PassedOn(NamedTuple):
 
 PASSED_ON = {
     "image": PassedOn(
-        "build the training image, say whether it is there, or what it holds (image build | status | contents)",
+        (
+            "build the training image, or say whether it exists and what is in it (image build | status | "
+            "contents)"
+        ),
         ("build", "status", "contents", "--json"),
     ),
     "cluster": PassedOn(
@@ -133,7 +136,7 @@ def _command(given: Sequence[str]) -> int:
     arguments = parser.parse_args(own)
     arguments.parser, arguments.words = parser, words
     if words and arguments.command not in _TAKE_WORDS:
-        complain(f"{arguments.command} takes nothing behind --, and did nothing; given: {' '.join(words)}")
+        complain(f"{arguments.command} takes nothing after --, and did nothing; given: {' '.join(words)}")
         return EXIT_USAGE
     command: Callable[[argparse.Namespace], int | None] = arguments.func
     return command(arguments) or 0
@@ -183,10 +186,13 @@ class _Parser(argparse.ArgumentParser):
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
             if self.prog.endswith(" run"):
                 if unknown[0].startswith("-"):
-                    hint += " What is the script's own goes behind --: windtunnel run SCRIPT -- "
+                    hint += " Arguments of the script go after --: windtunnel run SCRIPT -- "
                     hint += " ".join(unknown)
                 else:  # no job takes it so
-                    hint += f" Data is a channel: --channel train={unknown[0]}; what else is the script's own has a "
+                    hint += (
+                        f" Data is a channel: --channel train={unknown[0]}. Other arguments of the "
+                        "script need a "
+                    )
                     hint += f"name: windtunnel run SCRIPT -- --name {unknown[0]}"
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return known, unknown

@@ -13,7 +13,7 @@ def add_parser(commands: Any) -> None:
     """Register the command."""
     metrics = commands.add_parser(
         "metrics",
-        help="the metrics that a job's log held, over time",
+        help="the metrics from a job's log, over time",
         description="The metrics of a job's metric_definitions (windtunnel run --metric) over time, as CloudWatch "
         "has them, and their final values.",
     )

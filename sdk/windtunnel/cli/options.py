@@ -56,7 +56,7 @@ def add_rehearsal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rehearsal",
         metavar="COUNTERS.json",
-        help="of a job on AWS: the counters (or the local job) to predict it from",
+        help="for a job on AWS: the counters (or the local job) from which to predict it",
     )
 
 
@@ -75,7 +75,7 @@ def add_user_calibration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-user-calibration",
         action="store_true",
-        help="the model as it is, whatever windtunnel calibrate has kept",
+        help="do not use what windtunnel calibrate has stored",
     )
 
 
@@ -93,8 +93,11 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
         "--batch",
         metavar="N|RULE",
         default="rehearsed",
-        help="the global batch on each instance, or a rule: rehearsed (default: NeuronCores keep the job's samples, "
-        "GPUs share its global batch), global (all have it), per-device (all workers have as many samples)",
+        help=(
+            "the global batch on each instance, or a rule: rehearsed (default: NeuronCores keep the "
+            "job's samples, GPUs share its global batch), global (all instances have the job's global "
+            "batch), per-device (each worker has as many samples as a core had)"
+        ),
     )
     batch.add_argument("--batch-per-device", type=count, metavar="N", help="samples of a step on each worker")
 
@@ -143,19 +146,22 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"cannot read the model's configuration {path}: {error}") from None
     if not isinstance(config, dict):
-        raise InvalidInput(f"{path} is no configuration of a model: its content is no JSON object")
+        raise InvalidInput(f"{path} is not a model's configuration: it has no JSON object")
     return {**config, "_name_or_path": name}
 
 
 def add_lora(parser: argparse._ActionsContainer) -> None:
     """``--lora-rank`` and ``--lora-targets``: adapters instead of all weights."""
     parser.add_argument(
-        "--lora-rank", type=count, metavar="R", help="train adapters (LoRA) of that rank, the weights frozen"
+        "--lora-rank",
+        type=count,
+        metavar="R",
+        help="train adapters (LoRA) of that rank; the weights are frozen",
     )
     parser.add_argument(
         "--lora-targets",
         choices=("attention", "all-linear"),
-        help="what has adapters (default: all linear layers)",
+        help="which layers have adapters (default: all linear layers)",
     )
 
 
@@ -165,7 +171,10 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
         "--price",
         action="append",
         metavar="TYPE=USD",
-        help="your own price of an hour, in place of the book's: p5=55.04, ml.p5.48xlarge=55.04 (again for each type)",
+        help=(
+            "your own price of an hour, instead of the price book's: p5=55.04, ml.p5.48xlarge=55.04 "
+            "(repeat for each type)"
+        ),
     )
 
 
@@ -189,7 +198,9 @@ def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
         try:
             given[name] = dollars(text.partition("=")[2])
         except argparse.ArgumentTypeError:
-            raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}") from None
+            raise InvalidInput(
+                f"--price takes TYPE=USD, such as ml.p5.48xlarge=55.04, not {text!r}"
+            ) from None
     return cache.load().book.stating(given, on or datetime.now(timezone.utc).date())
 
 
@@ -204,7 +215,7 @@ def all_priced(args: argparse.Namespace, names: Iterable[str]) -> None:
     priced = sorted(set(names))
     for text in args.price or ():
         if _of_price(text) not in priced:
-            raise InvalidInput(f"--price {text} is of none of what is priced here: {', '.join(priced)}")
+            raise InvalidInput(f"--price {text} names no instance of this report: {', '.join(priced)}")
 
 
 def _of_price(text: str) -> str:
@@ -222,23 +233,28 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     )
     size.add_argument("--epochs", type=whole, metavar="E", help="epochs (default 1)")
     size.add_argument(
-        "--evaluation-samples", type=whole, metavar="N", help="evaluated after each epoch (default 0)"
+        "--evaluation-samples", type=whole, metavar="N", help="samples evaluated after each epoch (default 0)"
     )
     size.add_argument(
         "--evaluation-not-split", action="store_true", help="each worker evaluates all of them (no sampler)"
     )
-    size.add_argument("--dataset-gib", type=number, metavar="GIB", help="what each instance downloads")
+    size.add_argument(
+        "--dataset-gib", type=number, metavar="GIB", help="size of the data that each instance downloads"
+    )
     size.add_argument(
         "--preparation-seconds",
         type=seconds,
         metavar="S",
-        help="what trains nothing: tokenising, unpacking, checkpoints",
+        help="time without training: tokenising, unpacking, checkpoints",
     )
     size.add_argument(
         "--loader-samples-per-second",
         type=number,
         metavar="R",
-        help="what one process of the data loader prepares: steps wait where all vCPUs together give fewer",
+        help=(
+            "samples that one process of the data loader prepares a second: steps wait if all vCPUs "
+            "together prepare too few"
+        ),
     )
     size.add_argument(
         "--tokenised-samples",
@@ -251,8 +267,10 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
         "--sequence-length",
         type=length,
         metavar="N",
-        help="tokens a sample (of a described model: its family's); of a rehearsed job it is only checked against the "
-        "calibrated range: rehearse with that length",
+        help=(
+            "tokens of a sample (default for a described model: its family's). For a rehearsed job it "
+            "is only compared with the calibrated range: to change the length, rehearse with it"
+        ),
     )
 
 
@@ -281,7 +299,7 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
             given.pop("sequence_length", None)
         if given:
             raise ConfigurationError(
-                "sizes of the real job need --full-scale-samples N (samples of one epoch) too"
+                "sizes of the real job also need --full-scale-samples N (samples of one epoch)"
             )
         return None
     try:

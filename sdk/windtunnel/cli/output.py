@@ -49,7 +49,10 @@ def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> No
     """``--json``, ``--html``, ``--markdown``; with charts ``--png``, with a first screen ``--full``."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write one HTML file that loads nothing, charts inside"
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write one HTML file with its charts inside, which loads nothing",
     )
     parser.add_argument(
         "--markdown",
@@ -58,7 +61,7 @@ def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> No
         help="write Markdown, for a pull request or a build's summary",
     )
     if full:
-        parser.add_argument("--full", action="store_true", help="all of it, not the answer alone")
+        parser.add_argument("--full", action="store_true", help="print all of it, not only the answer")
     if charts:
         parser.add_argument(
             "--png", type=Path, metavar="FILE", help="write the charts (needs the extra `plot`)"

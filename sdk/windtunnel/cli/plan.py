@@ -23,8 +23,8 @@ def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "plan",
-        help="search instances, their number and the split of a model that fit, by cost and by time",
-        epilog="Modelled figures carry an interval; costs carry their price and its date.",
+        help="search for instances, their number and a split that fit a model, by cost and by time",
+        epilog="Modelled figures have an interval; costs have their price and its date.",
     )
     output.add_arguments(parser)
     model = parser.add_mutually_exclusive_group(required=True)
@@ -37,11 +37,15 @@ def add_parser(commands: Any) -> None:
     model.add_argument("--architecture", metavar="NAME", help="the same, as compare takes it")
     add_instances(
         parser,
-        "types or families, also with commas (default: trn1,p4d); trn1 is ml.trn1.32xlarge, priced as "
-        "SageMaker training; trn1.32xlarge is priced as EC2",
+        (
+            "types or families, with blanks or commas between them (default: trn1,p4d); trn1 is "
+            "ml.trn1.32xlarge, priced as SageMaker training; trn1.32xlarge is priced as EC2"
+        ),
     )
     size = parser.add_argument_group("the job")
-    size.add_argument("--tokens", type=count, metavar="N", help="of all steps: 15B, 300M (default 1B)")
+    size.add_argument(
+        "--tokens", type=count, metavar="N", help="tokens of the whole training: 15B, 300M (default 1B)"
+    )
     size.add_argument(
         "--samples", "--full-scale-samples", type=count, metavar="N", help="sequences, instead of tokens"
     )
@@ -49,15 +53,22 @@ def add_parser(commands: Any) -> None:
     size.add_argument(
         "--global-batch", "--batch", type=count, metavar="N", help="sequences of a step (default 1024)"
     )
-    size.add_argument("--sequence-length", type=length, metavar="N", help="tokens (default: the family's)")
-    size.add_argument("--parameters", type=count, metavar="N", help="weights (default: the architecture's)")
+    size.add_argument(
+        "--sequence-length", type=length, metavar="N", help="tokens of a sequence (default: the family's)"
+    )
+    size.add_argument(
+        "--parameters", type=count, metavar="N", help="number of weights (default: the architecture's)"
+    )
     add_lora(size)
     size.add_argument(
         "--software",
         nargs="+",
         default=(),
         metavar="NAME",
-        help="what trains it, as published rows name it: neuronx-distributed nemo; of each instance the first known",
+        help=(
+            "the software that trains it, as published rows name it: neuronx-distributed nemo; each "
+            "instance takes the first that is known for it"
+        ),
     )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--deadline", type=hours, metavar="TIME", help="48h, 90m or 3d, start included")
@@ -87,7 +98,7 @@ def run_plan(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if numbered := [name for name in args.instances or () if "=" in name]:
         raise ConfigurationError(
-            f"--instances {numbered[0]}: plan searches how many there are. Fix it for all types: --nodes 4"
+            f"--instances {numbered[0]}: plan searches for the number. To fix it for all types: --nodes 4"
         )
     try:
         report = plan(

@@ -17,7 +17,7 @@ windtunnel prices refresh --region us-east-1 us-west-2 --instances ml.trn1.32xla
 windtunnel prices refresh --hosting --instances ml.c5.xlarge      what an endpoint costs
 
 With ml. an instance is SageMaker training on-demand, without it EC2 on-demand. Reports use the built-in
-prices and what was fetched, each from its date on; what is fetched never changes an earlier day.
+prices and the fetched ones, each from its date on. Fetched prices never change an earlier day.
 """
 
 
@@ -33,8 +33,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "action", nargs="?", choices=("list", "refresh"), default="list", help="default: list"
     )
-    parser.add_argument("--on", type=day, metavar="DATE", help="only what is in force that day (2023-01-31)")
-    add_instances(parser, "default: all that are modelled; the list takes families, too (trn1)")
+    parser.add_argument("--on", type=day, metavar="DATE", help="only the prices of that day (2023-01-31)")
+    add_instances(parser, "default: all that are modelled; also families (trn1), but not with refresh")
     parser.add_argument(
         "--region", nargs="+", action=Listed, metavar="REGION", help="default: all; for refresh us-east-1"
     )

@@ -29,11 +29,13 @@ def add_parser(commands: Any) -> None:
     how_many.add_argument(
         "-a", "--all", dest="limit", action="store_const", const=_EVERY_JOB, help="all there are"
     )
-    listing.add_argument("--status", choices=STATUSES, help="those of this status alone (default: of any)")
+    listing.add_argument("--status", choices=STATUSES, help="only jobs with this status (default: any)")
     form = listing.add_mutually_exclusive_group()
     form.add_argument("-q", "--quiet", action="store_true", help="names only, one a line")
     form.add_argument(
-        "--json", action="store_true", help="print JSON: AWS's summaries, of failed jobs with FailureReason"
+        "--json",
+        action="store_true",
+        help="print JSON: AWS's summaries, for failed jobs with FailureReason",
     )
     add_place(listing)
     listing.set_defaults(func=_ps)

@@ -37,7 +37,7 @@ _OF_A_JOB = (
     "evaluation_samples", "evaluation_not_split", "dataset_gib", "preparation_seconds", "loader_samples_per_second",
     "tokenised_samples", "compile_cached", "sequence_length",
 )  # fmt: skip
-_EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
+_EPILOG = "Modelled figures have an interval; costs have their price and its date."
 
 
 def add_parser(commands: Any) -> None:
@@ -47,7 +47,10 @@ def add_parser(commands: Any) -> None:
     )
     report.add_argument("job", metavar="JOB", nargs="?", help="name of a training job")
     report.add_argument(
-        "--describe", type=Path, metavar="FILE.json", help="a job by what describe-training-job printed"
+        "--describe",
+        type=Path,
+        metavar="FILE.json",
+        help="a job from a file with what describe-training-job printed",
     )
     add_rehearsal(report)
     add_place(report)
@@ -63,7 +66,7 @@ def add_parser(commands: Any) -> None:
         "--prices-on",
         type=day,
         metavar="DATE",
-        help="price everything modelled at that day's prices (default: each day on which one changed)",
+        help="use that day's prices (default: each day on which a price changed)",
     )
     add_prices(report)
     add_batch(report)
@@ -98,8 +101,9 @@ def run_report(args: argparse.Namespace) -> int:
         )
     if args.job and Path(args.job).suffix == ".json":
         raise ConfigurationError(
-            f"{args.job} is a file, and report takes a job. Of its counters: windtunnel compare {args.job}; of what "
-            f"describe-training-job printed: windtunnel report --describe {args.job}"
+            f"{args.job} is a file, but report takes a job. If the file has counters: windtunnel compare "
+            f"{args.job}; if it has what describe-training-job printed: windtunnel report --describe "
+            f"{args.job}"
         )
     try:
         full_scale, job = full_scale_of(args), _job(args)
@@ -126,8 +130,8 @@ def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> Non
     if given:
         words = ", ".join("JOB" if name == "job" else option(name) for name in given)
         raise ConfigurationError(
-            f"--{table} takes no job and nothing of one (given: {words}): windtunnel report --{table} [--json] "
-            "[--html FILE]"
+            f"--{table} takes no job and no options of a job (given: {words}): windtunnel report "
+            f"--{table} [--json] [--html FILE]"
         )
 
 

@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
         "their configurations and models.",
     )
     remove.add_argument("names", metavar="NAME", nargs="+", help="the jobs' names")
-    remove.add_argument("--endpoint", action="store_true", help="the names are those of endpoints")
+    remove.add_argument("--endpoint", action="store_true", help="the names are endpoints")
     add_place(remove)
     remove.set_defaults(func=_remove)
 

@@ -50,7 +50,7 @@ def add_parser(commands: Any) -> None:
     run.add_argument(
         "--metric", action="append", default=[], metavar="NAME=REGEX", help="a metric to find in the log"
     )
-    run.add_argument("--job-name", help="default: the script's image and the time")
+    run.add_argument("--job-name", help="default: the image's name and the time")
     run.add_argument(
         "--max-run", type=whole_seconds, metavar="S", help="stop after S seconds, or 2h (default: a day)"
     )
@@ -60,7 +60,12 @@ def add_parser(commands: Any) -> None:
         metavar="S",
         help="keep the container S seconds: the next job starts in it",
     )
-    run.add_argument("--max-cost", type=dollars, metavar="USD", help="on AWS, lower --max-run to keep this")
+    run.add_argument(
+        "--max-cost",
+        type=dollars,
+        metavar="USD",
+        help="on AWS, lower --max-run so that the job costs no more than this",
+    )
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
     run.add_argument(

@@ -21,11 +21,9 @@ class AnyDeserializer(Protocol):
     @property
     def ACCEPT(self) -> Sequence[str] | str:  # noqa: N802 - SDK v2's name
         """The MIME types that it can read."""
-        ...
 
     def deserialize(self, stream: Any, content_type: str) -> Any:
         """The answer, from a readable binary file and its MIME type."""
-        ...
 
 
 class Deserializer(ABC):

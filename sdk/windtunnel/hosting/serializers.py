@@ -20,11 +20,9 @@ class AnySerializer(Protocol):
     @property
     def CONTENT_TYPE(self) -> str:  # noqa: N802 - SDK v2's name
         """The MIME type of what `serialize` gives."""
-        ...
 
     def serialize(self, data: Any) -> Any:
         """Bytes, text or a readable file."""
-        ...
 
 
 class Serializer(ABC):

@@ -39,8 +39,8 @@ def refuse_what_exists(*targets: Path) -> None:
     for target in targets:
         if target.exists():
             raise ConfigurationError(
-                f"{target} exists already, so nothing was downloaded. Name another directory, remove it, or ask "
-                "for it to be overwritten (download(overwrite=True), windtunnel download --overwrite)."
+                f"{target} exists already, so nothing was downloaded. Name another directory, remove it, "
+                "or overwrite it (download(overwrite=True), windtunnel download --overwrite)."
             )
 
 

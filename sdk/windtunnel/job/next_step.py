@@ -57,7 +57,7 @@ def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
     hidden = f" If its folder has no __init__.py, add one: an installed package {package} is found before it."
     return (
         f"{found[1]!r} is not in the image. If it is a package, name it in a requirements.txt in --source-dir "
-        "(source_dir=): it is installed before the script starts. If it is a file of yours, it must be in there too."
+        "(source_dir=): it is installed before the script starts. If it is a file of yours, put it there too."
         f"{hidden if package != found[1] else ''}"
     )
 
@@ -65,17 +65,20 @@ def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
 def _arguments(_: re.Match[str], description: Mapping[str, Any]) -> str:
     sent = [name for name in description.get("HyperParameters", {}) if not name.startswith(_OWN)]
     return (
-        "the script's own argparse refused what the job gives it. Its hyperparameters, which become arguments: "
-        f"{', '.join(f'--{name}' for name in sent) or 'none'}. Name them as its add_argument does. With "
-        "Hydra they are name=value: `windtunnel check` says what to write."
+        "the script's own argparse refused its arguments. They are made from the job's hyperparameters: "
+        f"{', '.join(f'--{name}' for name in sent) or 'none'}. Name these as add_argument in the script "
+        "does. With Hydra they are name=value: `windtunnel check` says what to write."
     )
 
 
 _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]], ...] = (
     (
         "because this machine's memory was full",
-        "other programs had filled this machine's memory. End some, or run fewer jobs at once "
-        "(WINDTUNNEL_MAX_MEMORY_GIB), and run it again; fewer cores (local_cores=1) need less.",
+        (
+            "other programs had filled this machine's memory. End some, or run fewer jobs at once "
+            "(WINDTUNNEL_MAX_MEMORY_GIB), and run the job again. Fewer cores (local_cores=1) need less "
+            "memory."
+        ),
     ),
     ("|".join(_FOR_MEMORY), _memory),
     (
@@ -84,71 +87,99 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
     ),
     (
         "no process was ended for memory",
-        "a process of the job was killed, and not for memory: by the script itself, or by what watches it.",
+        (
+            "a process of the job was killed by the script itself, or by a program that watches it; not "
+            "because of memory."
+        ),
     ),
     (r"SIGKILL|\b[Ee]xit ?[Cc]ode:? (?:137|-9)\b", _memory),
     (
         r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla",
-        "torch_xla has no such name in this framework_version. docs/reference/names.md says which versions "
-        "have it, and what came after it. torch_xla 2.7 removed what torch_xla.runtime has as world_size(), "
-        "global_ordinal() and local_ordinal(): use these, or framework_version='2.6'.",
+        (
+            "torch_xla has no such name in this framework_version. docs/reference/names.md says which "
+            "versions have it, and what replaces it. For names that torch_xla 2.7 removed, use world_size(), "
+            "global_ordinal() and local_ordinal() of torch_xla.runtime, or framework_version='2.6'."
+        ),
     ),
     (
         "InstallRequirementsError",
-        "pip could not install requirements.txt: the log has its messages. Ask for versions that have wheels "
-        "for the image's Python (`windtunnel image contents` lists what is there), or leave those lines out.",
+        (
+            "pip could not install requirements.txt: its messages are in the log. Name versions that have "
+            "wheels for the image's Python (`windtunnel image contents` lists what is in the image), or "
+            "leave those lines out."
+        ),
     ),
     (
         r"device type at start of device string: neuron\b",
-        'the device "neuron" is that of native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is not '
-        "simulated: on trn1, and up to PyTorch 2.9, it is torch_xla.device().",
+        (
+            'the device "neuron" belongs to native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is '
+            "not simulated. On trn1, and up to PyTorch 2.9, use torch_xla.device()."
+        ),
     ),
     (
         r"`fused=True` requires all the params",
-        "a fused optimizer is not for the xla device. transformers 4.54 and newer choose one for their Trainer: pass "
-        'optim="adamw_torch" (--optim adamw_torch), and fused=False to an optimizer of your own.',
+        (
+            "the xla device has no fused optimizer. transformers 4.54 and newer choose one for their "
+            'Trainer: pass optim="adamw_torch" (--optim adamw_torch), and fused=False to an optimizer of '
+            "your own."
+        ),
     ),
     (
         "Attempted to access the data pointer on an invalid python storage",
-        'something reads the memory of a tensor that is on the device, as save_pretrained does: model.to("cpu") before '
-        "it, once training is over.",
+        (
+            "something, such as save_pretrained, reads the memory of a tensor that is on the device: after "
+            'training, call model.to("cpu") before it.'
+        ),
     ),
     (
         "SyncBatchNorm expected input tensor to be on GPU",
-        "SyncBatchNorm is for GPUs: leave convert_sync_batchnorm out. BatchNorm takes its statistics over the samples "
-        "of each core alone: with few on each, take a larger batch or a norm without them (GroupNorm).",
+        (
+            "SyncBatchNorm is for GPUs: leave convert_sync_batchnorm out. BatchNorm takes its statistics "
+            "from the samples of each core alone. If a core has few of them, use a larger batch, or a norm "
+            "without such statistics (GroupNorm)."
+        ),
     ),
     (
         "PackedSequence is not supported|tensor has a non-zero number of elements, but its data is not allocated yet",
-        "something reads the memory of a tensor that is on the device, as torch's RNN, LSTM and GRU do of packed "
-        "sequences: leave pack_padded_sequence out, give them the padded batch, all of one length, and mask what they "
-        "make of the padding.",
+        (
+            "something reads the memory of a tensor that is on the device; torch's RNN, LSTM and GRU do so "
+            "with packed sequences. Leave pack_padded_sequence out, give them the padded batch, all of one "
+            "length, and mask the outputs of the padding."
+        ),
     ),
     (
         "SparseAdam does not support dense gradients|arguments from the 'SparseXLA' backend",
-        "the device has neither sparse gradients nor sparse tensors: leave sparse=True out of embeddings, take Adam in "
-        "SparseAdam's place, and give the device a dense tensor, x.to_dense().to(device).",
+        (
+            "the device has neither sparse gradients nor sparse tensors: leave sparse=True out of "
+            "embeddings, use Adam instead of SparseAdam, and give the device a dense tensor, "
+            "x.to_dense().to(device)."
+        ),
     ),
     (
         r"floating point types of different precisions in .*\bf64\[",
-        "a tensor of doubles, which numpy makes by itself, meets fp32: give it .float(). On trn1 torch_xla makes all "
-        "doubles fp32; on XLA's CPU they stay what they are.",
+        (
+            "a tensor of doubles (numpy's default) meets a tensor of fp32: call .float() on it. On trn1 "
+            "torch_xla makes all doubles fp32; on XLA's CPU they stay doubles."
+        ),
     ),
     (
         "module 'torch' has no attribute 'xla'|XLA currently does not support use_reentrant==False",
-        "torch's gradient checkpointing asks for torch.xla, which does not exist. Call "
-        "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) in its place; where a library calls it, write, "
-        f"{FOR_A_LIBRARY}",
+        (
+            "torch's gradient checkpointing asks for torch.xla, which does not exist. Call "
+            "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) instead. If a library calls it, "
+            f"write, {FOR_A_LIBRARY}"
+        ),
     ),
     (
         r"'MpDeviceLoader(?:Wrapper)?' object has no attribute '(\w+)'",
         lambda found, _: (
-            f"torch_xla's loader has no {found[1]}: ask the DataLoader that it, or accelerator.prepare(), was given."
+            f"torch_xla's loader has no {found[1]}: use the DataLoader that you gave it, or that you gave "
+            "accelerator.prepare()."
         ),
     ),
     (
         r"AttributeError: TPU\b",
-        "newer versions of accelerate have no DistributedType.TPU: name DistributedType.XLA in its place.",
+        "newer versions of accelerate have no DistributedType.TPU: use DistributedType.XLA instead.",
     ),
     (
         "No supported gpu backend found|`XLAAccelerator` can not run",
@@ -156,46 +187,59 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
     ),
     (
         "XLA device type not an accelerator",
-        "XLA's device has no random generators: torch.Generator(device=\"cpu\"). timm's ModelEmaV3 makes one for its "
-        "model's device: take ModelEmaV2.",
+        (
+            "XLA's device has no random generators: use torch.Generator(device=\"cpu\"). timm's ModelEmaV3 "
+            "makes one for its model's device: use ModelEmaV2."
+        ),
     ),
     (
         "The model and the optimizer parameters are not on the same device",
-        "the optimizer was made before the model went to the device. sentence-transformers takes the CPU where it sees "
-        'no GPU: SentenceTransformer(NAME, device="xla").',
+        (
+            "the optimizer was made before the model moved to the device. sentence-transformers uses the CPU "
+            'if it finds no GPU: write SentenceTransformer(NAME, device="xla").'
+        ),
     ),
     (
         "Attempting to deserialize object on a CUDA device",
-        'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
+        ('the checkpoint was saved on a GPU, and trn1 has none: write torch.load(PATH, map_location="cpu").'),
     ),
     (
         # torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU; or the script's own.
         r"no NVIDIA driver|not compiled with CUDA|no GPUs found|assert torch\.cuda\.is_available",
-        "trn1 has no GPU, and the script asks for CUDA: `windtunnel check SCRIPT` names the lines, and with "
-        "--diff prints the edits (docs/how_to/port_a_script.md).",
+        (
+            "the script asks for CUDA, and trn1 has no GPU: `windtunnel check SCRIPT` names the lines, and "
+            "with --diff prints the edits (docs/how_to/port_a_script.md)."
+        ),
     ),
     (
         "environment variable (?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT) expected",
-        "the script was started without torchrun, which sets that: leave out --no-torch-distributed, or give "
-        'distribution={"torch_distributed": {"enabled": True}}.',
+        (
+            "the script was started without torchrun, which sets this variable: leave out "
+            '--no-torch-distributed, or give distribution={"torch_distributed": {"enabled": True}}.'
+        ),
     ),
     (
         r"AwsCrtError: AWS_IO_SOCKET_CLOSED",
-        "awscrt speaks TLS to S3 whatever the endpoint is, and the local S3 has no TLS: for a job here leave awscrt "
-        "(boto3[crt]) out of requirements.txt. boto3, and NxD Core's checkpoints with it, transfer without it.",
+        (
+            "awscrt uses TLS for every S3 endpoint, but the local S3 has no TLS: for a job here leave awscrt "
+            "(boto3[crt]) out of requirements.txt. boto3 and NxD Core's checkpoints also work without it."
+        ),
     ),
     (
         r"(\w+) requires NumPy [\d.]+ or newer, found ([\d.]+)",
         lambda found, _: (
-            f"requirements.txt has brought another numpy than the image's {found[1]} was built for: name {found[1]} "
-            f"there too, of the time of numpy {found[2]}, and pandas, if that fails then."
+            f"requirements.txt has brought a numpy for which the image's {found[1]} was not built: also "
+            f"name a {found[1]} there that fits numpy {found[2]}. If pandas then fails, do the same for "
+            "it."
         ),
     ),
     (
         "NoCredentialsError|Unable to locate credentials",
-        "the script asks AWS for something, and a job has no keys here unless it says so: "
-        'environment={"WINDTUNNEL_AWS_IN_JOBS": "1"} (--env WINDTUNNEL_AWS_IN_JOBS=1) gives it keys of its role for '
-        "the local S3. A service that the backend does not have then answers with an error.",
+        (
+            "the script uses AWS, but a job has no keys here by default. "
+            'environment={"WINDTUNNEL_AWS_IN_JOBS": "1"} (--env WINDTUNNEL_AWS_IN_JOBS=1) gives it keys of '
+            "its role for the local S3. Services that the backend does not have then answer with an error."
+        ),
     ),
     (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
     (r"No module named '([\w.]+)'(?!(?s:.*)\n *(?!ModuleNotFound)\w*Error: )", _no_module),

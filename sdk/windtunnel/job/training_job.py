@@ -294,7 +294,7 @@ class TrainingJob:
         return folder
 
     def diagnostics(self) -> Diagnostics:
-        """What Trainium would tell too late about the script, worst first, each with the line to change.
+        """What to change in the script before Trainium, worst first, each with its line.
 
         Raises:
             JobNotFinished: as `counters`.

@@ -42,14 +42,14 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
             yield Finding(
                 calls[0].lineno,
                 "",
-                f"{option} is no option of the script, whose argparse ends with 'unrecognized arguments'.{instead}",
+                f"the script has no option {option}: its argparse ends with 'unrecognized arguments'.{instead}",
             )
         if named and all(map(_takes_none, named)):
             yield Finding(
                 named[0].lineno,
                 "",
-                f"{option} is a flag without a value, and SageMaker gives each hyperparameter one: called with "
-                f"{option} True, the script ends with 'unrecognized arguments: True'. Let it take one: "
+                f"{option} is a flag without a value, but SageMaker gives each hyperparameter a value: called with "
+                f"{option} True, the script ends with 'unrecognized arguments: True'. Let the flag take a value: "
                 f'add_argument("{option}", {_INSTEAD}).',
             )
 
@@ -64,8 +64,8 @@ def _of_hydra(script: Script, hyperparameters: Collection[str]) -> Iterator[Find
             yield Finding(
                 call.lineno,
                 "",
-                f"Hydra takes {first}=VALUE, and SageMaker gives --{first} VALUE: the script ends with 'unrecognized "
-                "arguments'. Before it is called: sys.argv[1:] = [f\"{name.lstrip('-')}={value}\" for name, value in "
+                f"Hydra takes {first}=VALUE, but SageMaker gives --{first} VALUE: the script ends with 'unrecognized "
+                "arguments'. Write before the call: sys.argv[1:] = [f\"{name.lstrip('-')}={value}\" for name, value in "
                 "zip(sys.argv[1::2], sys.argv[2::2])].",
             )
 
@@ -78,7 +78,7 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
         named = [call for call in _declarations(script) if option in _options(call)]
         types = {one and ast.unparse(one.value) for call in named for one in [keyword(call, "type")]} - own
         if types == {"bool"} and str(value).lower() in _NO:
-            becomes, instead = "True, as any text but an empty one is", _TRUTH
+            becomes, instead = "True, as every text that is not empty", _TRUTH
         elif types == {"list"} and isinstance(value, list):
             becomes, instead = "a list of that text's characters", "type=ast.literal_eval"
         else:
@@ -86,8 +86,8 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
         yield Finding(
             named[0].lineno,
             "",
-            f"{option} {value} reaches the script as text, and type={types.pop()} makes it {becomes}. Let it be read: "
-            f'add_argument("{option}", {instead}).',
+            f"{option} {value} reaches the script as text, and type={types.pop()} makes it {becomes}. To read the "
+            f'text: add_argument("{option}", {instead}).',
         )
 
 

@@ -28,6 +28,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     """Load a public name from `api` (PEP 562)."""
     api = import_module(f"{__name__}.api")
-    if name not in api.__all__:
+    if name.startswith("_") or name not in vars(api):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(api, name)

@@ -1,127 +1,81 @@
 """The public names of `windtunnel.priceperf`."""
 
-from __future__ import annotations
-
-from .calibration.calibrations import CALIBRATIONS, Calibration, calibration_of, not_calibrated
-from .calibration.corrections import Correction, Corrections, Evidence
-from .errors import (
-    InvalidCounters,
-    InvalidInput,
-    NotCalibrated,
-    PricePerfError,
-    PriceUnknown,
-    UnknownInstance,
-)
-from .instances import CATALOG, NEURON_TYPES, Figure, InstanceType, instance_type
-from .model.architectures import ARCHITECTURES, Architecture
-from .model.counted_step import StepWork, step_time
-from .model.described_step import training_step
-from .model.fixed_costs import FixedCost
-from .model.intervals import RangeCheck
-from .model.precision import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
-from .model.step_time import StepTime
-from .model.training_settings import Training
-from .money.billing import (
-    billable_seconds,
-    cost_per_million,
-    cost_usd,
-    instance_seconds,
-    spot_savings_percent,
-)
-from .money.comparison import Comparison, compare
-from .money.decision import BreakEven, Decision, decisions
-from .money.estimate import Cost, Estimate, estimate
-from .money.flight_check import Flight, FlightCheck, check_flight, evidence_of
-from .money.offerings import OFFERINGS, Claim, Discount, Offering
-from .money.prices import Price, PriceBook
-from .money.scaling import Scaling, ScalingRow, scaling
-from .money.sensitivity import SensitivityRow, sensitivity
-from .money.verdict import Verdict
-from .money.winner import Answer, answers, by_offering
-from .published.bert_jobs import PublishedComparison, published_comparison
-from .published.inference import InferenceCost, InferenceTable, PublishedInference, published_inference
-from .workload.cluster import BATCH_RULES, BatchRule, Cluster, PerDevice, Run
-from .workload.full_scale import FullScale
-from .workload.workload import CountedWorkload, DescribedWorkload, Workload
-
-__all__ = [
-    "ARCHITECTURES",
-    "AUTO_CAST",
-    "BATCH_RULES",
-    "BF16_AUTOCAST",
-    "CALIBRATIONS",
-    "CATALOG",
-    "FP32",
-    "NEURON_TYPES",
-    "OFFERINGS",
-    "TF32",
-    "Answer",
-    "Architecture",
-    "BatchRule",
-    "BreakEven",
-    "Calibration",
-    "Claim",
-    "Cluster",
-    "Comparison",
-    "Correction",
-    "Corrections",
-    "Cost",
-    "CountedWorkload",
-    "Decision",
-    "DescribedWorkload",
-    "Discount",
-    "Estimate",
-    "Evidence",
-    "Figure",
-    "FixedCost",
-    "Flight",
-    "FlightCheck",
-    "FullScale",
-    "InferenceCost",
-    "InferenceTable",
-    "InstanceType",
-    "InvalidCounters",
-    "InvalidInput",
-    "NotCalibrated",
-    "Offering",
-    "PerDevice",
-    "Precision",
-    "Price",
-    "PriceBook",
-    "PricePerfError",
-    "PriceUnknown",
-    "PublishedComparison",
-    "PublishedInference",
-    "RangeCheck",
-    "Run",
-    "Scaling",
-    "ScalingRow",
-    "SensitivityRow",
-    "StepTime",
-    "StepWork",
-    "Training",
-    "UnknownInstance",
-    "Verdict",
-    "Workload",
-    "answers",
-    "billable_seconds",
-    "by_offering",
-    "calibration_of",
-    "check_flight",
-    "compare",
-    "cost_per_million",
-    "cost_usd",
-    "decisions",
-    "estimate",
-    "evidence_of",
-    "instance_seconds",
-    "instance_type",
-    "not_calibrated",
-    "published_comparison",
-    "published_inference",
-    "scaling",
-    "sensitivity",
-    "spot_savings_percent",
-    "step_time",
-    "training_step",
-]
+from .calibration.calibrations import CALIBRATIONS as CALIBRATIONS
+from .calibration.calibrations import Calibration as Calibration
+from .calibration.calibrations import calibration_of as calibration_of
+from .calibration.calibrations import not_calibrated as not_calibrated
+from .calibration.corrections import Correction as Correction
+from .calibration.corrections import Corrections as Corrections
+from .calibration.corrections import Evidence as Evidence
+from .errors import InvalidCounters as InvalidCounters
+from .errors import InvalidInput as InvalidInput
+from .errors import NotCalibrated as NotCalibrated
+from .errors import PricePerfError as PricePerfError
+from .errors import PriceUnknown as PriceUnknown
+from .errors import UnknownInstance as UnknownInstance
+from .instances import CATALOG as CATALOG
+from .instances import NEURON_TYPES as NEURON_TYPES
+from .instances import Figure as Figure
+from .instances import InstanceType as InstanceType
+from .instances import instance_type as instance_type
+from .model.architectures import ARCHITECTURES as ARCHITECTURES
+from .model.architectures import Architecture as Architecture
+from .model.counted_step import StepWork as StepWork
+from .model.counted_step import step_time as step_time
+from .model.described_step import training_step as training_step
+from .model.fixed_costs import FixedCost as FixedCost
+from .model.intervals import RangeCheck as RangeCheck
+from .model.precision import AUTO_CAST as AUTO_CAST
+from .model.precision import BF16_AUTOCAST as BF16_AUTOCAST
+from .model.precision import FP32 as FP32
+from .model.precision import TF32 as TF32
+from .model.precision import Precision as Precision
+from .model.step_time import StepTime as StepTime
+from .model.training_settings import Training as Training
+from .money.billing import billable_seconds as billable_seconds
+from .money.billing import cost_per_million as cost_per_million
+from .money.billing import cost_usd as cost_usd
+from .money.billing import instance_seconds as instance_seconds
+from .money.billing import spot_savings_percent as spot_savings_percent
+from .money.comparison import Comparison as Comparison
+from .money.comparison import compare as compare
+from .money.decision import BreakEven as BreakEven
+from .money.decision import Decision as Decision
+from .money.decision import decisions as decisions
+from .money.estimate import Cost as Cost
+from .money.estimate import Estimate as Estimate
+from .money.estimate import estimate as estimate
+from .money.flight_check import Flight as Flight
+from .money.flight_check import FlightCheck as FlightCheck
+from .money.flight_check import check_flight as check_flight
+from .money.flight_check import evidence_of as evidence_of
+from .money.offerings import OFFERINGS as OFFERINGS
+from .money.offerings import Claim as Claim
+from .money.offerings import Discount as Discount
+from .money.offerings import Offering as Offering
+from .money.prices import Price as Price
+from .money.prices import PriceBook as PriceBook
+from .money.scaling import Scaling as Scaling
+from .money.scaling import ScalingRow as ScalingRow
+from .money.scaling import scaling as scaling
+from .money.sensitivity import SensitivityRow as SensitivityRow
+from .money.sensitivity import sensitivity as sensitivity
+from .money.verdict import Verdict as Verdict
+from .money.winner import Answer as Answer
+from .money.winner import answers as answers
+from .money.winner import by_offering as by_offering
+from .published.bert_jobs import PublishedComparison as PublishedComparison
+from .published.bert_jobs import published_comparison as published_comparison
+from .published.inference import InferenceCost as InferenceCost
+from .published.inference import InferenceTable as InferenceTable
+from .published.inference import PublishedInference as PublishedInference
+from .published.inference import published_inference as published_inference
+from .workload.cluster import BATCH_RULES as BATCH_RULES
+from .workload.cluster import BatchRule as BatchRule
+from .workload.cluster import Cluster as Cluster
+from .workload.cluster import PerDevice as PerDevice
+from .workload.cluster import Run as Run
+from .workload.full_scale import FullScale as FullScale
+from .workload.workload import CountedWorkload as CountedWorkload
+from .workload.workload import DescribedWorkload as DescribedWorkload
+from .workload.workload import Workload as Workload

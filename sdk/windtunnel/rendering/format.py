@@ -37,11 +37,11 @@ def significant(value: float, digits: int = MODELLED_DIGITS) -> str:
     return f"{near:,.{max(0, digits - 1 - math.floor(math.log10(abs(near))))}f}{word}"
 
 
-def in_words(value: float, digits: int = 3) -> str:
+def in_words(value: float) -> str:
     """A large number as it is said: 15e9 -> '15 billion', 1.234e9 -> '1.23 billion', 512 -> '512'."""
-    near = rounded(value, digits)
+    near = rounded(value, 3)
     size, word = _of_units(near, _WORDS)
-    return f"{given(float(f'{near / size:.{digits}g}'))}{word}" if word else f"{value:,.0f}"
+    return f"{given(float(f'{near / size:.3g}'))}{word}" if word else f"{value:,.0f}"
 
 
 def short(value: float) -> str:
@@ -141,9 +141,9 @@ def shortened(text: str, lines: int, width: int = NOTE_WIDTH) -> str:
     return re.sub(r"(?<=[.;]) \S+ \.\.\.$", " ...", cut)
 
 
-def lines_of(text: str, width: int = NOTE_WIDTH) -> int:
-    """How many lines of that width it takes."""
-    return len(textwrap.wrap(text, width, break_on_hyphens=False))
+def lines_of(text: str) -> int:
+    """How many lines of a note it takes."""
+    return len(textwrap.wrap(text, NOTE_WIDTH, break_on_hyphens=False))
 
 
 def quantity(value: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""What Trainium would tell too late about a script: found in its rehearsal, worst first.
+"""What to change in a script before Trainium: found in its rehearsal, worst first.
 
     for found in job.diagnostics():
         print(found.severity, found.line, found.message, found.advice)
@@ -110,11 +110,9 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         return f"<Diagnostics of {self.job or 'a job'}: {len(self)} found; print it to read it>"
 
     def document(self) -> Document:
-        """As sections."""
         return _document(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": SCHEMA,
             "job": self.job,
@@ -167,7 +165,7 @@ def _document(found: Diagnostics) -> Document:
     failed += [found.memory_advice] if found.memory_advice and not said else []
     return Document(
         f"Windtunnel diagnostics: {found.job or 'counters'}",
-        "what Trainium would tell too late, found on simulated NeuronCores",
+        "what to change before Trainium, found on simulated NeuronCores",
         (*failed, _in_all(found)) if found.available else tuple(failed),
         tuple(sections),
     )
@@ -178,7 +176,7 @@ def _in_all(found: Diagnostics) -> str:
         return f"{len(found)} to look at, worst first."
     if found.failure:
         return "Until then nothing else was found." if found.graphs else "Nothing had run on a NeuronCore."
-    return "Nothing was found to change."
+    return "Nothing to change was found."
 
 
 def for_report(found: Diagnostics) -> Section | None:
@@ -192,7 +190,9 @@ def _what_to_change(found: Diagnostics, most: int) -> Section:
     if len(found) > most:
         notes.append(f"and {len(found) - most} more: windtunnel diagnostics {found.job or 'JOB'}")
     if not found.available:
-        notes.append("The counters of this job come from a simulator that did not diagnose: run it again.")
+        notes.append(
+            "The counters of this job come from an older simulator, without findings: run the job again."
+        )
     return Section(
         "What to change", "measured", "worst first; seconds are those of this machine", notes=tuple(notes)
     )
@@ -234,8 +234,10 @@ def _modelled(found: Diagnostics) -> Section:
             Row("interval", (fmt.modelled_span((time.low_s, time.high_s), time.seconds),), "detail"),
         ),
         notes=(
-            "A collective cuts a graph in two here; on trn1 it is part of one graph, "
-            f"{'and counted so' if found.is_joined else 'so there are fewer'}.",
+            (
+                "A collective cuts a graph in two here. On trn1 it is part of one "
+                f"graph{', and is counted so here' if found.is_joined else ', so there are fewer graphs'}."
+            ),
         ),
     )
 

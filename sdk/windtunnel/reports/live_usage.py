@@ -28,8 +28,8 @@ def screen(job: str, instance_type: str, usages: Sequence[CoreUsage]) -> Rendera
     for usage in usages:
         table.add_row(*_cells(usage))
     notes = (
-        "UTILIZATION: time in which graphs were executing, here. GRAPH: median execution. "
-        "COMPILED: by XLA's CPU compiler. All measured on this machine; none of it is Trainium's."
+        "UTILIZATION: share of the time in which graphs ran. GRAPH: median time of a run. COMPILED: by "
+        "XLA's CPU compiler. All of it is measured on this machine; nothing is Trainium's."
     )
     return Group(title, table, Text(_sums(usages), style="bold"), Text(notes, style="dim"))
 

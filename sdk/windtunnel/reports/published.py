@@ -39,7 +39,6 @@ class PublishedReport(Report):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": "windtunnel.published/1",
             "source": SOURCE,

@@ -9,7 +9,7 @@ from typing import Any
 
 from windtunnel.errors import EndpointNotFound, ServiceCallFailed
 from windtunnel.session.boto3_calls import BotoCalls
-from windtunnel.session.endpoint_service import LOG_GROUP, Answer
+from windtunnel.session.endpoint_service import LOG_GROUP, Answer, EndpointService
 from windtunnel.session.training_service import LogLine
 
 # AWS's own words, which its SDK v2 matches too.
@@ -18,14 +18,13 @@ _MISSING = re.compile(r"Could not find endpoint\b|^Endpoint \S+ of account \S+ n
 _UNTYPED = "application/octet-stream"
 
 
-class BotoEndpoints:
+class BotoEndpoints(EndpointService):
     """`EndpointService` over the clients of a session."""
 
     def __init__(self, calls: BotoCalls) -> None:
         self._calls = calls
 
     def create_model(self, request: Mapping[str, Any]) -> bool:
-        """CreateModel."""
         try:
             self._change("create_model", request)
         except ServiceCallFailed as error:
@@ -35,37 +34,29 @@ class BotoEndpoints:
         return True
 
     def delete_model(self, name: str) -> None:
-        """DeleteModel."""
         self._change("delete_model", {"ModelName": name})
 
     def create_config(self, request: Mapping[str, Any]) -> None:
-        """CreateEndpointConfig."""
         self._change("create_endpoint_config", request)
 
     def describe_config(self, name: str) -> dict[str, Any]:
-        """DescribeEndpointConfig."""
         return self._ask("describe_endpoint_config", {"EndpointConfigName": name})
 
     def delete_config(self, name: str) -> None:
-        """DeleteEndpointConfig."""
         self._change("delete_endpoint_config", {"EndpointConfigName": name})
 
     def create(self, request: Mapping[str, Any]) -> None:
-        """CreateEndpoint."""
         self._change("create_endpoint", request)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """DescribeEndpoint."""
         with self._endpoint(name):
             return self._ask("describe_endpoint", {"EndpointName": name})
 
     def delete(self, name: str) -> None:
-        """DeleteEndpoint."""
         with self._endpoint(name):
             self._change("delete_endpoint", {"EndpointName": name})
 
     def list_all(self) -> list[dict[str, Any]]:
-        """ListEndpoints, all pages."""
         newest = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
         pages = self._calls.pages("sagemaker", "list_endpoints", newest, "NextToken")
         return [summary for page in pages for summary in page["Endpoints"]]
@@ -83,17 +74,14 @@ class BotoEndpoints:
             raise ServiceCallFailed("InvokeEndpoint", type(error).__name__, str(error)) from error
 
     def invoke_async(self, request: Mapping[str, Any]) -> tuple[str, str | None]:
-        """InvokeEndpointAsync."""
         with self._endpoint(str(request["EndpointName"])):
             answer = self._calls.call("sagemaker-runtime", "invoke_endpoint_async", request, repeat=False)
         return answer["OutputLocation"], answer.get("FailureLocation")
 
     def log_streams(self, endpoint: str) -> list[str]:
-        """DescribeLogStreams of the endpoint's group."""
         return self._calls.streams(f"{LOG_GROUP}/{endpoint}", None)
 
     def read_log(self, endpoint: str, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """GetLogEvents from the head, one page."""
         return self._calls.events(f"{LOG_GROUP}/{endpoint}", stream, token)
 
     @contextmanager

@@ -10,22 +10,20 @@ from typing import IO, Any
 
 from windtunnel.errors import JobNotFound, ServiceCallFailed
 from windtunnel.session.boto3_calls import BotoCalls
-from windtunnel.session.training_service import LOG_GROUP, METRIC_NAMESPACE, LogLine
+from windtunnel.session.training_service import LOG_GROUP, METRIC_NAMESPACE, LogLine, TrainingService
 
 _MULTIPART_BYTES = 64 * 2**20
 _BEING_MADE = ("BucketAlreadyOwnedByYou", "OperationAborted")
 """CreateBucket's codes where another process makes it at the same time: SDK v2 goes on, too."""
 
 
-class BotoService(BotoCalls):
+class BotoService(BotoCalls, TrainingService):
     """`TrainingService` over boto3: the same calls to AWS and to the local backend."""
 
     def create_job(self, request: Mapping[str, Any]) -> None:
-        """CreateTrainingJob."""
         self.call("sagemaker", "create_training_job", request, repeat=False)
 
     def describe_job(self, name: str) -> dict[str, Any]:
-        """DescribeTrainingJob; raises `JobNotFound`."""
         try:
             return dict(self.call("sagemaker", "describe_training_job", {"TrainingJobName": name}))
         except ServiceCallFailed as error:
@@ -34,30 +32,24 @@ class BotoService(BotoCalls):
             raise
 
     def stop_job(self, name: str) -> None:
-        """StopTrainingJob."""
         self.call("sagemaker", "stop_training_job", {"TrainingJobName": name})
 
     def delete_job(self, name: str) -> None:
-        """DeleteTrainingJob."""
         self.call("sagemaker", "delete_training_job", {"TrainingJobName": name}, repeat=False)
 
     def list_jobs(self, limit: int, status: str | None = None) -> list[dict[str, Any]]:
-        """ListTrainingJobs, newest first, over as many pages as needed."""
         newest = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": min(limit, 100)}
         newest |= {"StatusEquals": status} if status else {}
         pages = self.pages("sagemaker", "list_training_jobs", newest, "NextToken")
         return list(islice((job for page in pages for job in page["TrainingJobSummaries"]), limit))
 
     def list_tags(self, arn: str) -> list[dict[str, str]]:
-        """ListTags."""
         return list(self.call("sagemaker", "list_tags", {"ResourceArn": arn})["Tags"])
 
     def log_streams(self, job: str) -> list[str]:
-        """DescribeLogStreams with the job's prefix."""
         return self.streams(LOG_GROUP, f"{job}/")
 
     def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """GetLogEvents from the head, one page."""
         return self.events(LOG_GROUP, stream, token)
 
     def metric_statistics(
@@ -77,7 +69,6 @@ class BotoService(BotoCalls):
         return sorted(points, key=lambda point: point["Timestamp"])
 
     def put_file(self, bucket: str, key: str, data: IO[bytes], kms_key_id: str | None, encrypt: bool) -> None:
-        """PutObject, or a multipart upload above 64 MiB."""
         extra: dict[str, str] = {}
         if encrypt:
             extra = {"ServerSideEncryption": "aws:kms"}
@@ -93,7 +84,6 @@ class BotoService(BotoCalls):
             self.call("s3", "put_object", {"Bucket": bucket, "Key": key, "Body": data, **extra})
 
     def get_object(self, bucket: str, key: str, out: IO[bytes]) -> bool:
-        """GetObject, streamed."""
         from botocore.exceptions import BotoCoreError
 
         try:
@@ -111,7 +101,6 @@ class BotoService(BotoCalls):
         return True
 
     def list_objects(self, bucket: str, prefix: str) -> list[str]:
-        """ListObjectsV2, all pages."""
         keys: list[str] = []
         more: dict[str, str] = {}
         while True:
@@ -140,9 +129,7 @@ class BotoService(BotoCalls):
                     raise
 
     def account_id(self) -> str:
-        """GetCallerIdentity."""
         return str(self.call("sts", "get_caller_identity", {})["Account"])
 
     def role_arn(self, name: str) -> str:
-        """GetRole."""
         return str(self.call("iam", "get_role", {"RoleName": name})["Role"]["Arn"])

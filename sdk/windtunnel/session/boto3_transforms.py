@@ -7,31 +7,26 @@ from typing import Any
 
 from windtunnel.session.boto3_calls import BotoCalls
 from windtunnel.session.training_service import LogLine
-from windtunnel.session.transform_service import TRANSFORM_LOG_GROUP
+from windtunnel.session.transform_service import TRANSFORM_LOG_GROUP, TransformService
 
 
-class BotoTransforms:
+class BotoTransforms(TransformService):
     """`TransformService` over the clients of a session."""
 
     def __init__(self, calls: BotoCalls) -> None:
         self._calls = calls
 
     def create(self, request: Mapping[str, Any]) -> None:
-        """CreateTransformJob."""
         self._calls.call("sagemaker", "create_transform_job", request, repeat=False)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """DescribeTransformJob."""
         return dict(self._calls.call("sagemaker", "describe_transform_job", {"TransformJobName": name}))
 
     def stop(self, name: str) -> None:
-        """StopTransformJob."""
         self._calls.call("sagemaker", "stop_transform_job", {"TransformJobName": name}, repeat=False)
 
     def log_streams(self, job: str) -> list[str]:
-        """DescribeLogStreams of the job's."""
         return self._calls.streams(TRANSFORM_LOG_GROUP, f"{job}/")
 
     def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """GetLogEvents from the head, one page."""
         return self._calls.events(TRANSFORM_LOG_GROUP, stream, token)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from windtunnel import settings
 from windtunnel.local_paths import absolute
-from windtunnel.session.background_thread import in_background
 from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_training import BotoService
 from windtunnel.session.boto3_transforms import BotoTransforms
@@ -21,6 +21,7 @@ from windtunnel.session.training_service import TrainingService
 from windtunnel.session.transform_service import TransformService
 
 LOCAL_ROLE = "windtunnel-local"
+_T = TypeVar("_T")
 
 # botocore's own variables, without those that lead to the user's profiles: one that is missing, or that has
 # settings for S3 on AWS, must not keep the local backend from being asked. (name in a file, in the
@@ -106,11 +107,11 @@ class LocalSession(AnySession):
         """Start the backend if needed and make the clients, in a thread (about 0.4 s of work, once)."""
         with self._lock:
             if self._warming is None and isinstance(self.service, BotoService):
-                self._warming = in_background(self.service.warm_up)
+                self._warming = _in_background(self.service.warm_up)
 
     def _connect(self) -> tuple[Any, Mapping[str, Any]]:
         # The server starts while boto3 is imported and its first client is made.
-        ensured = in_background(self.backend.ensure)
+        ensured = _in_background(self.backend.ensure)
         import boto3
         import botocore.session
         from botocore.config import Config
@@ -136,3 +137,18 @@ class LocalSession(AnySession):
 
 Session = LocalSession
 """SDK v2's name."""
+
+
+def _in_background(work: Callable[[], _T]) -> Callable[[], _T]:
+    """Start ``work`` in a thread; the returned function waits for its result or raises its error."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
+            future.set_exception(error)
+
+    # Not an executor's: Python would wait for it when it ends.
+    threading.Thread(target=run, name="windtunnel-background", daemon=True).start()
+    return future.result

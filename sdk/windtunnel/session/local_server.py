@@ -136,7 +136,7 @@ class Backend:
         in their containers; the next server takes them over.
 
         Raises:
-            BackendError: it has not left within 30 s.
+            BackendError: it has not ended within 30 s.
         """
         running = self.running()
         if running is None:
@@ -147,7 +147,7 @@ class Backend:
         while _alive(running.pid):
             if time.monotonic() > deadline:
                 raise BackendError(
-                    f"The local backend (process {running.pid}) has not left within {_STOP_TIMEOUT_S:g} s of "
+                    f"The local backend (process {running.pid}) has not ended within {_STOP_TIMEOUT_S:g} s of "
                     f"SIGTERM. Its log: {self.log_path}"
                 )
             time.sleep(_POLL_S)

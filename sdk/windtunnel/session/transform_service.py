@@ -18,20 +18,15 @@ class TransformService(Protocol):
 
     def create(self, request: Mapping[str, Any]) -> None:
         """CreateTransformJob: asks, does not wait."""
-        ...
 
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTransformJob."""
-        ...
 
     def stop(self, name: str) -> None:
         """StopTransformJob: asks, does not wait."""
-        ...
 
     def log_streams(self, job: str) -> list[str]:
         """Names of the job's log streams, two an instance; empty while there are none."""
-        ...
 
     def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
         """The lines after ``token`` (None: from the start) and the token that continues behind them."""
-        ...

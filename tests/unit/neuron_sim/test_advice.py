@@ -11,10 +11,10 @@ from neuron_sim.diagnostics import advice, for_graphs, for_operations
 @pytest.mark.parametrize(
     ("cuts", "again", "said"),
     [
-        (0, 0, "9 steps, 1.00 s waited here. The host stops until the device has finished."),
-        (2, 0, "9 steps, 1.00 s waited here. The host stops until the device has finished. It cut the step into "
+        (0, 0, "9 steps, 1.00 s of waiting here. The host stops until the device has finished."),
+        (2, 0, "9 steps, 1.00 s of waiting here. The host stops until the device has finished. It cut the step into "
          "separate graphs 2 times, each compiled and run on its own."),
-        (2, 1, "waited here, and what it is computed from, as the forward pass, is computed again. The host stops "
+        (2, 1, "of waiting here, and what it depends on, such as the forward pass, is computed again. The host stops "
          "until the device has finished. It cut the step into separate graphs 2 times, each compiled and run on its "
          "own."),
     ],
@@ -54,7 +54,7 @@ def test_a_number_in_the_graph_becomes_an_input(detail: str, said: str) -> None:
         ("", "torch.where instead of nonzero"),
         ("torch/optim/rprop.py:273", "Pass capturable=True to the optimizer"),
         ("torchmetrics/functional/classification/stat_scores.py:299", "pass validate_args=False"),
-        ("some/other.py:1", "look for an argument of some that leaves it out"),
+        ("some/other.py:1", "look for an argument of some that turns it off"),
     ],
 )
 def test_an_operation_that_a_library_calls_is_left_out_by_the_library(library: str, said: str) -> None:
@@ -71,7 +71,7 @@ def test_an_operation_that_a_library_calls_is_left_out_by_the_library(library: s
         ("torch/optim/_adafactor.py:380", "transformers.optimization.Adafactor"),
         ("torch/optim/lbfgs.py:331", "keep LBFGS and its model on the CPU"),
         ("torchmetrics/aggregation.py:93", 'nan_strategy="disable"'),
-        ("torch/nn/utils/clip_grad.py:9", "look for an argument of torch that leaves it out"),
+        ("torch/nn/utils/clip_grad.py:9", "look for an argument of torch that turns it off"),
     ],
 )
 def test_a_value_that_a_library_reads_is_left_out_by_its_argument(library: str, said: str) -> None:
@@ -82,8 +82,8 @@ def test_a_value_that_a_library_reads_is_left_out_by_its_argument(library: str, 
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        ((), "A piece that the script cuts has another size"),
-        (((0, "f32[8,27]", "f32[8,28]"),), "Give every batch one shape"),
+        ((), "something that the script cuts or makes on the device has another size"),
+        (((0, "f32[8,27]", "f32[8,28]"),), "Give every batch the same shape"),
     ],
 )
 def test_a_piece_of_another_size_is_no_batch_of_another_shape(inputs: tuple, said: str) -> None:  # type: ignore[type-arg]

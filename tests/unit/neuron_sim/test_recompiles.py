@@ -186,7 +186,7 @@ def test_what_collectives_cut_is_one_graph() -> None:
         watched.graph("train.py:7", SHAPE, 0.5, loader=loader, whole=1)
     found = watched.step()
     assert (found[-1].kind, found[-1].count, found[-1].seconds) == ("ragged_batch", 1, 5.5)
-    assert "one graph more" in found[-1].message
+    assert "1 more graph (" in found[-1].message
     for whole in range(2, 6):
         for _ in range(3):
             watched.graph("train.py:7", SHAPE, 0.5, whole=whole)

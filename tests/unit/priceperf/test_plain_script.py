@@ -143,7 +143,7 @@ def test_a_plan_for_a_script_is_one() -> None:
     report = plan("GPT-2", names, nodes=(1,), samples=1_000_000, software="PyTorch script", **given)
     usual = plan("GPT-2", names, nodes=(1,), samples=1_000_000, **given)
     text = screen_of(report)
-    assert "On ml.p5.48xlarge, ml.p4d.24xlarge a plain script, each kernel launched by itself." in text
+    assert "On ml.p5.48xlarge, ml.p4d.24xlarge a plain script, which launches each kernel by itself." in text
     for found in report.plans.plans:
         item, training = found.estimate, found.training
         assert training.plain is not item.instance.is_neuron
@@ -178,7 +178,7 @@ def test_the_error_of_known_software_is_not_said_of_a_script_that_nobody_measure
     """On A100s a script has the interval of strangers."""
     job = Workload.transformer("BERT-Base", sequence_length=128, global_batch=64, software="PyTorch script")
     screen = screen_of(compare(job, ["ml.p4d.24xlarge"], full_scale=SIZE))
-    assert "of software that the model never saw are off by" in screen
+    assert "of software new to the model are off by" in screen
     assert "by its software" not in screen
 
 
@@ -218,7 +218,7 @@ def test_a_file_that_names_it_is_judged_as_such() -> None:
 def test_the_first_screen_says_that_it_is_a_script_and_how_right_that_is() -> None:
     job = Workload.transformer("BERT-Base", sequence_length=128, global_batch=64, software="PyTorch script")
     screen = screen_of(compare(job, [P5.name], full_scale=SIZE))
-    assert "p5.48xlarge: a plain script, each kernel launched by itself." in screen
+    assert "p5.48xlarge: a plain script, which launches each kernel by itself." in screen
     assert "plain scripts that the project measured are off by 17 % on p5 (H100) on average" in screen
     assert "no published row" not in screen
 

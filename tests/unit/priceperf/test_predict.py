@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from windtunnel.priceperf import CALIBRATIONS, InvalidInput, calibration_of, cost_usd, instance_type
+from windtunnel.priceperf import CALIBRATIONS, InvalidInput, calibration_of, instance_type
 from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.architectures import ARCHITECTURES, Architecture
 from windtunnel.priceperf.model.described_as_counted import product_elements, step_work
@@ -110,13 +110,6 @@ def test_doubling_the_nodes_never_more_than_doubles_throughput(
             one.global_batch / training_step(one, instance, constants).total_s for one in (once, weak, strong)
         )
         assert max(twice) <= 2 * first * (1 + 1e-9)
-
-
-@given(training=trainings(), price=st.floats(0.1, 1000), times=st.floats(1, 100))
-def test_cost_is_linear_in_price(training: Training, price: float, times: float) -> None:
-    """Whatever the step: twice the price is twice the bill."""
-    step_s = seconds(training)
-    assert cost_usd(price * times, step_s) == pytest.approx(times * cost_usd(price, step_s))
 
 
 @given(training=trainings())

@@ -73,6 +73,15 @@ def test_gathered_payload_does_not_depend_on_the_rehearsed_workers(counters: Any
             r"neither its batch nor its time is known: a\.py:3: 10 steps\. Sync\.",
         ),
         (("graphs",), {}, r"graphs\.count must be a number"),
+        # A whole part is something else, or a number is none that a float holds.
+        (("train",), "x", r"counters\.train"),
+        (("train",), [], r"counters\.train"),
+        (("other",), "x", r"counters\.other"),
+        (("train", "bytes_accessed"), 10**400, r"train\.bytes_accessed"),
+        (("world_size",), 1e308, r"counters\.world_size"),
+        (("instance_count",), 1e9, r"counters\.instance_count"),
+        (("graphs", "count"), 10**400, r"graphs\.count"),
+        (("train", "work"), {"products": 5}, r"train\.work\.products"),
         (("instance_type",), "ml.g5.xlarge", "No figures for instance type"),
     ],
 )

@@ -141,7 +141,7 @@ def test_seconds_on_a_training_plan_have_no_cost(counters: Any) -> None:
     resources = {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 1, "TrainingPlanArn": "arn:aws:plan"}
     report = report_of(DescribedJob(described(ResourceConfig=resources)))
     text = text_of(report)
-    assert "The job ran on a training plan, which is paid for in advance" in text
+    assert "The job ran on a training plan, which is paid in advance" in text
     assert "$" not in text and report.cost_line("ml.trn1.32xlarge") is None
     held = report_for_job(DescribedJob(described(ResourceConfig=resources)), FULL, rehearsal=counters())
     assert held.to_dict()["flight"]["cost_usd"] is None
@@ -383,7 +383,7 @@ def test_report_command(files: tuple[str, str], invoke: Invoke) -> None:
 def test_calibrate_command(files: tuple[str, str], invoke: Invoke) -> None:
     """A dry run keeps nothing; then it is kept, shown, used, left out, forgotten."""
     given = ["calibrate", "--describe", files[0], "--rehearsal", files[1], *SIZES]
-    assert "nothing was kept" in invoke(*given, "--dry-run").out and not STORED.path.exists()
+    assert "nothing was stored" in invoke(*given, "--dry-run").out and not STORED.path.exists()
     assert "bert-real: 2023-01-01" in invoke(*given).out
     shown = json.loads(invoke("calibrate", "--show", "--json").out)
     assert shown["jobs"][0]["job"] == "bert-real" and shown["jobs"][0]["used"]

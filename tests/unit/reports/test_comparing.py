@@ -60,7 +60,7 @@ def test_the_answer_is_in_the_text(counters: Any) -> None:
     for needed in (
         "at prices of 2022-10-10", "at prices of 2025-06-01", "WHO IS CHEAPEST", "EC2 Capacity Block",
         "break-even", "a million samples", "a million tokens", "IF ONE THING WERE DIFFERENT", "spot",
-        "assumption", "as rehearsed on each NeuronCore; GPUs share the job's own, or get as many each",
+        "assumption", "as rehearsed on each NeuronCore; GPUs share the job's batch, or have as many samples",
         "SCALING ON ML.TRN1.32XLARGE",
         "With the GPU script in fp32", "OUTSIDE THE CALIBRATED RANGE", "$25.251286",
         "errors of two instances are independent",
@@ -113,7 +113,7 @@ def test_how_many_instances_cannot_run_it_is_said() -> None:
     job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=2048, global_batch=32)
     report = windtunnel.compare(job, [(TRN1, 1), (TRN1, 64), ("trn1.32xlarge", 64), (TRN1, 128)], FULL)
     text = screen_of(report)
-    several = "runs on trn1.32xlarge, and cannot on trn1.32xlarge x 64 and trn1.32xlarge x 128."
+    several = "runs on trn1.32xlarge, but cannot run on trn1.32xlarge x 64 and trn1.32xlarge x 128."
     assert several in text
     assert "NOT MODELLED, trn1.32xlarge x 64: a global batch of 32 is less" in text
     assert set(report.to_dict()["not_possible"]) == {f"{TRN1} x 64", "trn1.32xlarge x 64", f"{TRN1} x 128"}
@@ -139,7 +139,7 @@ def test_a_batch_that_copies_do_not_share_evenly_costs_about_what_a_near_one_doe
     job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=4096, global_batch=batch)
     asked = [(TRN1, count), (P4D, count)]
     report = windtunnel.compare(job, asked, FULL)
-    assert "modelled as if it did" in " ".join(report.document().sections[0].notes)
+    assert "modelled as if it could" in " ".join(report.document().sections[0].notes)
     beside = windtunnel.compare(job, asked, FULL, batch=near)
     for one, other in zip(report.comparison.estimates, beside.comparison.estimates, strict=True):
         assert one.fits
@@ -181,7 +181,9 @@ def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float)
     assert answer is not None and report.decisions[-1] == answer.decided
     base, text = report.sensitivity[0], report.to_text(full=True)
     same = None if base.cheapest is None else report.comparison.estimates[base.cheapest].name
-    assert said["winner"] == same or "None of this is a verdict" in text or "Compile time is in these" in text
+    assert (
+        said["winner"] == same or "None of this names a winner" in text or "Compile time is in these" in text
+    )
 
 
 def test_json_is_plain_and_repeatable(counters: Any) -> None:
@@ -377,7 +379,7 @@ def test_adapters_are_said_where_trust_is() -> None:
         )
         screen, data = screen_of(report), json.loads(report.to_json())
         assert ("8.03 G parameters, 41.9 M of adapters trained; " in screen) is said
-        assert ("(all weights trained; adapters are less sure)" in screen) is said
+        assert ("(with all weights trained; adapters are less sure)" in screen) is said
         assert ("LoRA of rank 16: all these rows train all weights" in text_of(report)) is said
         assert data["workload"]["lora"] == ({"rank": 16, "targets": "all-linear"} if said else None)
 
@@ -396,7 +398,7 @@ def test_a_job_of_fixed_costs_is_called_that(counters: Any) -> None:
     small = text_of(
         windtunnel.compare(counters(), full_scale=windtunnel.FullScale(1000, sequence_length=128))
     )
-    assert "No verdict, too small a job: on trn1.32xlarge" in small
+    assert "No winner, as the job is too small: on trn1.32xlarge" in small
     assert "A longer job has one." not in small  # it would lie outside of the calibrated range
 
 
@@ -458,7 +460,7 @@ def test_a_size_that_the_rehearsal_could_not_tell_has_no_answer() -> None:
     report = windtunnel.compare(open_, [TRN1, P4D])
     assert report.to_dict()["answer"]["obstacle"] == "size" and not report.comparison.verdicts
     assert "exactly what was rehearsed: 3,000,000 samples" in str(report)
-    assert "None of this is a verdict: the size of the whole job" in report.to_text(full=True)
+    assert "None of this names a winner: the size of the whole job" in report.to_text(full=True)
     offers = next(part for part in report.document().sections if part.title == "Ways to buy the hour")
     assert {row.cells[-1] for row in offers.rows} == {"-"}
     assert report.to_dict()["full_scale"]["train_samples"] == 3_000_000

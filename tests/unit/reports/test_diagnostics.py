@@ -144,7 +144,7 @@ def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:
     assert "diagnostics" not in old
     found = diagnostics_of(old)
     assert (list(found), found.graphs, found.device_memory, found.available) == ([], (), None, False)
-    assert "run it again" in screen_of(found)
+    assert "run the job again" in screen_of(found)
     assert "WHAT TO CHANGE" not in report_for_counters(old).to_text(full=True)
 
 
@@ -158,7 +158,7 @@ def test_a_job_that_failed_is_said_to_have_failed(counters: Any) -> None:
     for one in (found, before):
         text = diagnostics_of(one, reason).to_text()
         assert "The job failed: KeyError: 'img'" in text
-        assert "Nothing was found to change" not in text and "see that the script uses it" not in text
+        assert "Nothing to change was found" not in text and "see that the script uses it" not in text
     assert "Nothing had run on a NeuronCore." in diagnostics_of(before, reason).to_text()
 
 

@@ -117,7 +117,7 @@ def test_long_remarks_cut_neither_what_is_left_out_nor_a_sentence_to_its_first_w
     texts = ["word " * 60, "more " * 60]
     entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
     report = report_for_counters({**counters(), "diagnostics": entries}, FullScale(3_600_000))
-    assert "Not in it, as not stated: preparation of the data, evaluation." in str(report)
+    assert "Not included, as not stated: preparation of the data, evaluation." in str(report)
     assert shortened("It is known. Nothing follows from it.", 1, 27) == "It is known. ..."
 
 
@@ -154,13 +154,13 @@ def test_a_model_that_cores_share_has_an_answer_that_says_how_it_is_modelled() -
     text = screen_of(report)
     assert len(report.to_text().splitlines()) <= LINES
     assert "6.74 G parameters; as the script has it: 5,000 samples x 2 epochs" in text
-    assert "Batch: all get the job's own global batch." in text
+    assert "Batch: all instances have the job's own global batch." in text
     assert (
         "trn1.32xlarge: by its description, not by counts: tp8 pp1 dp4, ZeRO-1, passes of 1 x 4,096" in text
     )
     assert "FSDP, passes of 1 on p4d.24xlarge." in text and "--microbatch" not in text
     full = text_of(report)
-    assert "so the step is that of its description" in full
+    assert "so the step is modelled from its description" in full
     assert "From what a rehearsal counts" not in full
     assert "Tensor x pipeline x data 8 x 1 x 4 1 x 1 x 8 Passes x sequences 64 x 1 32 x 1" in full
     assert "Samples a worker" not in full
@@ -190,7 +190,7 @@ def test_an_instance_on_which_it_cannot_run_lacks_no_price() -> None:
     """A part of a node's cores that makes no whole copies."""
     report = report_for_counters(split_counters(8, 3), instances=[TRN1, P4D])
     text = screen_of(report)
-    assert "No winner: the job runs on p4d.24xlarge, and cannot on trn1.32xlarge." in text
+    assert "No winner: the job runs on p4d.24xlarge, but cannot run on trn1.32xlarge." in text
 
 
 def test_one_instance_on_which_it_cannot_run_leaves_the_others_their_answer(counters: Any) -> None:
@@ -206,7 +206,7 @@ def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
     """The first user's: what it costs, why nothing is said, what would make an answer."""
     section, *others = report_for_counters(counters(samples=32, steps=1)).document().sections
     assert all(re.match(r"\$[\d.]+ \(\$", row.cells[2]) for row in section.rows)
-    assert section.notes[0].startswith("No verdict, too small a job: on trn1.32xlarge")
+    assert section.notes[0].startswith("No winner, as the job is too small: on trn1.32xlarge")
     assert "full_scale=FullScale(train_samples=...)" in section.notes[0] and "least" not in section.notes[0]
     assert {row.style for row in section.rows} == {"normal"}
     verdicts = next(part for part in others if part.title == "Neuron instances against GPUs")
@@ -227,10 +227,10 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
     assert (
         "2,000 evaluated" in evaluated and "by each worker" not in evaluated
     )  # shared out, as its training is
-    assert shown["change"][0].startswith("one process runs, so one core works and all are billed")
+    assert shown["change"][0].startswith("one process runs, so one core works but all are billed")
     assert "2 on trn1.2xlarge, 32 on trn1.32xlarge, 8 on p4d.24xlarge" in shown["change"][0]
     text = screen_of(report_for_counters(one))
-    assert "torch_distributed, or xmp.spawn's NEURONCORE_NUM_DEVICES." in text
+    assert "torch_distributed, or xmp.spawn's NEURONCORE_NUM_DEVICES" in text
     # Fewer cores on purpose, and as many processes as cores.
     for meant in ({**one, "local_cores": 1}, given):
         other = report_for_counters(meant).to_dict()["answer"]
@@ -264,7 +264,7 @@ def test_a_small_job_of_a_known_size_is_not_asked_for_its_size() -> None:
     few = FullScale(100, 1)
     job = replace(rehearsed(), found=few)
     found = screen(compare(job, [TRN1, P4D]), job, None, PriceBook())
-    assert "too small a job" in found.verdict and found.verdict.endswith("A longer job has one.")
+    assert "the job is too small" in found.verdict and found.verdict.endswith("A longer job has one.")
     assert "FullScale(" not in found.verdict
 
 
@@ -303,15 +303,15 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     less = rehearsed(flops=8e11, samples=3.0)
     section = first(compare(less, [TRN1, P4D], LONG), less, LONG)
     batch = re.search(r"With a global batch of [\d,]+ one is \(--batch (\d+)\)", section.notes[0])
-    begin = "No verdict, as no published job is near this one (work of a step"
+    begin = "No winner, as no published job is near this one (work of a step"
     assert section.notes[0].startswith(begin) and batch
     near = rehearsed()
-    assert "beyond it no error is known" in section.notes[-2]
+    assert "outside of it no error is known" in section.notes[-2]
     assert "beyond it" not in " ".join(first(compare(near, [TRN1, P4D], LONG), near, LONG).notes)
     assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
     other = rehearsed(parameters=1e6)
     assert (
-        "No other batch was found that changes that."
+        "No other batch was found that lies inside."
         in first(compare(other, [TRN1, P4D], LONG), other, LONG).notes[0]
     )
 
@@ -322,7 +322,7 @@ def test_it_names_no_batch_of_other_passes_than_those_described() -> None:
     size = FullScale(100_000)
     note = first(compare(job, [TRN1, P4D], size), job, size).notes[0]
     assert "tokens of a microbatch 16,384" in note
-    assert "No other batch was found that changes that." in note
+    assert "No other batch was found that lies inside." in note
 
 
 @given(
@@ -401,7 +401,7 @@ def test_a_longer_job_is_promised_a_verdict_only_where_it_has_one() -> None:
     for parameters, promised in ((3e8, True), (1e6, False)):
         job = rehearsed(parameters=parameters)
         found = screen(compare(job, [TRN1, P4D], few), job, few, PriceBook())
-        assert "too small a job" in found.verdict
+        assert "the job is too small" in found.verdict
         assert ("A longer job has one." in found.verdict) == promised
         obstacle = answers(compare(job, [TRN1, P4D], LONG))[-1].obstacle
         assert (obstacle is None) == promised
@@ -451,7 +451,7 @@ def test_the_winner_has_its_probability_and_the_price_at_which_it_turns() -> Non
     assert found is not None and found.winner is not None
     assert f"{round(100 * (found.probability or 0))} % probability" in shown.verdict or found.clear
     assert shown.verdict.startswith("Too close to call: ") != found.clear
-    assert "It turns at $" in shown.verdict and "an hour of" in shown.verdict
+    assert " At $" in shown.verdict and "an hour of" in shown.verdict
     assert [row.style for row in answer_section(shown, comparison).rows].index("total") == found.winner
 
 
@@ -578,7 +578,7 @@ def test_ways_to_buy_the_hour_come_with_region_date_and_source(counters: Any) ->
     assert (
         "EC2 Capacity Block, trn1.32xlarge: ap-southeast-4, seen, since 2024-10-01: a stored copy of" in text
     )
-    assert "paid for in advance" in text
+    assert "paid in advance" in text
 
 
 def test_the_command_takes_batches_and_the_rest(invoke: Invoke, tmp_path: Path, counters: Any) -> None:

@@ -35,27 +35,6 @@ def _changed(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> dic
     return document
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "field"),
-    [
-        (("train",), "x", "counters.train"),
-        (("train",), [], "counters.train"),
-        (("other",), "x", "counters.other"),
-        (("train", "bytes_accessed"), HUGE, "train.bytes_accessed"),
-        (("world_size",), 1e308, "counters.world_size"),
-        (("instance_count",), 1e9, "counters.instance_count"),
-        (("graphs", "count"), HUGE, "graphs.count"),
-        (("train", "work"), {"products": 5}, "train.work.products"),
-    ],
-)
-def test_damaged_counters_name_the_field(
-    counters: Any, path: tuple[str, ...], value: Any, field: str
-) -> None:
-    """Also where a whole part is something else, or a number that no float holds."""
-    with pytest.raises(InvalidCounters, match=field):
-        Workload.from_counters(_changed(counters(), path, value))
-
-
 @pytest.mark.parametrize("cached", ["x", float("nan"), float("inf"), [1], -1])
 def test_a_damaged_count_of_cached_graphs_is_named(counters: Any, cached: Any) -> None:
     """It decides the compile time."""

@@ -173,7 +173,9 @@ def test_a_report_names_the_programs_that_it_is_not_of(counters: Any) -> None:
     keys = ("script", "world_size", "steps", "training_steps")
     several["programs"] = [dict(zip(keys, program, strict=True)) for program in programs]
     said = text_of(report_for_counters(several))
-    assert "those of train.py (2 cores, 30 training steps); not of evaluate.py (1 core, 9 steps)" in said
+    assert (
+        "those of train.py (2 cores, 30 training steps); not included: evaluate.py (1 core, 9 steps)" in said
+    )
 
 
 def test_a_script_that_never_used_the_device_is_told(counters: Any) -> None:
@@ -193,7 +195,10 @@ def test_a_job_that_failed_before_its_first_step_is_not_asked_for_more(counters:
         ended = str(
             report_for_job(FakeJob(told, TrainingJobStatus="Failed", FailureReason="KeyError: 'img'"))
         )
-        assert "It failed: KeyError: 'img'" in ended and "No answer: the job failed before a step" in ended
+        assert (
+            "It failed: KeyError: 'img'" in ended
+            and "No answer: the job failed before a training step" in ended
+        )
         assert "rehearse more" not in ended and "optimizer" not in ended
         assert "optimizer" in str(report_for_job(FakeJob(told)))
 
@@ -329,13 +334,13 @@ def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> Non
         .document()
         .sections[0]
     )
-    assert "Not in it, as not stated: preparation of the data." in unstated[-1]
+    assert "Not included, as not stated: preparation of the data." in unstated[-1]
     texts = report_for_counters(counters(), replace(FULL, sequence_length=128)).document().sections[0].notes
-    assert "Not in it, as not stated: preparation of the data (tokenising)." in texts[-1]
+    assert "Not included, as not stated: preparation of the data (tokenising)." in texts[-1]
     unevaluated = (
         report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().sections[0]
     )
-    assert "Not in it, as not stated: evaluation." in unevaluated.notes[-1]
+    assert "Not included, as not stated: evaluation." in unevaluated.notes[-1]
     assert not any("Not in it" in line for line in stated.notes)
 
 
@@ -348,7 +353,7 @@ def test_waiting_that_was_seen_here_is_said_not_to_be_in_the_figure(
     size = replace(FULL, loader_samples_per_s=rate)
     report = report_for_counters(found, size)
     trust = report.document().sections[0].notes[-1]
-    assert ("Not in it, as not stated: waiting for input (--loader-samples-per-second)" in trust) is said
+    assert ("Not included, as not stated: waiting for input (--loader-samples-per-second)" in trust) is said
     assert ("Waiting for input is not modelled." in text_of(report)) is said
 
 

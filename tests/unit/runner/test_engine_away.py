@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.waiting import wait_for
 from windtunnel_local.runner.docker import shims
 from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.pipes import OutputPipes
@@ -55,8 +55,7 @@ def shim(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     )
     arguments = ["containerd-shim-runc-v2", "-c", script, "-id", ID]
     process = subprocess.Popen(arguments, executable="/bin/bash", cwd=tmp_path, start_new_session=True)
-    while not (tmp_path / "ready").exists():
-        time.sleep(0.005)
+    wait_for((tmp_path / "ready").exists)
     yield process
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -84,9 +83,7 @@ def test_a_shim_ends_with_what_it_runs(shim: subprocess.Popen[bytes]) -> None:
         found = [Path("/proc") / number for number in children.read_text().split()]
         return [process for process in found if (process / "comm").read_text() == "sleep\n"]
 
-    while not sleeper():
-        time.sleep(0.005)
-    (child,) = sleeper()
+    (child,) = wait_for(sleeper)
     shims.end(ID)
     assert shim.wait(60) == -signal.SIGKILL
     assert not child.exists() or "Z" in (child / "stat").read_text()

@@ -119,28 +119,18 @@ def test_every_line_comes_exactly_once_whatever_the_cuts(
 
 
 @given(before=logs(), after=logs(), cuts=st.lists(st.integers(0, 80)))
-def test_a_clock_set_back_while_following_loses_nothing(
-    before: list[Message], after: list[Message], cuts: list[int]
-) -> None:
-    """Once a line came whose time ran backwards, positions are counted from the log's start."""
+def test_a_clock_set_back_loses_nothing(before: list[Message], after: list[Message], cuts: list[int]) -> None:
+    """While somebody follows: once a line came whose time ran backwards, positions are counted from the log's start.
+    While nobody does: of an engine that sends all behind the first line of a time (`test_following.py` has the others).
+    """
     jump = 60 * SLACK_NS
     late = [Message(m.stream, m.timestamp_ns + jump, m.data) for m in before]
     log = [m for m in [*late, *after] if m.data.endswith(b"\n")]
-    seen = len(log)  # the first connection sees the jump; it is cut off behind it
-    assert follow_with_cuts(log, [seen, *cuts], 1, newer_engine=False) == whole_lines(log)
-
-
-@given(before=logs(), after=logs(), cuts=st.lists(st.integers(0, 80)))
-def test_a_clock_set_back_while_nobody_follows_loses_nothing(
-    before: list[Message], after: list[Message], cuts: list[int]
-) -> None:
-    """Of an engine that sends all behind the first line of a time (`test_following.py` has the others)."""
-    jump = 60 * SLACK_NS
-    late = [Message(m.stream, m.timestamp_ns + jump, m.data) for m in before]
-    log = [m for m in [*late, *after] if m.data.endswith(b"\n")]
+    # The first connection sees the jump; it is cut off behind it.
+    assert follow_with_cuts(log, [len(log), *cuts], 1, newer_engine=False) == whole_lines(log)
     seen = sum(m.data.endswith(b"\n") for m in late)
-    cuts = [seen, *(seen + cut for cut in cuts)]
-    assert follow_with_cuts(log, sorted(cuts), 1, newer_engine=True) == whole_lines(log)
+    unseen = sorted([seen, *(seen + cut for cut in cuts)])
+    assert follow_with_cuts(log, unseen, 1, newer_engine=True) == whole_lines(log)
 
 
 @given(st.integers(0), st.integers(0), st.integers(0))

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.crash import Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.fakes.wire import IMAGE
-from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.conftest import World
 from tests.unit.service.samples import LOCAL_IMAGE, config, job, request
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.ground.job import Job
@@ -131,16 +131,7 @@ def test_the_log_says_once_which_image_runs(world: World) -> None:
     world.config = replace(world.config, image_contents=image_contents(containers_folder()))
     for calls in range(20, 400, 4):
         name = f"job-{calls}"
-        fuse = Fuse(calls)
-        dying = world.serve(fuse)
-        try:
-            dying.create(request(name))
-        except BaseException:  # noqa: BLE001 - the crash
-            world.crash_and_serve()
-            continue
-        wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())
-        survived = not fuse.blown.is_set()
-        world.crash_and_serve()
+        survived = world.outlives(Fuse(calls), request(name))
         world.finish(name)
         lines = world.lines(name)
         assert [line for line in lines if not line.startswith("Windtunnel: ")] == ["hello"]

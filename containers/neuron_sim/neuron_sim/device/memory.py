@@ -109,7 +109,6 @@ class Guard(Listener):
         self._process = os.getpid()
 
     def graph(self, graph: Graph) -> None:
-        """See `Listener`."""
         self._temporaries = max(self._temporaries, graph.temp_bytes)
         self._planned = max(self._planned, graph.device_bytes)
 

@@ -1,4 +1,4 @@
-"""What Trainium would tell too late: found while a script runs on the simulated device.
+"""What to change before Trainium: found while a script runs on the simulated device.
 
 watch        told of graphs, steps, batches and readings; warns, and sums up at the end
 findings     what was found, each once a line; its order and its words in the log (pure)

@@ -30,7 +30,7 @@ def host_read(
     ``cuts``, ``again``: see `host_reads.Line`.
     """
     # The first screen of a report has room for the first sentence and the advice.
-    repeated = ", and what it is computed from, as the forward pass, is computed again" if again else ""
+    repeated = ", and what it depends on, such as the forward pass, is computed again" if again else ""
     cut = (
         f" It cut the step into separate graphs {_times(cuts)}, each compiled and run on its own."
         if cuts
@@ -40,17 +40,17 @@ def host_read(
     if {SYNC, WAIT}.issuperset(how):
         what = " and ".join(how)
         instead = (
-            "Leave the wait out: what reads a value waits. To time steps, wait before and after many of them."
+            "Leave the wait out: reading a value waits anyway. To time steps, wait before and after many."
         )
     else:
         what = f"{' and '.join(how)} on a device tensor"
-        instead = "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device."
+        instead = "Do this in xm.add_step_closure(fn, args=(tensor,)), or every N steps only. Keep sums on the device."
     return Finding(
         "host_read",
         "warning",
         line,
         f"{what} in the loop{inside}: {count} times in {steps} steps, "
-        f"{seconds:.2f} s waited here{repeated}. The host stops until the device has finished.{cut}",
+        f"{seconds:.2f} s of waiting here{repeated}. The host stops until the device has finished.{cut}",
         for_library.advice(library) or instead,
         count,
         seconds,
@@ -63,10 +63,10 @@ def no_number(line: str, how: str, since: int, count: int) -> Finding:
         "no_number",
         "warning",
         line,
-        f"{how} reads nan since training step {since} ({_times(count)}). If it is the loss, the weights are lost, and "
-        "all that follows trains nothing and is billed.",
-        "Look for a learning rate that is too high, a mask of -inf over a whole row, a logarithm or division of 0; "
-        "torch.autograd.set_detect_anomaly(True) names the operation, best on the CPU.",
+        f"{how} has read nan since training step {since} ({_times(count)}). If this is the loss, the weights are lost: "
+        "all further training is useless, and is billed.",
+        "Usual causes: a learning rate that is too high, a mask of -inf over a whole row, a logarithm of 0 or a "
+        "division by 0. torch.autograd.set_detect_anomaly(True) names the operation; run that on the CPU.",
         count,
     )
 
@@ -77,9 +77,9 @@ def device_unused(line: str, steps: int) -> Finding:
         "device_unused",
         "error",
         line,
-        f"{steps} steps of an optimizer with all parameters on the CPU: the NeuronCores idle, and trn1 would bill "
-        "them.",
-        "Put the model on the device (model.to(torch_xla.device()), with import torch_xla) and its batches through "
+        f"the optimizer made {steps} steps with all parameters on the CPU: the NeuronCores are idle, and trn1 would "
+        "bill them.",
+        "Move the model to the device (model.to(torch_xla.device()), with import torch_xla), and iterate over "
         "torch_xla.distributed.parallel_loader.MpDeviceLoader(loader, device).",
         steps,
     )
@@ -91,8 +91,8 @@ def optimizer_before_move(line: str, moved: str, steps: int) -> Finding:
         "optimizer_before_move",
         "error",
         line,
-        f"the optimizer is made before the model goes to the device ({moved}), where .to() makes new parameters: in "
-        f"{steps} steps it changed none of these, and the model learns nothing, here and on trn1.",
+        f"the optimizer is made before the model moves to the device ({moved}), which makes new parameters: in "
+        f"{steps} steps it changed none of them, so the model learns nothing, here and on trn1.",
         "Make the optimizer after .to().",
         steps,
     )
@@ -104,8 +104,8 @@ def model_left_device(line: str, left: str, steps: int) -> Finding:
         "optimizer_before_move",
         "error",
         left,
-        "the model leaves the device here and comes back with new parameters, which the optimizer does not hold "
-        f"({line}): in {steps} steps since it changed none of these. The model learns nothing more, here and on trn1.",
+        f"the model leaves the device here and comes back with new parameters, which the optimizer ({line}) does not "
+        f"hold: in {steps} steps since then it changed none of them. The model learns nothing more, here and on trn1.",
         "Save it from the device (xm.save(model.state_dict(), path) writes CPU tensors), move a copy "
         "(copy.deepcopy(model).cpu()), or make the optimizer anew.",
         steps,
@@ -118,8 +118,8 @@ def step_without_end(line: str, steps: int) -> Finding:
         "step_without_end",
         "error",
         line,
-        f"{steps} steps of an optimizer and no end of a step: all that they do is one graph, which grows "
-        "until something ends it or memory is full, and which neuronx-cc would compile whole.",
+        f"the optimizer made {steps} steps, and nothing ended a step: all their operations are one graph, which grows "
+        "until something ends it or memory is full. neuronx-cc would compile all of it at once.",
         "Iterate over pl.MpDeviceLoader(loader, device), which ends a step with each batch, or call torch_xla.sync() "
         "(before 2.7 xm.mark_step()) after the optimizer's step.",
         steps,
@@ -133,7 +133,7 @@ def untied_weights(line: str, names: Sequence[str], more: int) -> Finding:
         "warning",
         line,
         f"{' and '.join(names[:2])} were one parameter before .to() and are {'two' if len(names) == 2 else 'several'} "
-        f"since, here and on trn1: the model trains {more:,} weights more, and they drift apart.",
+        f"after it, here and on trn1: the model trains {more:,} more weights, and the copies drift apart.",
         "Tie them again after .to() and before the optimizer is made: model.tie_weights() of transformers, or "
         "model.head.weight = model.embedding.weight.",
         cause=names[0],
@@ -146,8 +146,8 @@ def custom_operator(name: str, line: str, count: int) -> Finding:
         "custom_operator",
         "note",
         line,
-        f"the custom C++ operator {name} ran {count} times, on this machine's processor: what it takes on the device's "
-        "GpSimd engine is not modelled and in no estimate. Here the graph ends before it, on trn1 it is in the graph.",
+        f"the custom C++ operator {name} ran {count} times, on this machine's processor: its time on the device's "
+        "GpSimd engine is not modelled, and no estimate has it. Here the graph ends before it; on trn1 it is in it.",
         "Measure it on trn1.",
         count,
         cause=name,
@@ -160,7 +160,7 @@ def torch_compile(line: str) -> Finding:
         "torch_compile",
         "warning",
         line,
-        "torch.compile runs here as torch_xla has it. AWS does not support it on Neuron (PyTorch NeuronX 2.5 to 2.9).",
+        "torch.compile runs here, but AWS does not support it on Neuron (PyTorch NeuronX 2.5 to 2.9).",
         "Leave it out: XLA compiles the whole step anyway.",
     )
 
@@ -170,18 +170,18 @@ def auto_cast(mode: str, dtype: str, rounds: bool) -> Finding:
     asked = f"--auto-cast={mode} --auto-cast-type={dtype}"
     if mode == "none":
         said = (
-            "NEURON_CC_FLAGS ask for no cast, so nothing is rounded: neuronx-cc's default since Neuron 2.27"
+            "NEURON_CC_FLAGS ask for no cast (neuronx-cc's default since Neuron 2.27), so nothing is rounded"
         )
-        todo = "Up to Neuron 2.26 the default was --auto-cast=matmult: write that to rehearse it."
+        todo = "Up to Neuron 2.26 the default was --auto-cast=matmult: set that to rehearse it."
     elif not rounds:
         said, todo = (
             f"{asked} is not simulated, so nothing is rounded",
             "bf16, fp16 and tf32 can be rehearsed.",
         )
     else:
-        rest = ". All else, which the device casts too, stays fp32" if mode == "all" else ""
+        rest = ". What else the device casts stays fp32 here" if mode == "all" else ""
         said = f"{asked}: fp32 inputs of products and convolutions are rounded to {dtype}, forward and backward{rest}"
-        todo = "The rounding itself is counted with the script's operations: price a run without it."
+        todo = "The rounding is counted as operations of the script: for time and cost, run without it."
     return Finding(
         "auto_cast", "note" if rounds else "warning", "WINDTUNNEL_SIMULATE_AUTO_CAST", f"{said}.", todo
     )
@@ -194,7 +194,7 @@ def eager_debug_mode(variable: str) -> Finding:
         "warning",
         variable,
         "each operation is compiled and run by itself when its line runs, and an error is raised there. That is slow, "
-        "and no steps, graphs and FLOPs are counted: this run has no estimate, and none of neuronx-cc's refusals.",
+        "and no steps, graphs or FLOPs are counted: this run has no estimate, and shows none of neuronx-cc's refusals.",
         "Unset it when the script is ready.",
     )
 
@@ -205,10 +205,10 @@ def eager_mode(line: str) -> Finding:
         "eager_mode",
         "warning",
         line,
-        "the optimizer steps in torch_xla's eager mode: each operation is compiled and run by itself, on trn1 by "
-        "neuronx-cc, which is slow; and no steps, graphs and FLOPs of it are counted, so it has no estimate.",
+        "the optimizer steps in torch_xla's eager mode: each operation is compiled and run by itself (on trn1 by "
+        "neuronx-cc, which is slow), and no steps, graphs or FLOPs are counted, so there is no estimate.",
         "Leave torch_xla.experimental.eager_mode(True) out, and end each step with torch_xla.sync() or "
-        "pl.MpDeviceLoader; or put the step into a function and call torch_xla.compile(function).",
+        "pl.MpDeviceLoader. Or put the step into a function and call torch_xla.compile(function).",
     )
 
 
@@ -242,7 +242,7 @@ def loader_failed(line: str, error: str, rank: int | None) -> Finding:
         line,
         f"{where}the DataLoader raised {error} while MpDeviceLoader read ahead: torch_xla ends the loop there as if "
         "the data were over, here and on trn1, and the job goes on with what it has.",
-        "Mend the dataset: the traceback is in the log. `next(iter(loader))` on the DataLoader itself would fail.",
+        "Correct the dataset: the traceback is in the log. A loop over the DataLoader itself would raise the error.",
     )
 
 
@@ -258,8 +258,8 @@ def memory_tight(line: str, share: float, parts: str, todo: str) -> Finding:
         "device_memory",
         "note",
         line,
-        f"device memory was {share:.0%} full at its peak ({parts}); temporaries are as XLA's CPU compiler plans "
-        "them, neuronx-cc plans differently.",
+        f"device memory was {share:.0%} full at its peak ({parts}). Temporaries are as XLA's CPU compiler plans "
+        "them; neuronx-cc plans differently.",
         f"For more room: {todo}.",
     )
 

@@ -104,9 +104,7 @@ class Findings:
             self._write(finding.record())
         if not ranked:
             return
-        self._say(
-            f"what trn1 would tell you too late, worst first ({len(ranked)} found; simulated NeuronCores):"
-        )
+        self._say(f"what to change before trn1, worst first ({len(ranked)} found on simulated NeuronCores):")
         for number, finding in enumerate(ranked[:_MOST_AT_END], 1):
             self._say(f"{number:2d}. {finding.text}")
         if len(ranked) > _MOST_AT_END:

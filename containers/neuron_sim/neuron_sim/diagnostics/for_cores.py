@@ -13,9 +13,10 @@ def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Fin
         "no_exchange",
         "warning",
         line,
-        f"{steps} training steps on {cores} cores and no exchange of gradients: each core trains a model of its own.",
-        "Before the script changes its weights: xm.all_reduce(xm.REDUCE_SUM, [p.grad for p in model.parameters()], "
-        "scale=1 / xr.world_size()). Or let an optimizer change them: xm.optimizer_step(optimizer)."
+        f"{steps} training steps on {cores} cores without an exchange of gradients: each core trains its own model.",
+        "Before the script changes its weights, call xm.all_reduce(xm.REDUCE_SUM, [p.grad for p in "
+        "model.parameters()], scale=1 / xr.world_size()). Or let an optimizer change them: "
+        "xm.optimizer_step(optimizer)."
         if by_hand
         else "Call xm.optimizer_step(optimizer) instead of optimizer.step(), or wrap the model: "
         "DistributedDataParallel(model, gradient_as_bucket_view=True).",
@@ -42,18 +43,18 @@ def same_data(
         line,
         f"{_ranks(others)} got the same first {batches} batches as rank {rank}: more cores train no faster, "
         "unless they share one model's layers (tensor parallelism).",
-        "Its sampler is one that shares the samples out: what the data set draws at random is the same on cores with "
-        "the same seed, so let it follow from the sample's index; or the sampler's num_replicas and rank are not "
-        "xr.world_size() and xr.global_ordinal()."
+        "Its sampler can give each core other samples. So either num_replicas and rank of the sampler are not "
+        "xr.world_size() and xr.global_ordinal(), or the data set draws its samples at random, and cores with the same "
+        "seed draw the same: let a sample follow from its index."
         if split
-        else "Its data set is an IterableDataset, which takes no sampler: let its __iter__ give each core a part, as "
-        "itertools.islice(samples, xr.global_ordinal(), None, xr.world_size())."
+        else "Its data set is an IterableDataset, which takes no sampler: let its __iter__ give each core a part, for "
+        "instance itertools.islice(samples, xr.global_ordinal(), None, xr.world_size())."
         if streams
         else "Let this loader give each core a part of the data, by xr.global_ordinal() and xr.world_size(): with a "
-        "DistributedSampler where it takes a sampler, with nodesplitter=wds.split_by_node in webdataset."
+        "DistributedSampler if it takes a sampler; in webdataset with nodesplitter=wds.split_by_node."
         if own
         else "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
-        "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
+        "rank=xr.global_ordinal()), and call its set_epoch(epoch) in each epoch.",
     )
 
 
@@ -65,9 +66,9 @@ def same_gradients(line: str, rank: int, others: Sequence[int], updates: int) ->
         line,
         f"{_ranks(others)} exchanged the same gradients as rank {rank} before the first {updates} updates: they train "
         "on the same data, and more cores train no faster.",
-        "Give each core a part of the data, by xr.global_ordinal() and xr.world_size(); what is drawn at random is the "
-        "same on cores with the same seed, so add the ordinal to it once the model is made. What is trained whole in "
-        "each step, as one graph is, needs one core.",
+        "Give each core a part of the data, by xr.global_ordinal() and xr.world_size(). If the data are drawn at "
+        "random, cores with the same seed draw the same: add the ordinal to the seed once the model is made. If each "
+        "step trains on all the data, as with one graph, use one core.",
     )
 
 
@@ -78,11 +79,11 @@ def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> F
         "unequal_weights",
         "warning",
         line,
-        f"ranks {rank} and {other} sum their gradients, and have other weights ({names[-1]}{more}): each core drew its "
-        "first ones by itself, and trains them with the gradients of others.",
+        f"ranks {rank} and {other} sum their gradients, but their weights differ ({names[-1]}{more}): each core drew "
+        "its own initial weights, and trains them with gradients of other weights.",
         "Call torch.manual_seed(...) (transformers: set_seed) before the model is made, or "
-        "xm.broadcast_master_param(model) once it is on the device. Right as it is where each core holds a part of "
-        "one model.",
+        "xm.broadcast_master_param(model) once it is on the device. If each core holds a part of one model, this is "
+        "right as it is.",
     )
 
 

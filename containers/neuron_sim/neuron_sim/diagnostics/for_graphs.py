@@ -6,14 +6,14 @@ from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
-_EACH_A_COMPILATION = "On trn1 each new graph is a run of neuronx-cc, minutes for a large model."
+_EACH_A_COMPILATION = "On trn1 neuronx-cc compiles each new graph, which takes minutes for a large model."
 
 _XLA_ALARM_S = 120.0
 
 _RECOMPILE_ADVICE = {
     "shape": (
-        "Give every batch one shape: pad to a fixed length (tokenizer padding='max_length', max_length=N), "
-        "or to few fixed lengths (buckets)."
+        "Give every batch the same shape: pad to a fixed length (tokenizer padding='max_length', max_length=N), "
+        "or to a few fixed lengths (buckets)."
     ),
     "dtype": "Convert inputs to one dtype before the loop.",
     "scalar": (
@@ -30,28 +30,29 @@ _RECOMPILE_ADVICE = {
 _CUTS = ("slice with ", "pad with ")
 """So begins what is said of a slice at another place, read or written."""
 _CUTS_ADVICE = (
-    "A slice's place, as i in data[i : i + n], is part of the graph, also where a tensor has it. Slice on the host and "
-    "send what comes out, or name the rows in an input of the graph: data.index_select(0, torch.arange(i, i + "
+    "The position of a slice (i in data[i : i + n]) is part of the graph, even if it comes from a tensor. Slice on the "
+    "host and send the result. Or make the rows an input of the graph: data.index_select(0, torch.arange(i, i + "
     "n).to(device)), and index_copy_ to write them."
 )
 
 _PIECES_ADVICE = (
-    "A piece that the script cuts has another size each time, as where CutMix, a random crop or erasing draws it, or a "
-    "tensor that it makes there, as torch.arange(n); what comes from the host is alike. Keep one size and mask the "
-    "rest (torch.where), or do it on the host, in a collate function."
+    "The inputs from the host have the same shapes, but something that the script cuts or makes on the device has "
+    "another size each time: a random crop, CutMix, erasing, torch.arange(n). Keep one size and mask the rest "
+    "(torch.where), or do it on the host, in a collate function."
 )
 
 _JOINS = ("evaluation_loop of transformers/trainer.py", "_tpu_gather")
 _JOINS_ADVICE = (
-    "Trainer joins what it evaluates to one tensor on the device, which is longer with each batch: pass "
+    "Trainer joins its evaluation results in one tensor on the device, which grows with each batch: pass "
     "eval_accumulation_steps=1 (each batch's result goes to the host) or eval_do_concat_batches=False "
-    "(compute_metrics then gets lists). If the batches themselves differ in length, pad them to one."
+    "(compute_metrics then gets lists). If the batches themselves differ in length, pad them to one length."
 )
 
 
 def ragged_batch(loader: Loader, last: int, count: int, seconds: float) -> Finding:
     """A smaller last batch, of so many samples: another shape, another graph."""
-    ends = f"ends with a batch of {last} instead of {loader.usual}: another shape, {_graphs(count)} more "
+    more = f"{count} more graph{'' if count == 1 else 's'}"
+    ends = f"ends with a batch of {last} instead of {loader.usual}: another shape, so {more} "
     return _ragged_batch(loader, f"{ends}({seconds:.1f} s of compiling here)", count, seconds)
 
 
@@ -115,10 +116,10 @@ def growing_graphs(source: str, library: str, count: int, seconds: float) -> Fin
         source,
         f"graphs keep growing{inside}: {count} graphs so far, each larger than the one before, and no step ended "
         f"between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
-        "Call torch_xla.sync() in each pass of this loop, as where an agent acts and its memory is filled: put what it "
-        "keeps into a list, and torch.stack() that behind the loop, as each place of memory[step] = ... is a graph. "
-        "Where text is generated, pad the sequence to its full length, and write each token into it. Or do it on the "
-        "host, with a copy of the model (copy.deepcopy(model).cpu()).",
+        "Call torch_xla.sync() in each pass of this loop, for instance where an agent acts and fills its memory. Put "
+        "what it keeps into a list, and torch.stack() that behind the loop: each place of memory[step] = ... is a "
+        "graph. If the loop generates text, also pad the sequence to its full length, and write each token into it. "
+        "Or run the loop on the host, with a copy of the model (copy.deepcopy(model).cpu()).",
         count,
         seconds,
         library,
@@ -134,8 +135,8 @@ def slow_compile(line: str, seconds: float) -> Finding | None:
         "note",
         line,
         f"XLA took {seconds:.0f} s to compile a graph for this machine's processor, and may have asked in the log "
-        '"Very slow compile?". That says nothing of neuronx-cc.',
-        "Nothing to change for trn1. Here XLA_FLAGS=--xla_backend_optimization_level=0 compiles sooner.",
+        '"Very slow compile?". neuronx-cc may take more or less.',
+        "Nothing to change for trn1. Here XLA_FLAGS=--xla_backend_optimization_level=0 compiles faster.",
         seconds=seconds,
     )
 

@@ -23,14 +23,14 @@ def advice(library: str) -> str:
         return ""
     if package == "transformers" and "mask" in file:
         return (
-            "transformers looks whether the attention mask is all ones, which helps on GPUs: train with transformers "
-            "4.48 and a mask, which leaves that out on XLA (unless attn_implementation='sdpa' asks for it)."
+            "transformers checks whether the attention mask is all ones, which helps on GPUs: train with transformers "
+            "4.48 and a mask. That version does not check on XLA, unless attn_implementation='sdpa' asks for it."
         )
     if package == "transformers" and file.startswith("modeling_utils.py"):
-        return "Without an attention_mask transformers looks for padding among the tokens: pass one."
+        return "Without an attention_mask transformers looks for padding among the tokens: pass a mask."
     if (package, file.partition(":")[0]) == ("torch", "nn/modules/transformer.py"):
         return (
-            "nn.TransformerEncoder looks whether its mask is causal: say so with is_causal=True, or False for any "
+            "nn.TransformerEncoder checks whether its mask is causal: pass is_causal=True, or False for any "
             "other mask (nn.TransformerDecoder: tgt_is_causal=)."
         )
     if package == "torch" and file.startswith("distributions/"):
@@ -41,10 +41,10 @@ def advice(library: str) -> str:
     if package == "torch" and (found := _OPTIMIZERS.get(file.partition(":")[0].removeprefix("optim/"))):
         return found
     if package == "torchmetrics" and file.startswith("aggregation.py"):
-        return 'torchmetrics looks for NaN in what it is given: MeanMetric(nan_strategy="disable") leaves that out.'
+        return 'torchmetrics looks for NaN in its input: MeanMetric(nan_strategy="disable") turns that off.'
     if package == "torchmetrics":
         return (
-            "torchmetrics checks what it is given, in each update: pass validate_args=False; and thresholds=100 or so "
-            "where a metric sorts all scores (AUROC, AveragePrecision)."
+            "torchmetrics checks its input in each update: pass validate_args=False. If a metric sorts all scores "
+            "(AUROC, AveragePrecision), also pass thresholds=100 or so."
         )
-    return f"{package} does it, not the script: look for an argument of {package} that leaves it out."
+    return f"{package} does this, not the script: look for an argument of {package} that turns it off."

@@ -8,14 +8,14 @@ from neuron_sim.diagnostics.findings import Finding
 _LACKED = "has no XLA form and"
 _ONLY_SOME = {
     "aten::addmm": (
-        "has its XLA form only with alpha and beta of 1, and",
-        "Write it as beta * input + alpha * (mat1 @ mat2). torch.optim.Muon calls it so: take a Muon of the script's "
+        "has an XLA form only with alpha and beta of 1, and",
+        "Write it as beta * input + alpha * (mat1 @ mat2). torch.optim.Muon calls it with others: use a Muon of your "
         "own, written that way.",
     ),
     "aten::scatter_reduce.two": (
-        'has its XLA form only with include_self=True (and not for reduce="mean"), and',
-        'Begin with what changes no result (0 for "sum", 1 for "prod", torch.finfo(dtype).min for "amax", .max for '
-        '"amin") and pass include_self=True; a mean is a sum by a count.',
+        'has an XLA form only with include_self=True (and not for reduce="mean"), and',
+        'Begin with a value that changes no result (0 for "sum", 1 for "prod", torch.finfo(dtype).min for "amax", .max '
+        'for "amin") and pass include_self=True. A mean is a sum divided by a count.',
     ),
 }
 """Operations that torch_xla has with some arguments: what it lacks, and what to write."""
@@ -47,9 +47,9 @@ def wrong_split(line: str, count: int, library: str = "") -> Finding:
         "wrong_split",
         "error",
         line,
-        f"split() with a list of sizes{inside} gives other values on trn1 than here, and nothing there says so "
-        "(https://github.com/pytorch/xla/issues/8640): torch-neuronx leaves PyTorch's functionalization out.",
-        f"{'Set' if library else 'Take slices (x[..., :n]) or torch.tensor_split, which are right, or set'} "
+        f"split() with a list of sizes{inside} gives other values on trn1 than here, without an error "
+        "(https://github.com/pytorch/xla/issues/8640): torch-neuronx turns PyTorch's functionalization off.",
+        f"{'Set' if library else 'Use slices (x[..., :n]) or torch.tensor_split, which are right, or set'} "
         "XLA_DISABLE_FUNCTIONALIZATION=0 before torch_xla is imported.",
         count,
     )

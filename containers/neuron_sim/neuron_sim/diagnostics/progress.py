@@ -30,12 +30,10 @@ class Progress(Listener):
         self.begin()
 
     def begin(self) -> None:
-        """See `Listener`."""
         self._trained = 0
         self._due_s = 0.0
 
     def waits(self, seconds: float) -> None:
-        """See `Listener`."""
         if seconds < max(LONG_S, self._due_s) or not self._is_core():
             return
         self._due_s = 2 * seconds
@@ -46,7 +44,6 @@ class Progress(Listener):
         )
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `Listener`."""
         seconds, compiling = record["seconds"], record["compile_seconds"]
         self._trained += record["optimizer"]
         if record["optimizer"] and not record.get("updated"):

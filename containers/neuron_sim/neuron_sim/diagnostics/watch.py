@@ -184,7 +184,6 @@ class Watch(Listener):
         return unwatched
 
     def graph(self, graph: Graph) -> None:
-        """See `Listener`."""
         if (slow := for_graphs.slow_compile(graph.source, graph.compile_seconds)) is not None:
             self.findings.note(slow)
         if graph.reason is not None and not self._away:
@@ -202,7 +201,6 @@ class Watch(Listener):
                 self.findings.note(grown)
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `Listener`."""
         self.early.begin()
         if self._away:
             return

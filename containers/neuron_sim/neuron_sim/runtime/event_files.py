@@ -45,12 +45,10 @@ class EventFile(Listener):
         self._compile_s = 0.0
 
     def graph(self, graph: Graph) -> None:
-        """See `Listener`."""
         self._flops[graph.hash] = sum(graph.cost.flops.values())
         self._device_bytes = max(self._device_bytes, graph.device_bytes)
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `Listener`."""
         self._step += 1
         self._compile_s += record["compile_seconds"]
         if self._folder is None:

@@ -67,11 +67,9 @@ class Publisher(Listener):
         self.publish()
 
     def graph(self, graph: Graph) -> None:
-        """See `Listener`."""
         self._graphs[graph.hash] = graph
 
     def step(self, record: dict[str, Any]) -> None:
-        """See `Listener`."""
         flops = self._flops or 0.0
         for name, runs in record["graphs"].items():
             if name in self._graphs:

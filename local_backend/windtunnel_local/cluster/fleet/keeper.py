@@ -28,11 +28,9 @@ class Containers(Protocol):
 
     def found(self) -> Mapping[str, NodeContainer]:
         """All containers, by node."""
-        ...
 
     def remove(self, node: str) -> None:
         """Kill and remove a node. Idempotent."""
-        ...
 
 
 class Duties(Protocol):
@@ -40,15 +38,12 @@ class Duties(Protocol):
 
     def look(self) -> None:
         """Called before every look at what is there."""
-        ...
 
     def say_lost(self, names: Sequence[str]) -> None:
         """These are wanted, do not run, and are about to be started."""
-        ...
 
     def start_node(self, name: str) -> None:
         """Make a node and start it."""
-        ...
 
 
 class Keeper:

@@ -51,7 +51,10 @@ def _image(settings: DockerSettings, engine: Engine) -> Check:
     except RunnerError as error:
         return Check("image", False, str(error), "See `docker` above.")
     fix = {
-        "missing": "Run `windtunnel image build`; the first job would do it, too.",
-        "stale": "Built from other sources than these, and jobs run in it as it is: `windtunnel image build`.",
+        "missing": "Run `windtunnel image build`; otherwise the first job builds it.",
+        "stale": (
+            "It was built from other sources than these. Jobs run in it as it is; to build it "
+            "again: `windtunnel image build`."
+        ),
     }.get(status.state, "")
     return Check("image", status.state == "current", f"{status.image} is {status.state}", fix)

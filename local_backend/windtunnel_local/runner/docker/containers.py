@@ -106,7 +106,6 @@ class Containers:
         return created
 
     def state(self, job: str, host: str) -> ContainerState:
-        """As `Runner.state`."""
         api = self._engine.client().api
         with engine_errors(f"look at {host} of job {job}"):
             try:
@@ -119,7 +118,6 @@ class Containers:
             return replace(state, lost=may_be_lost and engine_end.taken(api, found))
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
-        """As `Runner.wait`."""
         deadline = time.monotonic() + timeout_s
         while True:
             state = self.state(job, host)
@@ -138,8 +136,6 @@ class Containers:
                 )
 
     def logs(self, job: str, host: str, cursor: str | None) -> Iterator[LogBatch]:
-        """As `Runner.logs`."""
-
         def running() -> bool:
             return self.state(job, host).status in ("created", "running")
 
@@ -158,11 +154,9 @@ class Containers:
         self._signal(job, host, "SIGTERM")
 
     def kill(self, job: str, host: str) -> None:
-        """As `Runner.kill`."""
         self._signal(job, host, "SIGKILL")
 
     def remove(self, job: str) -> None:
-        """As `Runner.remove`."""
         api = self._engine.client().api
         filters = self._filters(job)
         with engine_errors(f"remove the containers of job {job}"):
@@ -176,13 +170,11 @@ class Containers:
             self._networks.remove_own(filters)
 
     def jobs(self) -> set[str]:
-        """As `Runner.jobs`."""
         with engine_errors("list containers"):
             found = self._engine.client().api.containers(all=True, filters=self._filters(None))
         return {container["Labels"][create_arguments.JOB_LABEL] for container in found}
 
     def address(self, job: str, host: str) -> tuple[str, int] | None:
-        """As `Runner.address`."""
         with engine_errors(f"look at {host} of job {job}"):
             try:
                 found = self._engine.client().api.inspect_container(self.name(job, host))

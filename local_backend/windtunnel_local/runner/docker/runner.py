@@ -107,13 +107,11 @@ class DockerRunner(Runner):
                 self._keeping.give(self._containers.name(plan.job, container.host), orders, container)
 
     def state(self, job: str, host: str) -> ContainerState:
-        """See the port."""
         container = self._containers.state(job, host)
         orders = self._orders_of(job, host)
         return container if orders is None else kept_containers.state_of(orders, container)
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
-        """See the port."""
         orders = self._orders_of(job, host)
         if orders is None:
             return self._containers.wait(job, host, timeout_s)
@@ -163,16 +161,13 @@ class DockerRunner(Runner):
             self._containers.kill(job, host)
 
     def remove(self, job: str) -> None:
-        """See the port."""
         self._containers.remove(job)
         self._forget(job)
 
     def jobs(self) -> set[str]:
-        """See the port."""
         return self._containers.jobs()
 
     def address(self, job: str, host: str) -> tuple[str, int] | None:
-        """See the port."""
         return self._containers.address(job, host)
 
     def retain(self, plan: JobPlan, until: datetime) -> bool:
@@ -182,7 +177,6 @@ class DockerRunner(Runner):
         return self._keeping.retain(self._named(plan), until)
 
     def fits(self, plan: JobPlan) -> bool:
-        """See the port."""
         return self._keeping.fits(self._named(plan))
 
     def _named(self, plan: JobPlan) -> dict[str, ContainerPlan]:

@@ -70,7 +70,6 @@ class ProcessRunner(Runner):
         self._supervise(folder, prepare(folder, host, self._interpreter, banner))
 
     def state(self, job: str, host: str) -> ContainerState:
-        """See the port."""
         folder = self._folder(job, host)
         run, ended = read(folder / "run.json"), read(folder / "exit.json")
         if run is not None and ended is None and not _is_supervised(folder):
@@ -82,7 +81,6 @@ class ProcessRunner(Runner):
         return ContainerState("running", started_at=moment(run["started"]))
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
-        """See the port."""
         deadline = time.monotonic() + timeout_s
         state = self.state(job, host)
         while state.status == "running" and time.monotonic() < deadline:
@@ -110,7 +108,6 @@ class ProcessRunner(Runner):
             supervise.kill_all(token.read_text())
 
     def remove(self, job: str) -> None:
-        """See the port."""
         for folder in (self._jobs_folder / job / "process").glob("*"):
             self.kill(job, folder.name)
             self.wait(job, folder.name, 10)
@@ -120,7 +117,6 @@ class ProcessRunner(Runner):
         """See the port. There is nothing to let go of."""
 
     def jobs(self) -> set[str]:
-        """See the port."""
         return jobs_with("*/process/*/run.json", self._jobs_folder)
 
     def _folder(self, job: str, host: str) -> Path:

@@ -109,7 +109,6 @@ class SlurmRunner(Runner):
         return ContainerState("running", started_at=moment(run["started"]) if run else None)
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
-        """See the port."""
         deadline = time.monotonic() + timeout_s
         while True:
             state = self.state(job, host)
@@ -142,7 +141,6 @@ class SlurmRunner(Runner):
             self._slurm.cancel(number, "--signal=KILL", "--full")
 
     def remove(self, job: str) -> None:
-        """See the port."""
         folder = self._folder(job)
         if folder.made:
             self._cancel(folder)

@@ -5,7 +5,6 @@ WINDTUNNEL_SLURM_PARTITION  where jobs are submitted to (the cluster's default)
 WINDTUNNEL_SLURM_ACCOUNT    what they are charged to (the user's default)
 WINDTUNNEL_SLURM_TIME       how long one may run, as sbatch's --time takes it (the partition's default)
 WINDTUNNEL_SLURM_ARGUMENTS  more arguments of sbatch, as in a shell (none)
-WINDTUNNEL_SLURM_CONTAINER  what a host runs in: none, as a process of its node (none)
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ class SlurmSettings:
 def slurm_settings(settings: RunnerSettings) -> SlurmSettings:
     """The settings of a backend. Raises ``SettingsError``."""
     given = Variables(settings.environment)
-    given.choice("WINDTUNNEL_SLURM_CONTAINER", "none")
     named = {
         "--partition": given.text("WINDTUNNEL_SLURM_PARTITION"),
         "--account": given.text("WINDTUNNEL_SLURM_ACCOUNT"),

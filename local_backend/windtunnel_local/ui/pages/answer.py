@@ -20,6 +20,7 @@ from starlette.routing import Route
 from windtunnel.reports.failure import in_short
 from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.ui.job_outputs import Ended, output_document
+from windtunnel_local.ui.pages.job_log import attachment
 from windtunnel_local.ui.site import Site
 
 if TYPE_CHECKING:
@@ -182,12 +183,11 @@ def _export(site: Site, request: Request) -> Response:
     found = _found(site, request)
     if found.report is None:
         text = " ".join([found.problem, *(f"{name}: {said}" for name, said in found.form.errors.items())])
-        return site.page(request, "message.html", 400, heading="There is no such report", message=text)
+        return site.message(request, 400, "There is no such report", text)
     try:
         body = FORMS[kind].written(found.report)
     except NotHere as error:
-        return site.page(request, "message.html", _NOT_HERE, heading="Not here", message=str(error))
+        return site.message(request, _NOT_HERE, "Not here", str(error))
     # To be kept and not opened here: its style is its own, which this page's policy forbids.
-    name = f"{found.job['TrainingJobName']}.{kind}"
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    headers = attachment(f"{found.job['TrainingJobName']}.{kind}")
     return Response(body, headers=headers, media_type=FORMS[kind].media_type)

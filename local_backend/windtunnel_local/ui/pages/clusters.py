@@ -86,13 +86,8 @@ def _job(site: Site, request: Request) -> Response:
     number = request.path_params["number"]
     runs = [run for run in cluster.runs if _NUMBER.fullmatch(number) and run.number == int(number)]
     if not runs:
-        return site.page(
-            request,
-            "message.html",
-            _NOT_FOUND,
-            heading="There is no such job in this cluster",
-            message="Slurm has not begun it yet, or ended it so long ago that the page no longer reads of it.",
-        )
+        told = "Slurm has not begun it yet, or ended it so long ago that the page no longer reads of it."
+        return site.message(request, _NOT_FOUND, "There is no such job in this cluster", told)
     return site.page(
         request,
         "cluster_job.html",
@@ -134,13 +129,8 @@ def _one(site: Site, request: Request) -> ClusterSeen | None:
 
 
 def _gone(site: Site, request: Request) -> Response:
-    return site.page(
-        request,
-        "message.html",
-        _NOT_FOUND,
-        heading="There is no such cluster",
-        message="It may have been deleted. `windtunnel cluster list` names those that there are.",
-    )
+    told = "It may have been deleted. `windtunnel cluster list` names those that there are."
+    return site.message(request, _NOT_FOUND, "There is no such cluster", told)
 
 
 def _content(cluster: ClusterSeen) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.ui.charts.step_lanes import Block, lane_svg
 from windtunnel_local.ui.job import phases
 from windtunnel_local.ui.job_outputs import output_document
+from windtunnel_local.ui.pages.job_log import attachment
 from windtunnel_local.ui.site import Site
 from windtunnel_local.ui.trace.chrome import chrome_trace
 from windtunnel_local.ui.trace.steps import PARTS, Lane, Step, Steps, read
@@ -151,18 +152,11 @@ def _around(step: Step, of: int) -> str:
 def _file(site: Site, request: Request) -> Response:
     job, found = _found(site, request)
     if found is None:
-        return site.page(
-            request,
-            "message.html",
-            404,
-            heading="There is no trace of this job",
-            message="It has left no times of steps.",
-        )
+        return site.message(request, 404, "There is no trace of this job", "It has left no times of steps.")
     name = job["TrainingJobName"]
     told = phases.phases(job, site.backend.clock.now())
-    headers = {"content-disposition": f'attachment; filename="{name}.trace.json"'}
     pieces = _together(chrome_trace(name, found, told))
-    return StreamingResponse(pieces, headers=headers, media_type="application/json")
+    return StreamingResponse(pieces, headers=attachment(f"{name}.trace.json"), media_type="application/json")
 
 
 def _together(lines: Iterator[str]) -> Iterator[str]:

@@ -41,7 +41,7 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             node.lineno,
             "",
-            f'the process group\'s backend {script.segment(node)} does not exist on Trainium; it is "xla" (import '
+            f'the process group\'s backend {script.segment(node)} does not exist on Trainium. Use "xla" (import '
             "torch_xla.distributed.xla_backend).",
             (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
         )
@@ -75,8 +75,8 @@ def _gloo(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     backend.lineno,
                     "no_exchange",
-                    'the process group "gloo" is the host\'s: all_reduce leaves tensors of the device as they are, and '
-                    'says nothing. It is "xla" (import torch_xla.distributed.xla_backend).',
+                    'the process group "gloo" is for the host: its all_reduce does not change tensors of the device, '
+                    'and raises no error. Use "xla" (import torch_xla.distributed.xla_backend).',
                     (Edit(subject.script.start(backend), subject.script.end(backend), '"xla"'),),
                 )
 
@@ -89,7 +89,7 @@ def _looked_up(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                'torch knows no backend of the device xla: this raises. It is "xla" (import '
+                'torch knows no backend for the device xla, so this raises. Use "xla" (import '
                 "torch_xla.distributed.xla_backend).",
                 (Edit(script.start(call), script.end(call), '"xla"'),),
             )
@@ -126,7 +126,7 @@ def _device_ids(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "device_id binds the group to a GPU, and raises of another device: leave it out.",
+                "device_id binds the group to a GPU, and raises for another device: leave it out.",
                 (*_without_device_id(script, call),),
             )
 

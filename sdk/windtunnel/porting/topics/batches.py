@@ -52,12 +52,12 @@ def same_data(subject: Subject) -> Iterator[Finding]:
             edits = (*_sampler(subject, call, own or shuffle, name), *_epochs(subject, call, name, loop))
         sampler = (
             f"Give the DataLoader sampler=DistributedSampler(dataset, num_replicas={names.world_size()}, "
-            f"rank={names.rank()}), and each epoch call its set_epoch(epoch)."
+            f"rank={names.rank()}), and call its set_epoch(epoch) in each epoch."
         )
         if not _is_map_style(subject):
             sampler = (
-                "A stream takes no sampler: let its __iter__ give each core a part, as itertools.islice(samples, "
-                f"{names.rank()}, None, {names.world_size()}), or split_dataset_by_node of datasets."
+                "A stream takes no sampler: let its __iter__ give each core a part, with itertools.islice(samples, "
+                f"{names.rank()}, None, {names.world_size()}), or with split_dataset_by_node of datasets."
             )
         yield Finding(call.lineno, "same_data", f"every core gets the same batches. {sampler}", edits)
 
@@ -77,7 +77,7 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "ragged_batch",
-                "unless batch_size divides the number of samples (of each core), the last batch is smaller: another "
+                "unless batch_size divides the number of samples of each core, the last batch is smaller: another "
                 "shape, and each shape is compiled by itself. Pass drop_last=True, or pad that batch.",
                 sure=False,
             )

@@ -36,7 +36,7 @@ _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
 """Packages that recompute by torch_xla's function themselves."""
-_INDUCTOR = "inductor, which does not know XLA's device, which compiles the whole step anyway"
+_INDUCTOR = "inductor, which does not know XLA's device, and XLA compiles the whole step anyway"
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -64,7 +64,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "gradient checkpointing of a library asks for torch.xla, which does not exist. Write, "
+                "the library's gradient checkpointing asks for torch.xla, which does not exist. Write, "
                 f"{checkpointing.FOR_A_LIBRARY}",
             )
         elif name.startswith("torch.utils.checkpoint.checkpoint"):
@@ -90,7 +90,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     node.lineno,
                     "",
-                    "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
+                    "the process group xla has no ReduceOp.AVG (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
 
@@ -112,7 +112,7 @@ def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     yield Finding(
         call.lineno,
         "",
-        "the fused optimizer, which transformers' Trainer has by itself since 4.54, raises without CUDA: "
+        "the fused optimizer, transformers' default since 4.54, raises without CUDA: pass "
         'optim="adamw_torch".',
         (edit,),
         sure=named is not None,
@@ -127,7 +127,7 @@ def _sparse(script: Script) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "sparse=True: XLA's device has no sparse gradients, and the backward pass raises (SparseXLA).",
+                "sparse=True: XLA's device has no sparse gradients, so the backward pass raises (SparseXLA).",
                 (Edit(script.start(given.value), script.end(given.value), "False"),),
             )
         elif name in _BAGS:
@@ -141,8 +141,8 @@ def _sparse(script: Script) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "SparseAdam raises: gradients are dense on XLA's device. torch.optim.Adam takes them, and also changes "
-                "rows that are not in the batch.",
+                "SparseAdam raises, as gradients are dense on XLA's device. torch.optim.Adam takes them; it also "
+                "changes rows that are not in the batch.",
             )
 
 
@@ -184,8 +184,7 @@ def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 move.lineno,
                 "",
-                "XLA's device has no sparse tensors, and this raises (SparseXLA): move a dense one, as x.to_dense() "
-                "makes it.",
+                "XLA's device has no sparse tensors, so this raises (SparseXLA): move a dense one (x.to_dense()).",
             )
 
 
@@ -216,7 +215,7 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         kind, why = "", _INDUCTOR
     elif constant(backend.value) == "openxla":
         kind = "torch_compile"
-        why = "TorchDynamo, which AWS does not support on Neuron, where XLA compiles the whole step anyway"
+        why = "TorchDynamo, which AWS does not support on Neuron, and XLA compiles the whole step anyway"
     else:
         return
     statement = subject.script.statement(call)
@@ -262,7 +261,9 @@ def _refused(script: Script) -> Iterator[Finding]:
         transform = name.startswith("torch.fft.") and not name.endswith(_REAL)
         needs = _COMPLEX if transform else _REFUSED.get(name)
         if needs is not None:
-            text = f"{name} needs {needs}. On the device this ends the job; on the CPU (tensor.cpu()) it is computed."
+            text = (
+                f"{name} needs {needs}. On the device this ends the job; on the CPU (tensor.cpu()) it works."
+            )
             yield Finding(call.lineno, "", text, sure=False)
 
 
@@ -294,8 +295,8 @@ def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            f"torch.Generator({subject.script.segment(given)}) raises on Trainium, where there is none for the device: "
-            'make it for "cpu". What it draws is drawn on the host; without it the device draws (xm.set_rng_state).',
+            f"torch.Generator({subject.script.segment(given)}) raises: Trainium's device has no generator. Make it for "
+            '"cpu", which draws on the host; or leave it out, and the device draws (xm.set_rng_state seeds it).',
             (Edit(subject.script.start(given), subject.script.end(given), '"cpu"'),),
         )
 
@@ -308,12 +309,12 @@ def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     edits = _without(subject, call) if converts else ()
     raises = "SyncBatchNorm raises on Trainium (expected input tensor to be on GPU)."
     instead = (
-        "BatchNorm takes its statistics over the samples of each core alone: with few on each, take a larger batch or "
-        "a norm without them (GroupNorm)."
+        "BatchNorm takes its statistics from the samples of each core alone. If a core has few of them, use a larger "
+        "batch, or a norm without such statistics (GroupNorm)."
     )
     sure = not _is_optional(subject, call)
     if edits:
-        yield Finding(call.lineno, "", f"{raises} BatchNorm stays without it.", edits, sure=sure)
+        yield Finding(call.lineno, "", f"{raises} Keep BatchNorm.", edits, sure=sure)
         # What is learnt changes: a remark of its own, as those with edits are not said beside the diff.
         yield Finding(call.lineno, "", instead, sure=False)
     else:

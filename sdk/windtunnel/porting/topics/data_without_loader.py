@@ -48,15 +48,16 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
             if library not in seeds:
                 continue
             where, seed = seeds[library]
-            why, instead = "the device's are alike", f"{subject.names.module('xm')}.set_rng_state"
+            why, instead = "all devices have the same seed", f"{subject.names.module('xm')}.set_rng_state"
             if seed is not None:
-                why = f"{subject.line_in(where, seed.lineno)} seeds all alike"
+                why = f"{subject.line_in(where, seed.lineno)} gives all the same seed"
                 instead = where.script.segment(seed.func)
             yield Finding(
                 call.lineno,
                 "same_data",
-                f"every core draws the same numbers with {script.segment(call.func)}: {why}. If they are its batches, "
-                f"seed each core by its rank once the model is made: {instead}(seed + {subject.names.rank()}).",
+                f"every core draws the same numbers with {script.segment(call.func)}: {why}. If the batches are made "
+                f"of them, seed each core by its rank once the model is made: {instead}(seed + "
+                f"{subject.names.rank()}).",
                 sure=False,
             )
             return
@@ -64,8 +65,8 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             loops[0].lineno,
             "same_data",
-            "nothing here tells the cores apart: unless what this loop trains on differs from core to core, they train "
-            f"on the same. Give each core a part, by {subject.names.rank()} of {subject.names.world_size()}.",
+            "nothing here tells the cores apart, so they may all train on the same data. Give each core a part, by "
+            f"{subject.names.rank()} of {subject.names.world_size()}.",
             sure=False,
         )
 

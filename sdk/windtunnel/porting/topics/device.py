@@ -43,8 +43,8 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             line,
             _UNUSED,
-            "the loop trains on the host's CPU: nothing names torch_xla's device. Put the model on it "
-            f"(model.to({subject.names.device()})) and its batches through pl.MpDeviceLoader(loader, device).",
+            "the loop trains on the host's CPU: nothing names torch_xla's device. Move the model to it "
+            f"(model.to({subject.names.device()})), and iterate over pl.MpDeviceLoader(loader, device).",
         )
 
 
@@ -165,10 +165,10 @@ def _questions(subject: Subject) -> Iterator[Finding]:
                 there = f'{script.segment(node.value)}.device.type == "xla"'
                 edit = Edit(edit.start, edit.end, there)
                 yield Finding(
-                    node.lineno, _UNUSED, f"{said}, also of the device's tensors: {there}.", (edit,)
+                    node.lineno, _UNUSED, f"{said}, even for tensors on the device. Write {there}.", (edit,)
                 )
         elif name == _BF16:
-            text = f"{said}, which has bf16 all the same: what depends on it takes fp16 or fp32."
+            text = f"{said}, although trn1 has bf16: code that depends on it uses fp16 or fp32."
             yield Finding(node.lineno, "", text, (edit,))
         elif isinstance(outer, ast.Assert):
             asked = [one for one in ast.walk(outer.test) if FUNCTIONS.match(script.dotted(one))]
@@ -179,7 +179,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             continue
         elif isinstance(outer, ast.If | ast.Assign) or any(_moves_by(subject, one) for one in above):
             text = (
-                f"{said}: what depends on it is not done, or takes the CPU. "
+                f"{said}: code that depends on it does not run, or uses the CPU. "
                 f"There is a device: {subject.names.device()}."
             )
             yield Finding(node.lineno, _UNUSED, text, (edit,))
@@ -212,7 +212,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         ):
             test = script.parents[parent]
             if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
-                text = f"{script.segment(parent)} is False on Trainium: see what depends on it."
+                text = f"{script.segment(parent)} is False on Trainium: check what depends on it."
                 there = (Edit(script.start(node), script.end(node), '"xla"'),)
                 guards = isinstance(parent, ast.Compare) and _guards_a_move(subject, node, parent)
                 yield Finding(node.lineno, "", text, there if guards else ())
@@ -221,7 +221,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         if isinstance(parent, ast.keyword) and parent.arg == "map_location":
             edit = Edit(script.start(node), script.end(node), '"cpu"')
             yield Finding(
-                node.lineno, "", f'map_location={said} does not exist on Trainium: load to "cpu".', (edit,)
+                node.lineno, "", f'map_location={said} does not exist on Trainium. Load to "cpu".', (edit,)
             )
             continue
         device = _device_there(subject, node, parent)
@@ -240,7 +240,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f'{said}: files are not loaded to a NeuronCore directly; load to "cpu".',
+                f'{said}: files cannot be loaded to a NeuronCore directly. Load to "cpu".',
                 (edit,),
             )
 

@@ -75,13 +75,13 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
         sent = (
             f", or {subject.names.module('xm')}.broadcast_master_param({drawn.name}) once it is on the device"
         )
-        which = " that no file has" if drawn.partly else ""
+        which = " (those that no file has)" if drawn.partly else ""
         drawn_alone = not drawn.partly and subject.whole and not _others_are_loaded(subject)
         yield Finding(
             drawn.made.lineno,
             "unequal_weights",
-            f"each core draws the first weights of {drawn.name}{which} by itself, and sums of gradients keep them "
-            f"apart. {seed}"
+            f"each core draws its own initial weights of {drawn.name}{which}, and summed gradients do not make them "
+            f"equal. {seed}"
             + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
             _sent(subject) if drawn_alone and not managed else (),  # equal ones stay as they are
             sure=drawn_alone and not but,
@@ -275,7 +275,9 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
             if not seeds and one.has_trained(call):
                 continue  # the best of its checkpoints
             if seeds and (chance := chance_of(one, call)):
-                unsure = unsure or f"{subject.line_in(one, chance)} draws a seed, each core its own"
+                unsure = (
+                    unsure or f"the seed of {subject.line_in(one, chance)} is drawn, and differs on each core"
+                )
                 continue
             for where, place, certain in _runs(one, call, set(lines)):
                 late = place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
@@ -284,7 +286,7 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
                     return True, ""
                 if not late:
                     line = subject.line_in(one, call.lineno)
-                    unsure = unsure or f"what {line} does for that stands under a condition"
+                    unsure = unsure or f"{line} does so only under a condition"
     return False, unsure
 
 

@@ -40,13 +40,13 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
         elif short == "synchronize":
             instead = subject.names.finish()
             edit = Edit(script.start(call), script.end(call), instead)
-            text = f"{name} does not exist on Trainium: {instead} runs what is pending, and waits for it."
+            text = f"{name} does not exist on Trainium: {instead} runs all that is pending, and waits for it."
             yield Finding(call.lineno, "", text, (edit,) if statement else ())
         elif short == "device_count" and _is_number(script, call):
-            number, text = "1", "a process has one NeuronCore, and needs no DataParallel: 1."
+            number, text = "1", "a process has one NeuronCore, and needs no DataParallel. Write 1."
             if not _counts_for_one(subject):
                 number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
-                text = f"torchrun starts a process for each NeuronCore: their number is {number}."
+                text = f"torchrun starts a process for each NeuronCore. Their number is {number}."
             edit = Edit(script.start(call), script.end(call), number)
             yield Finding(call.lineno, "", f"{name}() is 0 on trn1, where {text}", (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
@@ -55,7 +55,7 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
                 text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
                 yield Finding(call.lineno, "", text, (edit,))
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
-            text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
+            text = f"{name} is for CUDA: without a GPU it raises, or says that there is none. Leave it out."
             yield Finding(call.lineno, "", text)
 
 

@@ -60,7 +60,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         yield from _remarks(script, _each_step(function.body, _LEAVES), tensors, said, given)
     for function, names in _of_buffers(subject) if subject.trains else ():
         tensors = _Tensors(script, function, names)
-        given = ", of a buffer (beside which a Python number may count)"
+        given = ", of a buffer (a Python number beside it may do the counting)"
         yield from _remarks(script, _each_step(function.body, _LEAVES), tensors, said, given)
 
 
@@ -98,8 +98,9 @@ def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[F
             yield Finding(
                 node.lineno,
                 "host_read",
-                f"{_shown(script, node)} in each step: the host waits for the device, and records no next step "
-                "meanwhile. Leave the wait out: what reads a value waits. To time steps, wait before and after many.",
+                f"{_shown(script, node)} in each step: the host waits for the device, and cannot record the next step "
+                "meanwhile. Leave the wait out: reading a value waits anyway. To time steps, wait before and after "
+                "many.",
             )
 
 
@@ -120,8 +121,8 @@ def _remarks(
         yield Finding(
             read.lineno,
             "host_read",
-            f"{_shown(script, read)} in each step{given}: the host waits for the device. Do it in "
-            "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+            f"{_shown(script, read)} in each step{given}: the host waits for the device. Do this in "
+            "xm.add_step_closure(fn, args=(tensor,)), or every N steps only. Keep sums on the device.",
         )
 
 

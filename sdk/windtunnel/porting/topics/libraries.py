@@ -16,27 +16,25 @@ from windtunnel.porting.topics.processes import without
 from windtunnel.porting.trainers import is_arguments
 
 _QUANTIZED = "bitsandbytes quantizes with CUDA's kernels: load the model in bf16 (dtype=torch.bfloat16)"
-_OPTIMIZER = "bitsandbytes' optimizers are CUDA's: optim=\"adamw_torch\""
-_FLASH = (
-    'flash-attn is CUDA\'s: attn_implementation="sdpa", or torch.nn.functional.scaled_dot_product_attention'
-)
+_OPTIMIZER = 'bitsandbytes\' optimizers need CUDA: pass optim="adamw_torch"'
+_FLASH = 'flash-attn needs CUDA: use attn_implementation="sdpa", or torch.nn.functional.scaled_dot_product_attention'
 _DEEPSPEED = (
-    "DeepSpeed knows no NeuronCore: leave it out. Optimizer states are divided by torch_xla's "
-    "ZeroRedundancyOptimizer, all of the model by XlaFullyShardedDataParallel"
+    "DeepSpeed knows no NeuronCore: leave it out. torch_xla's ZeroRedundancyOptimizer divides the optimizer's "
+    "state over the cores, and XlaFullyShardedDataParallel the whole model"
 )
 _PLACED = "device_map places a model on GPUs or the host: leave it out, and move the model to the device"
 _IMPORTED = {
-    "bitsandbytes": "bitsandbytes has CUDA's kernels alone: load the model in bf16, and take torch's optimizers",
+    "bitsandbytes": "bitsandbytes has kernels for CUDA only: load the model in bf16, and use torch's optimizers",
     "flash_attn": _FLASH,
     "deepspeed": _DEEPSPEED,
-    "apex": "apex is CUDA's: torch's own autocast in bf16, DistributedDataParallel and LayerNorm stand for it",
-    "xformers": "xformers has CUDA's kernels: torch.nn.functional.scaled_dot_product_attention stands for it",
+    "apex": "apex needs CUDA: use torch's own autocast in bf16, DistributedDataParallel and LayerNorm",
+    "xformers": "xformers has kernels for CUDA: use torch.nn.functional.scaled_dot_product_attention",
     "nvidia.dali": "DALI decodes on a GPU: read with a DataLoader, whose workers are the host's processes",
     "triton": "triton compiles for GPUs: write its kernels with torch's operations, or in NKI for the device",
     "torch.utils.cpp_extension": "CUDA's C++ is for GPUs: write its operators with torch's operations, or in C++ for "
     "the device (torch_neuronx.xla_impl.custom_op)",
     "torch.cuda.amp.custom_fwd": "custom_fwd and custom_bwd ask for CUDA's autocast: "
-    'torch.amp.custom_fwd(device_type="xla") and custom_bwd do for the device\'s',
+    'use torch.amp.custom_fwd(device_type="xla") and torch.amp.custom_bwd(device_type="xla")',
 }
 """Modules, and names in them."""
 _SAME = {"torch.cuda.amp.custom_bwd": "torch.cuda.amp.custom_fwd"}
@@ -94,7 +92,7 @@ def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 node.lineno,
                 "",
-                "ignite's metrics and idist ask torch_xla for names that 2.7 removed, and raise. Before this line: "
+                "ignite's metrics and idist use names that torch_xla 2.7 removed, and raise. Write before this line: "
                 "xm.xrt_world_size, xm.get_ordinal, xm.get_local_ordinal = xr.world_size, xr.global_ordinal, "
                 "xr.local_ordinal.",
             )

@@ -28,7 +28,7 @@ def unheard(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            "logging.basicConfig changes nothing once torch_xla has been imported, which calls it itself: INFO lines "
+            "logging.basicConfig has no effect here: the import of torch_xla has called it already. INFO lines "
             "are lost. Add force=True.",
             () if place is None else (Edit(place, place, ", force=True"),),
         )

@@ -39,9 +39,8 @@ def lost(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             path.lineno,
             "",
-            f"the model goes to {subject.script.segment(path)}. SageMaker keeps what is below /opt/ml/model, and the "
-            'rest is lost with the container: let the path begin with os.environ["SM_MODEL_DIR"], or checkpoints with '
-            "/opt/ml/checkpoints.",
+            f"the model goes to {subject.script.segment(path)}. SageMaker keeps only what is below /opt/ml/model. Let "
+            'the path begin with os.environ["SM_MODEL_DIR"], or with /opt/ml/checkpoints for checkpoints.',
             sure=False,
         )
 

@@ -27,9 +27,9 @@ def of_native_pytorch(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "device_unused",
-                'the device "neuron" is that of native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is not '
-                "simulated: it fails here, and on trn1. The device of trn1, and of PyTorch up to 2.9, is "
-                'torch_xla.device(), the process group "xla".',
+                'the device "neuron" belongs to native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is not '
+                "simulated: it fails here, and on trn1. For trn1, and for PyTorch up to 2.9, use "
+                'torch_xla.device() and the process group "xla".',
             )
             return
 

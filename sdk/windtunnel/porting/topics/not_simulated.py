@@ -21,7 +21,7 @@ def of_torch_xla(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"SPMD ({last}) is not simulated, and stops there. Rehearse with one process a core, as torchrun "
+                f"SPMD ({last}) is not simulated: the job ends there. Rehearse with one process a core, as torchrun "
                 "starts them: xm.optimizer_step exchanges gradients, torch_xla.distributed.fsdp's "
                 "XlaFullyShardedDataParallel splits the weights.",
                 sure=False,
@@ -31,6 +31,6 @@ def of_torch_xla(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"{last} is a Pallas kernel, which is for TPUs: it stops there. Call PyTorch's own operations, for "
-                "attention torch.nn.functional.scaled_dot_product_attention.",
+                f"{last} is a Pallas kernel, which is for TPUs: the job ends there. Call PyTorch's own operations, "
+                "such as torch.nn.functional.scaled_dot_product_attention.",
             )

@@ -32,8 +32,8 @@ def gone(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             (certain or uses)[0].lineno,  # type: ignore[attr-defined]
             "",
-            f"{short} is gone since PyTorch {last[0]}.{last[1] + 1}, and stops the script there: "
-            + (f"{new} has come in its place. " if new else "nothing has come in its place. ")
+            f"PyTorch {last[0]}.{last[1] + 1} and newer have no {short}, so the script ends there. "
+            + (f"Use {new}. " if new else "Nothing replaces it. ")
             + f'framework_version="{last[0]}.{last[1]}" and older have it.',
             tuple(_edits(subject, uses, new)) if new else (),
             sure=bool(certain),

@@ -47,7 +47,7 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "no_exchange",
-            f"each core trains a model of its own. {advice}",
+            f"each core trains its own model. {advice}",
             edits if sure else (),
             sure=subject.whole,
         )
@@ -57,7 +57,7 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 line,
                 "no_exchange",
-                f"each core trains a model of its own. Before this loop: {xm}.all_reduce({xm}.REDUCE_SUM, "
+                f"each core trains its own model. Call, before this loop, {xm}.all_reduce({xm}.REDUCE_SUM, "
                 "[p.grad for p in model.parameters()], scale=1 / world size).",
             )
 
@@ -91,7 +91,7 @@ def early_clips(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            "clips each core's own gradients, before they are exchanged. To clip what all cores have found: "
+            "clips each core's own gradients, before they are exchanged. To clip the sum of all cores, call "
             f"{xm}.reduce_gradients(optimizer) before this line, and optimizer.step() after it.",
             found.edits if found and subject.whole else (),
         )
@@ -117,9 +117,9 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "optimizer_before_move",
-                "the optimizer is made before the model goes to the device in "
-                f"{subject.line_in(other, move.lineno)}, where .to() makes new parameters: it would change none of "
-                "these. Make it after that line.",
+                "the optimizer is made before the model moves to the device in "
+                f"{subject.line_in(other, move.lineno)}, which makes new parameters: the optimizer would change none "
+                "of them. Make it after that line.",
                 _moved_before(subject, call, model) if model != "self" and _is_sure(other, move) else (),
             )
 
@@ -167,9 +167,9 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "optimizer_before_move",
-                f"{name} leaves the device here and comes back in line {back.lineno}, where .to() makes new "
-                "parameters: an optimizer made before changes none of these. Save it from the device, as xm.save("
-                f"{name}.state_dict(), path) does, or move a copy: copy.deepcopy({name}).cpu().",
+                f"{name} leaves the device here and comes back in line {back.lineno}, which makes new parameters: an "
+                "optimizer that was made before changes none of them. Save from the device (xm.save("
+                f"{name}.state_dict(), path)), or move a copy (copy.deepcopy({name}).cpu()).",
             )
 
 

@@ -32,8 +32,8 @@ def of_sizes(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "wrong_split",
-                f"{call.func.attr}() with a list of sizes gives other values on trn1, in silence "
-                "(https://github.com/pytorch/xla/issues/8640). tensor_split is right.",
+                f"{call.func.attr}() with a list of sizes gives other values on trn1, without an error "
+                "(https://github.com/pytorch/xla/issues/8640). Use tensor_split.",
                 tuple(_edits(subject, call.func, sizes)),
             )
 

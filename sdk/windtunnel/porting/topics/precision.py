@@ -60,7 +60,7 @@ def _autocasts(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            f"{script.segment(call)} is for CUDA; on Trainium bf16 has fp32's range: {given_on}{told}).",
+            f"{script.segment(call)} is for CUDA. On Trainium use bf16, which has fp32's range: {given_on}{told}).",
             tuple(edits),
         )
 
@@ -82,25 +82,25 @@ def _scalers(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            "GradScaler scales losses for fp16 on CUDA; bf16 needs no scaling. Leave it out: loss.backward(), and the "
-            "optimizer's own step.",
+            "GradScaler scales losses for fp16 on CUDA; bf16 needs no scaling. Leave it out: call loss.backward(), and "
+            "the optimizer's own step.",
             tuple(edits),
         )
 
 
 def _arguments(script: Script) -> Iterator[Finding]:
     """fp16 and TF32 in arguments of transformers, trl and accelerate; what depends on the device is left alone."""
-    bf16 = "scales losses for CUDA's fp16; on Trainium bf16 has fp32's range"
+    bf16 = "scales losses, as fp16 needs; bf16 has fp32's range and needs no scaling"
     for call, name in script.calls:
         for_trainer = is_arguments(name)
         for argument, value, instead, text in (
-            (for_trainer and "fp16", True, "bf16=True", f"fp16=True {bf16}: bf16=True."),
+            (for_trainer and "fp16", True, "bf16=True", f"fp16=True {bf16}. Write bf16=True."),
             (for_trainer and "tf32", True, "tf32=None", "tf32=True fails without a GPU: leave it out."),
             (
                 name == "accelerate.Accelerator" and "mixed_precision",
                 "fp16",
                 'mixed_precision="bf16"',
-                f'mixed_precision="fp16" {bf16}: "bf16".',
+                f'mixed_precision="fp16" {bf16}. Write "bf16".',
             ),
         ):
             given = keyword(call, argument) if argument else None
@@ -109,11 +109,11 @@ def _arguments(script: Script) -> Iterator[Finding]:
             asks = isinstance(given.value, ast.Call) and script.dotted(given.value.func)
             if argument == "fp16" and isinstance(given.value, ast.Attribute) and not keyword(call, "bf16"):
                 asked = script.segment(given.value)
-                text = f"fp16={asked}: where that is true it {bf16}: bf16={asked}."
+                text = f"fp16={asked}, if true, {bf16}. Write bf16={asked}."
                 yield Finding(given.value.lineno, "", text, sure=False)
                 continue
             if argument == "fp16" and asks == "torch.cuda.is_available":
-                text = f"fp16={asks}() is fp32 on trn1, which has bf16: bf16=True."
+                text = f"fp16={asks}() gives fp32 on trn1, which has bf16. Write bf16=True."
             elif constant(given.value) != value:
                 continue
             doubled = argument == "fp16" and keyword(call, "bf16")

@@ -41,8 +41,8 @@ def groups(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "torch.multiprocessing.spawn starts a process a GPU. On trn1 torchrun starts one a NeuronCore: call "
-                "the function once, with RANK and WORLD_SIZE of the environment (or use xmp.spawn).",
+                "torch.multiprocessing.spawn starts a process for each GPU. On trn1 torchrun starts one for each "
+                "NeuronCore: call the function once, with RANK and WORLD_SIZE of the environment (or use xmp.spawn).",
             )
         elif name in _PROCESSES and subject.several and (subject.cuda or subject.xla):
             target = keyword(call, "target")
@@ -50,9 +50,9 @@ def groups(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     call.lineno,
                     "",
-                    "torchrun starts a process for each NeuronCore, and one that is started here has no core: call "
-                    f"{subject.script.segment(target.value)} once, and let the processes exchange gradients in the "
-                    "place of one model in shared memory, which the device's is not (share_memory raises).",
+                    "torchrun starts a process for each NeuronCore; one that is started here has no core. Call "
+                    f"{subject.script.segment(target.value)} once, and let the processes exchange gradients. They "
+                    "cannot share one model: the device's memory is not shared (share_memory raises).",
                 )
 
 
@@ -99,7 +99,7 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         line,
         "",
-        "no process group: with torchrun each NeuronCore has a process, which joins with "
+        "no process group: torchrun starts a process for each NeuronCore. Let each join the group, with "
         'torch.distributed.init_process_group("xla").',
         edits,
         sure=subject.whole,
@@ -122,12 +122,12 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
         last = name.rpartition(".")[2]
         if last == "DataParallel" and name.startswith("torch."):
             yield Finding(
-                call.lineno, "", "DataParallel finds no GPU and hands each batch on. Leave it out: torchrun has a "
+                call.lineno, "", "DataParallel finds no GPU, and does nothing. Leave it out: torchrun has a "
                 "process for each NeuronCore.",
             )  # fmt: skip
         if name.startswith("torch.distributed.fsdp") and last in ("FullyShardedDataParallel", "fully_shard"):
             yield Finding(
-                call.lineno, "", f"torch's {last} knows no device xla, and raises. torch_xla has its own: "
+                call.lineno, "", f"torch's {last} does not know the device xla, and raises. torch_xla has its own: "
                 "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel(model).",
             )  # fmt: skip
         of_torch = name == last or name.startswith("torch.")  # apex has one, and scripts of their own
@@ -146,7 +146,7 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            f"DistributedDataParallel takes no GPU's number on Trainium: DistributedDataParallel(model, {view}).",
+            f"DistributedDataParallel takes no GPU number on Trainium: DistributedDataParallel(model, {view}).",
             tuple(edits),
         )
 
@@ -170,8 +170,8 @@ def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     given.lineno,
                     "",
-                    "without a GPU's number DistributedDataParallel moves nothing to the device, and a model there "
-                    f"raises on a tensor of the host (Expected XLA tensor): {script.segment(given)}.to({device}).",
+                    "without a GPU number DistributedDataParallel moves nothing to the device, and the model raises "
+                    f"on a tensor of the host (Expected XLA tensor). Write {script.segment(given)}.to({device}).",
                     (Edit(script.end(given), script.end(given), f".to({device})"),),
                 )
 
@@ -193,8 +193,8 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             node.lineno,
             "",
-            f"torchrun gives each process {name}, where its own server listens; with another one "
-            "init_process_group waits for a server that nobody starts.",
+            f"torchrun sets {name}, where its own server listens. With another value init_process_group waits for a "
+            "server that nobody starts.",
             (
                 Edit(
                     script.start(node),
@@ -221,8 +221,8 @@ def _own_url(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "no_exchange",
-                'the script takes the number of processes from torchrun\'s environment with "env://" alone: with '
-                f'{script.segment(default.value)} each process takes itself for the only one. default="env://".',
+                'only with "env://" does the script read the number of processes from torchrun\'s environment: with '
+                f'{script.segment(default.value)} each process thinks it is alone. Write default="env://".',
                 (Edit(script.start(default.value), script.end(default.value), '"env://"'),),
             )
 
@@ -242,8 +242,8 @@ def _local_rank(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "no_exchange",
-                "torchrun gives LOCAL_RANK in the environment, and no such argument: with -1 each process takes itself "
-                f"for the only one, and joins no group. default={instead}.",
+                "torchrun sets LOCAL_RANK in the environment and gives no such argument: with -1 each process thinks "
+                f"it is alone, and joins no group. Write default={instead}.",
                 (Edit(script.start(default.value), script.end(default.value), instead),),
             )
 
@@ -264,7 +264,7 @@ def _barriers(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 "",
                 f"barrier() does nothing in the process group xla: no process waits. {waits} waits for all, and runs "
-                "what is pending.",
+                "all that is pending.",
                 (Edit(subject.script.start(call), subject.script.end(call), waits),),
             )
 

@@ -18,7 +18,7 @@ _XM_SAVE = "torch_xla.core.xla_model.save"
 _RUNS = ("mark_step", "torch_xla.sync", "rendezvous")
 """Run what is pending, so that a save behind them has nothing to run."""
 
-_EMPTIED = "Each process that opens the file empties it: hand xm.save the path."
+_EMPTIED = "Each process that opens the file empties it: give xm.save the path."
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
@@ -36,14 +36,16 @@ def saves(subject: Subject) -> Iterator[Finding]:
         what = (
             "tensors of the device"
             if one
-            else "every rank writes tensors of the device over the others' file"
+            else "every rank saves tensors of the device, over the others' file"
         )
         model = ast.unparse(call.args[0])
         is_whole = _is_whole(subject, call.args[0])  # what reads the file expects no state_dict
         saving = f"xm.save({model}.state_dict(), ...)" if is_whole else "xm.save"
         out = taken_out(subject, call, partial(_is_of_the_device, subject)) if one and not is_whole else ()
         waits = one and subject.several and (subject.names.save_waits() or is_in_a_step(subject, call))
-        for_all = ": all processes call it, outside of the test of the rank" if one and (out or waits) else ""
+        for_all = (
+            ": let all processes call it, outside of the test of the rank" if one and (out or waits) else ""
+        )
         why = "" if out or not waits else ", as one alone would wait for the others"
         other = _of_torch_alone(call)
         stays = other or (out is None and (waits or leaves_out_the_first(subject, call)))
@@ -63,7 +65,7 @@ def saves(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            f"{name}: {what}. {saving} moves them to the host and writes on the master alone{for_all}{why}."
+            f"{name}: {what}. {saving} moves them to the host, and only the master writes{for_all}{why}."
             f"{without}",
             (edit, *path, *(out or ())) if not stays else (),
         )
@@ -96,7 +98,7 @@ def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
             call.lineno,
             "",
             "one process alone saves in the loop: it runs the step, and waits for the others' exchange. Let all call "
-            f"xm.save, which tests the rank itself, or end the step before that: {subject.names.end_of_step()}.",
+            f"xm.save, which tests the rank itself, or end the step before it: {subject.names.end_of_step()}.",
             sure=False,
         )
 
@@ -154,7 +156,7 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 "",
                 f"{name}.save_pretrained raises while the model is on the device, whose memory safetensors cannot "
-                f'read: {name}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
+                f'read. After training, call {name}.to("cpu") before it; or pass state_dict= with tensors of the '
                 "host.",
             )
 

@@ -21,14 +21,14 @@ _CHANCE = re.compile(
 )
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 _OF_GRAPHS = (
-    "each batch has another number of nodes and edges, and is a graph to compile. Pad both to one number, as "
-    "torch_geometric.transforms.Pad does"
+    "each batch has another number of nodes and edges, so each is a graph to compile. Pad both to a fixed number, "
+    "with torch_geometric.transforms.Pad"
 )
 _LIBRARIES = {
     "torch_geometric.loader.": _OF_GRAPHS,
     "dgl.dataloading.": _OF_GRAPHS,
-    "torchvision.models.detection.": "the model finds another number of boxes in each image, and each is a graph to "
-    "compile. One with a fixed number of queries, as DETR, keeps its shapes",
+    "torchvision.models.detection.": "the model finds another number of boxes in each image, so each is a graph to "
+    "compile. A model with a fixed number of queries, such as DETR, keeps its shapes",
 }
 """What is called of libraries so that shapes change, whatever the script does."""
 
@@ -56,8 +56,8 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"{what}: each length is a graph to compile. Pad to one length, as a tokenizer does with "
-                'padding="max_length" and max_length.',
+                f"{what}: each length is a graph to compile. Pad to one length (a tokenizer: "
+                'padding="max_length" and max_length).',
                 sure=False,
             )
 
@@ -117,9 +117,9 @@ def of_growth(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 node.lineno,
                 "growing_graphs",
-                f"{target} grows in each pass of this loop: each length is a graph to compile, and where nothing reads "
-                "a value all passes are one. Pad it to its full length and write each token into it, or do it on the "
-                "host, with a copy of the model (copy.deepcopy(model).cpu()).",
+                f"{target} grows in each pass of this loop: each length is a graph to compile (if nothing reads a "
+                "value, all passes are one graph). Pad it to its full length and write each token into it, or run the "
+                "loop on the host, with a copy of the model (copy.deepcopy(model).cpu()).",
                 sure=False,
             )
 
@@ -184,7 +184,7 @@ def of_pieces(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 "",
                 f"{script.segment(call.func)} cuts a piece of another size from each batch: on the device each size is "
-                "a graph to compile. Cut on the host, as the loader's collate function (of timm: FastCollateMixup).",
+                "a graph to compile. Cut on the host, in the loader's collate function (timm: FastCollateMixup).",
                 sure=False,
             )
             return
@@ -249,9 +249,9 @@ def packed(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"{subject.script.segment(call.func)}: torch's RNN, LSTM and GRU raise on what is packed on the device "
-                "(its data is not allocated yet). Give them the padded batch, all of one length, and mask what they "
-                "make of the padding.",
+                f"{subject.script.segment(call.func)}: torch's RNN, LSTM and GRU raise on sequences packed on the "
+                "device (its data is not allocated yet). Give them the padded batch, all of one length, and mask the "
+                "outputs of the padding.",
             )
 
 
@@ -283,8 +283,8 @@ def of_values(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"{script.segment(call.func)} gives as many elements as it finds: in each step another shape, which "
-                "is compiled anew. Keep the shape, and mask: torch.where(condition, x, 0).",
+                f"{script.segment(call.func)} gives as many elements as it finds: another shape in each step, which "
+                "is compiled again. Keep the shape, and mask: torch.where(condition, x, 0).",
                 sure=False,
             )
 
@@ -303,7 +303,7 @@ def of_chance(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 node.lineno,
                 "",
-                "the loop goes one way or another by chance, and each row of outcomes is a graph to compile. Choose on "
-                "the device: torch.where(torch.rand(1, device=x.device) < p, one, other).",
+                "the loop takes one branch or another by chance, and each sequence of branches is a graph to compile. "
+                "Choose on the device: torch.where(torch.rand(1, device=x.device) < p, one, other).",
                 sure=False,
             )

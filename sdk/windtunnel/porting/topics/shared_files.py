@@ -29,8 +29,8 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 "",
                 "each process of an instance downloads to the same files at once, and may read what another is still "
-                "writing. Give the data as a channel, or let one process do it first: the others wait in "
-                f"{subject.names.module('xm')}.rendezvous(name) before it, and that one calls it behind.",
+                "writing. Give the data as a channel. Or let one process download first: it calls "
+                f"{subject.names.module('xm')}.rendezvous(name) after the download, the others before it.",
                 sure=False,
             )
 
@@ -66,7 +66,7 @@ def _folder(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
     yield Finding(
         call.lineno,
         "",
-        "each process makes this folder, and for all but the first it is there (FileExistsError), also where all have "
-        "just seen that it is not: exist_ok=True.",
+        "each process makes this folder, and all but the first raise FileExistsError, even if the script checks "
+        "before that it is not there. Pass exist_ok=True.",
         tuple(edits),
     )

@@ -19,13 +19,13 @@ _OTHERS = {
     ),
     "LBFGS": (
         "host_read",
-        "torch.optim.LBFGS decides on the host, by values of the device, and its graphs grow with its history: train "
-        "with AdamW, or keep LBFGS and its model on the CPU.",
+        "torch.optim.LBFGS reads values of the device to decide on the host, and its graphs grow with its history: "
+        "train with AdamW, or keep LBFGS and its model on the CPU.",
     ),
     "Muon": (
         "cpu_fallback",
-        "torch.optim.Muon multiplies by torch.addmm with alpha and beta, which XLA has not: the CPU does it in each "
-        "step. A Muon of the script's own, with b * A + c * (A @ A) for it, stays on the device.",
+        "torch.optim.Muon multiplies by torch.addmm with alpha and beta, which XLA does not have: the CPU does it in "
+        "each step. A Muon of your own, with b * A + c * (A @ A) instead, stays on the device.",
     ),
 }
 
@@ -41,8 +41,8 @@ def by_the_host(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "update_bn compiles a graph for each batch: the number of batches so far is a constant in it. Let the "
-                "host do it: update_bn(loader, model.cpu()), with the DataLoader itself.",
+                "update_bn compiles a graph for each batch: the number of batches so far is a constant in it. Run it "
+                "on the host: update_bn(loader, model.cpu()), with the DataLoader itself.",
                 sure=False,
             )
         if package != "torch.optim":
@@ -66,7 +66,7 @@ def _without_capturable(subject: Subject, call: ast.Call, name: str) -> Iterator
     yield Finding(
         call.lineno,
         "host_read",
-        f"{name} reads the device in each step, or compiles anew by what it finds there. Pass capturable=True.",
+        f"{name} reads values of the device in each step, or compiles a new graph for them. Pass capturable=True.",
         edits,
     )
 

@@ -41,8 +41,8 @@ def lone_collectives(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"{subject.script.segment(call.func)} on some processes alone waits for the others, which never come. "
-                "Call it on all, outside of the test of the rank.",
+                f"only some processes call {subject.script.segment(call.func)}: they wait for the others, which never "
+                "come. Call it on all, outside of the test of the rank.",
             )
 
 

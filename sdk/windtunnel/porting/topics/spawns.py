@@ -33,8 +33,8 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"xmp.spawn raises of {number} processes: it takes 1, or starts one for each NeuronCore that "
-                f"NEURONCORE_NUM_DEVICES names. Leave nprocs out, and put NEURONCORE_NUM_DEVICES={number} into the "
+                f"xmp.spawn raises for {number} processes: it takes 1, or starts as many as "
+                f"NEURONCORE_NUM_DEVICES says. Leave nprocs out, and put NEURONCORE_NUM_DEVICES={number} into the "
                 "job's environment.",
                 (without(subject.script, call, given),) if given else (),
             )
@@ -42,7 +42,7 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                f"xmp.spawn raises of any number but 1, and {ast.unparse(told)} is {usual} unless it is given. Leave "
+                f"xmp.spawn raises for any number but 1, and {ast.unparse(told)} is {usual} by default. Leave "
                 "nprocs out: NEURONCORE_NUM_DEVICES in the job's environment says how many start.",
                 sure=False,
             )

@@ -32,8 +32,8 @@ def split_by_chance(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "each core splits the data in its own way: what one trains on, another evaluates. Let all draw alike: "
-                f"{_INSTEAD[library]}.",
+                "each core splits the data in its own way: what one trains on, another evaluates. Make all splits "
+                f"alike: {_INSTEAD[library]}.",
                 sure=False,
             )
             return

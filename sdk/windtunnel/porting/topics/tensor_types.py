@@ -36,7 +36,7 @@ def of_cuda(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 node.lineno,
                 "device_unused",
-                f"{name} is CUDA's: without a GPU it raises. Make tensors with device={subject.names.device()}.",
+                f"{name} is for CUDA: without a GPU it raises. Make tensors with device={subject.names.device()}.",
                 tuple(types.edits(node)),
             )
 

@@ -58,8 +58,8 @@ def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
     return Finding(
         move.lineno,
         "untied_weights",
-        f"on XLA .to() makes a parameter each of {' and '.join(tie.names)}, which {there} makes one: from here on they "
-        f"are trained apart. Tie them again behind this line, before the optimizer is made{again and f': {again}'}.",
+        f"{there} makes {' and '.join(tie.names)} one parameter, but on XLA .to() makes each a parameter of its "
+        f"own again. Tie them after this line, before the optimizer is made{again and f': {again}'}.",
         (edit,) if edit else (),
         sure=sure,
     )

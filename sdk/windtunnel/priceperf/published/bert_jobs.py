@@ -107,7 +107,6 @@ class PublishedComparison:
         return (1 - self.trn1.recomputed_usd / self.p4d_later_usd) * 100
 
 
-def published_comparison(prices: PriceBook | None = None) -> PublishedComparison:
+def published_comparison() -> PublishedComparison:
     """AWS's table, recomputed, with p4d's price since June 2025."""
-    book = prices or PriceBook()
-    return PublishedComparison(TRN1, P4D, book.price(P4D.instance_type, REDUCED_ON))
+    return PublishedComparison(TRN1, P4D, PriceBook().price(P4D.instance_type, REDUCED_ON))

@@ -75,7 +75,6 @@ class ClusterReport(Report):
         return f"<ClusterReport of job {self.job.number} on {self.job.cluster}: {self.job.state}; print it to read it>"
 
     def document(self) -> Document:
-        """The report as sections."""
         job, found = self.job, self.modelled
         headline = (*self.notes, bill_part.headline(job, self.bills))
         sections = [self._answer((self._subtitle(), *headline))]

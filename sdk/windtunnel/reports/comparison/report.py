@@ -93,7 +93,6 @@ class ComparisonReport(Report):
         return sensitivity(self.workload, self.comparison, self.full_scale, prices=self.prices, on=day)
 
     def document(self) -> Document:
-        """The report as sections."""
         above = (*self.notes, *told(self.assumed))
         first = answer_section(self.screen, self.comparison, 2 * len(above))
         parts = compared.sections(
@@ -118,7 +117,6 @@ class ComparisonReport(Report):
         return screen(self.comparison, self.workload, self.stated, self.prices)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": SCHEMA,
             "title": self.title,

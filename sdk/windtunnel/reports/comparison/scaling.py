@@ -61,7 +61,6 @@ class ScalingReport(Report):
         return f"the job cannot run on any of these numbers of {self.scaling.name}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": SCHEMA,
             "title": self.title,

@@ -100,13 +100,13 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
         rows.append(Row(text, (*cells, winner, probability(change.probability))))
         notes += [f"{text}: not possible, {reason}." for reason in change.reasons]
     if not comparison.size_known:
-        notes.append("None of this is a verdict: the size of the whole job is not known.")
+        notes.append("None of this names a winner: the size of the whole job is not known.")
     elif not all(item.range_check.inside for item in estimates):
-        notes.append("None of this is a verdict: some of it lies outside the calibrated range.")
+        notes.append("None of this names a winner: some of it lies outside the calibrated range.")
     elif any(item.too_small for item in estimates):
-        notes.append("None of this is a verdict: assumed set-up and transfers outweigh some of the steps.")
+        notes.append("None of this names a winner: assumed set-up and transfers exceed some of the steps.")
     elif any(found.without_compile for found in answers(comparison)[-1:]):
-        notes.append("Compile time is in these costs; the answer is that of the costs without it.")
+        notes.append("Compile time is in these costs; the answer follows from the costs without it.")
     alone = dict.fromkeys(item.instance for item in estimates if item.instance.trains_alone)
     notes += [f"instances x 2: NOT ON AWS, {no_cluster(instance)}" for instance in alone]
     kept = "the global batch" if comparison.one_batch else "the samples a worker"
@@ -135,10 +135,11 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
     ]
     if isinstance(workload, DescribedWorkload) and workload.lora is not None:
         notes.append(
-            f"{workload.lora.words}: all these rows train all weights. What adapters add and frozen weights save is "
-            "counted as PEFT has it, and none of it fitted; the interval is wider by how far published runs on A100s "
-            "and H100s lie from that. None is published of trn1. Small models, whose adapters cost more than frozen "
-            "weights save, may take longer than with all weights trained."
+            f"{workload.lora.words}: all these rows train all weights. What adapters add and frozen "
+            "weights save is counted as in PEFT, and nothing is fitted to it. The interval is wider, by "
+            "how far published runs on A100s and H100s are from that; for trn1 none is published. In "
+            "small models adapters may cost more than frozen weights save, so a step may take longer "
+            "than with all weights trained."
         )
     notes += modelled_part.outside_notes(comparison.estimates)
     notes.append(
@@ -160,7 +161,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
         *(f"{item.name}: {item.meaning}." for item in meanings),
         *modelled_part.host_notes(workload),
         *modelled_part.fixed_notes(shown),
-        "A million samples and tokens: of training steps alone, without fixed costs.",
+        "A million samples and tokens: training steps only, without fixed costs.",
         *price_notes,
         *modelled_part.price_notes(comparison),
     ]
@@ -172,8 +173,8 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
         and next(iter(splits))[0] > 1
     ):
         notes.append(
-            "GPUs got the same tensor parallelism as NeuronCores, which may not be what one would run there: "
-            "see on_gpu (--gpu NAME=VALUE)."
+            "GPUs have the same tensor parallelism as NeuronCores, which may not be usual there: see "
+            "on_gpu (--gpu NAME=VALUE)."
         )
     missing = [
         label(i) for n, i in enumerate(shown) if all(costs[n] is None for _, costs in comparison.costs)
@@ -192,8 +193,8 @@ def _chosen(workload: Workload, comparison: Comparison) -> Iterator[str]:
     if workload.global_batch is None and workload.gradient_accumulation is None and not stated:
         each = [f"{fmt.plain(item.global_batch)} on {label(item)}" for item in shown]
         yield (
-            f"Global batch not given: {', '.join(each)}, the fewest sequences "
-            "that give each worker its microbatch. Gradients are then reduced after few passes: state the real one."
+            f"Global batch not given: {', '.join(each)}, the fewest sequences that give each worker its "
+            "microbatch. Gradients are then reduced after few passes: state the real batch."
         )
     for name, basis in (
         ("recompute", "what libraries do and what fits the memory"),
@@ -210,7 +211,10 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
     for item in shown:
         if not isinstance(workload, DescribedWorkload):
             if not item.instance.is_neuron:
-                yield f"On {label(item)} the rehearsed script is taken for a plain one: its kernels are not fused."
+                yield (
+                    f"On {label(item)} the rehearsed script is modelled as a plain one: its kernels are "
+                    "not fused."
+                )
         elif (software := workload.there(item.instance).software) is None:
             usual = usual_speed(None, item.instance, item.instance_count)
             unnamed.append(f"{usual:.2f} on {label(item)}")
@@ -218,8 +222,8 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
             yield f"Trained by {software} on {label(item)}: {_of_software(software, item)}."
     if unnamed:
         yield (
-            f"Software not named: the modelled speed times {', '.join(unnamed)}, as is usual of software that no "
-            "constant is fitted to."
+            f"Software not named: the modelled speed times {', '.join(unnamed)}, the usual speed of "
+            "software that no constant is fitted to."
         )
 
 
@@ -236,4 +240,4 @@ def _of_software(software: str, item: Estimate) -> str:
         return "constants are fitted to its rows, so the interval is that of left-out families"
     if known:
         return "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
-    return "no published row of it is like this, so it is taken for usual software"
+    return "no published row of it is like this, so the usual speed of software is used"

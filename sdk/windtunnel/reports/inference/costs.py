@@ -126,7 +126,6 @@ class InferenceReport(Report):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": SCHEMA,
             "throughput_per_second": self.cost.throughput_per_s,

@@ -124,32 +124,30 @@ def section(facts: Mapping[str, Any]) -> Section:
     notes = []
     if local and "billable_seconds" in facts:
         notes.append(
-            "Nothing was charged: billable seconds follow AWS's rule on this machine's clock, "
-            "which says nothing of trn1's speed."
+            "Nothing was charged: billable seconds follow AWS's rule by this machine's clock, and do not "
+            "show trn1's speed."
         )
     discount = facts.get("spot_simulated", {}).get("discount_assumed")
     if discount is not None:
         notes.append(
-            f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
+            "Managed spot training is simulated: billable seconds assume that spot capacity saves "
             f"{fmt.percent(discount)} of the on-demand price."
         )
     if facts.get("attempts", 1) > 1:
         notes.append(
-            "Each attempt is billed from its download to its end, and what lies between is not. What is modelled has "
-            "the steps of all attempts and one start: on AWS each further one downloads again, and compiles again "
-            "without a compile cache in S3."
+            "Each attempt is billed from its download to its end; the time between attempts is not. The "
+            "modelled part has the steps of all attempts and one start: on AWS each further attempt "
+            "downloads again, and compiles again unless a compile cache is in S3."
         )
     programs = facts.get("programs") or []
     if len(programs) > 1:
         first, *others = map(_program, programs)
         notes.append(
-            f"The job ran {len(others) + 1} programs. Steps, graphs and all that is modelled are those of {first}; "
-            f"not of {', '.join(others)}."
+            f"The job ran {len(others) + 1} programs. Steps, graphs and modelled figures are those of "
+            f"{first}; not included: {', '.join(others)}."
         )
     if not local:
-        notes.append(
-            "The job ran on AWS and left no counters of steps and graphs: what was billed is all there is."
-        )
+        notes.append("The job ran on AWS and left no counters of steps and graphs: only the bill is known.")
     return Section(
         "Measured here" if local else "Measured on AWS",
         "measured",
@@ -176,7 +174,7 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     count = sum(number for _, number in groups)
     rows = [Row("Billable seconds", (f"{billable:,.0f} s x {fmt.many(count, 'instance')}",))]
     if "training_plan" in facts:
-        note = "The job ran on a training plan, which is paid for in advance: its seconds were not charged."
+        note = "The job ran on a training plan, which is paid in advance: its seconds were not charged."
         return Section("Bill", "measured", rows=tuple(rows), notes=(note,))
     started = facts.get("training_start")
     day = date.fromisoformat(started) if started else None

@@ -44,7 +44,7 @@ from windtunnel.reports.modelled.instances import shown_beside
 from windtunnel.user_calibration import CalibrationStore, loaded
 
 SCHEMA = "windtunnel.report/1"
-_FAILED_EARLY = "the job failed before a step of its training had ended. Mend that, and rehearse it again."
+_FAILED_EARLY = "the job failed before a training step had ended. Correct the script, and rehearse it again."
 
 
 class ReportableJob(Protocol):
@@ -52,11 +52,9 @@ class ReportableJob(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """The job as DescribeTrainingJob shapes it."""
-        ...
 
     def counters(self) -> Mapping[str, Any] | None:
         """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,6 @@ class PricePerformance(Report):
         return f"<PricePerformance of {self.measured.get('job', 'a job')}: {part}; print it to read it>"
 
     def document(self) -> Document:
-        """The report as sections."""
         facts = self.measured
         sections: list[Section] = []
         if self.comparison is not None and self.screen is not None:
@@ -241,7 +238,7 @@ def report_of(
     found = None if told is None else Diagnostics(told)
     measured_only = PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
-        reason = "the job ran on instance groups of several types, and only one type is modelled."
+        reason = "the job ran on instance groups of several types, but only one type can be modelled."
         return replace(measured_only, unavailable=reason)
     if workload is None or told is None:
         return measured_only

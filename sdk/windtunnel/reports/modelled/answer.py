@@ -44,9 +44,9 @@ _CHANGES = 2
 _CACHED = "with a compile cache"
 _LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
-NAME_OTHERS = "Name others: --instances TYPE TYPE."
+NAME_OTHERS = "Name other instances: --instances TYPE TYPE."
 STATE_PRICES = "State them with --price TYPE=USD, or ask AWS: windtunnel prices refresh."
-_MISSING_PRICE = f"No answer: none of these has a price in the book, so there are times only. {STATE_PRICES}"
+_MISSING_PRICE = f"No answer: none of these has a price in the book, so there are only times. {STATE_PRICES}"
 
 
 @dataclass(frozen=True)
@@ -278,12 +278,15 @@ def _verdict(
         chances = [value or 0.0 for value in found.decided.probabilities]
         likelier = max(range(len(chances)), key=chances.__getitem__)
         if chances[likelier] > chances[best]:
-            text = f"Too close to call: {least} in the middle, but with {chance} probability; "
+            text = (
+                f"Too close to call: {least} in the middle of the intervals, but only with {chance} "
+                "probability; "
+            )
             text += f"{label(estimates[likelier])} does with {probability(chances[likelier])}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
-        text += f" It turns at {turning(even, cost.price)} an hour of {name}"
-        text += f" (now {fmt.price(cost.price.usd_per_hour)}), then to {label(estimates[even.against])}."
+        text += f" At {turning(even, cost.price)} an hour of {name}"
+        text += f" (now {fmt.price(cost.price.usd_per_hour)}), {label(estimates[even.against])} costs least."
     return " ".join((text, *otherwise(comparison, found)))
 
 
@@ -300,20 +303,21 @@ def _obstacle(
         longer = " A longer job has one." if found.whole.inside else ""
         more = longer if full_scale or own else f" {GIVE_SIZE}"
         return (
-            f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(first.assumed_s)} of assumed "
-            f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
+            f"No winner, as the job is too small: on {label(first)} "
+            f"{fmt.modelled_seconds(first.assumed_s)} of assumed set-up and transfers exceed "
+            f"{fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
         return f"No answer: the job {does_not_fit([estimates[index] for index in found.hindered], workload)}"
     if found.obstacle == "no price":
         return _MISSING_PRICE
     if unpriced := [item.name for item in _unpriced(found, estimates)]:
-        return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
+        return f"No winner: only {names} has a price here, {' and '.join(unpriced)} has none. {STATE_PRICES}"
     if unfit := [item for item in estimates if not item.fits]:
         return f"No winner: the job runs on {names}, and {does_not_fit(unfit, workload)}"
     if comparison.not_possible:
         others = " and ".join(dict.fromkeys(name.removeprefix("ml.") for name, _ in comparison.not_possible))
-        return f"No winner: the job runs on {names}, and cannot on {others}. {NAME_OTHERS}"
+        return f"No winner: the job runs on {names}, but cannot run on {others}. {NAME_OTHERS}"
     return f"No winner: only {names} has a price here. {NAME_OTHERS}"
 
 
@@ -333,10 +337,10 @@ def _outside(
     )
     first, *others = reasons
     more = f"; {len(others):,} more" if others else ""
-    text = f"No verdict, as no published job is near this one ({first}{more}). "
+    text = f"No winner, as no published job is near this one ({first}{more}). "
     text += other_batch(found, comparison, workload, size, book)
     cached = f" ({_CACHED})" if _without_compile(found) else ""
-    text += f" By intervals widened for it {label(estimates[leaning])} would cost least{cached}, "
+    text += f" By intervals widened for this, {label(estimates[leaning])} would cost least{cached}, "
     text += f"with {probability(found.decided.probability)} probability."
     return " ".join((text, *otherwise(comparison, found)))
 

@@ -28,7 +28,9 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
     uneven = [label(item) for item in comparison.estimates if item.fits and each(item) != int(each(item))]
     if uneven:
-        yield f"It does not divide over the workers of {', '.join(uneven)}: modelled as if it did."
+        yield (
+            f"It cannot be divided evenly over the workers of {', '.join(uneven)}: modelled as if it could."
+        )
     waiting = [
         f"{fmt.percent(item.step.input_s / item.step.total_s)} on {label(item)}"
         for item in comparison.estimates
@@ -57,14 +59,20 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         elif software and item.software_speed is None and not is_fitted(software, item.calibration.key):
             yield f"{label(item)}: no published row of {software} is like this, so naming it changes nothing."
         elif item.software_speed is not None:
-            yield f"{label(item)}: {item.software_speed:.2f} times the modelled speed, as rows of {software} have it."
+            yield (
+                f"{label(item)}: {item.software_speed:.2f} times the modelled speed, as in rows of "
+                f"{software}."
+            )
     if plain:
-        yield f"{' and '.join(plain)}: a plain script, each kernel launched by itself."
+        yield f"{' and '.join(plain)}: a plain script, which launches each kernel by itself."
     kinds = {item.instance.is_neuron for item in comparison.estimates}
     if len(kinds) < 2 or workload.on_gpu or workload.rehearsed is not None:
         return
     if (workload.tensor_parallel or 1) * (workload.pipeline_parallel or 1) > 1:
-        yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
+        yield (
+            "GPUs are split like NeuronCores: --gpu tensor_parallel=1 changes that, windtunnel plan "
+            "searches for a split."
+        )
 
 
 def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
@@ -99,7 +107,7 @@ def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
                 f"passes of {fmt.plain(training.microbatch)} x {training.sequence_length:,} tokens."
             )
             if item.range_check.outside:
-                yield "Of a larger model: windtunnel compare JOB --architecture NAME."
+                yield "For a larger model: windtunnel compare JOB --architecture NAME."
 
 
 def sharing_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
@@ -107,10 +115,10 @@ def sharing_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator
     rehearsed = workload.rehearsed
     if rehearsed is not None and rehearsed.unshared:
         yield (
-            "no sampler shares the data out, so each core may go over all of it: more cores then train no faster, and "
-            f"instances with more of them make as many steps as {rehearsed.instance_type.removeprefix('ml.')}. Give "
-            "the DataLoader a DistributedSampler. Right as it is where the script divides its "
-            "batches by xr.world_size()."
+            "no sampler divides the data, so each core may go over all of it: more cores then train no "
+            "faster, and instances with more of them make as many steps as "
+            f"{rehearsed.instance_type.removeprefix('ml.')}. Give the DataLoader a DistributedSampler. If "
+            "the script divides its batches by xr.world_size(), this is right as it is."
         )
     if rehearsed is None or not rehearsed.as_one_process:
         return
@@ -118,9 +126,9 @@ def sharing_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator
         f"{item.instance.core_count * item.instance_count:,} on {label(item)}" for item in estimates
     )
     yield (
-        f"one process runs, so one core works and all are billed, for up to so many times as long: {longer}. The "
-        "answer is of its work shared out, gradients not exchanged: torch_distributed, or xmp.spawn's "
-        "NEURONCORE_NUM_DEVICES."
+        "one process runs, so one core works but all are billed. The answer assumes that all cores share "
+        "its work, without an exchange of gradients (torch_distributed, or xmp.spawn's "
+        f"NEURONCORE_NUM_DEVICES). As it is, the script takes up to this many times as long: {longer}."
     )
 
 

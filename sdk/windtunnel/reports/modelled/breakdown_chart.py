@@ -53,9 +53,10 @@ def breakdown_chart(comparison: Comparison) -> Chart:
         kind="breakdown",
         title="Modelled time, part by part",
         caption=(
-            f"Whiskers: the {fmt.percent(COVERAGE)} interval of a step, and of the billable time together with the "
-            "low and high end of the assumed fixed costs; an arrow: it goes on. Steps on different instances may "
-            f"hold different batches: see the table. {' '.join(caveats(estimates))}"
+            f"Whiskers: the {fmt.percent(COVERAGE)} interval of a step, and of the billable time together "
+            "with the low and high end of the assumed fixed costs; an arrow: the interval goes on. Steps "
+            "on different instances may have different batches: see the table. "
+            f"{' '.join(caveats(estimates))}"
         ),
         words=f"Modelled time: {words}.",
         size_in=(8.0, 3.2 + 0.9 * len(estimates)),

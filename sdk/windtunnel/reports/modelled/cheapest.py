@@ -28,7 +28,8 @@ _WORTH_A_LINE = 0.05
 CAST_FLAG = "--auto-cast=matmult"
 """Of NEURON_CC_FLAGS: what makes `AUTO_CAST` of products in fp32."""
 _BREAK_EVEN = (
-    "break-even: the price of an hour at which it costs as much as the cheapest, or the cheapest as the next."
+    "break-even: the price of an hour at which an instance costs as much as the cheapest (for the "
+    "cheapest: as the next)."
 )
 
 
@@ -115,8 +116,8 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
         ]
     if any(offering == CAPACITY_BLOCK for offering, _ in found):
         notes.append(
-            "A Capacity Block is reserved for whole days and paid for in advance: its costs here are those of the "
-            "seconds used."
+            "A Capacity Block is reserved for whole days and paid in advance; here only the seconds used "
+            "are counted."
         )
     turned = [offering for offering, result in found if result.without_compile and result.winner is not None]
     if turned and comparison.size_known:
@@ -164,9 +165,9 @@ def cast_words(comparison: Comparison) -> Iterator[str]:
         saved = 0.0 if cast is None else 1 - cast.step.total_s / item.step.total_s
         if saved >= _WORTH_A_LINE:
             yield (
-                f"products of fp32 run in fp32: the Neuron compiler casts nothing unasked since 2.27. With {CAST_FLAG} "
-                f"in NEURON_CC_FLAGS, which rounds their inputs to bf16, a step on {label(item)} takes "
-                f"{fmt.percent(saved)} less."
+                "products of fp32 run in fp32: since 2.27 the Neuron compiler casts nothing by default. "
+                f"With {CAST_FLAG} in NEURON_CC_FLAGS, which rounds their inputs to bf16, a step on "
+                f"{label(item)} takes {fmt.percent(saved)} less."
             )
             return
 
@@ -188,14 +189,17 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Section:
     return Section(
         "Neuron instances against GPUs",
         "modelled",
-        "the first costs so much less than the second; a minus: more; '2.9 times': as much as that",
+        "how much less the first costs than the second; a minus: more; '2.9 times': 2.9 times as much",
         ("prices of", "first", "second", "saving", "interval", "cheaper"),
         tuple(rows),
         (
             *(f"{name}: {meaning}." for name, meaning in meanings.items()),
-            "open: the interval of the saving holds both answers. does not fit: the job, in the memory of one of them. "
-            "outside: of the calibrated range, so no verdict. too small: assumed set-up and transfers outweigh the "
-            "modelled steps, so no verdict. compiling: compile time would decide, and never does.",
+            (
+                "open: either of the two may cost less, by the interval of the saving. does not fit: the "
+                "job, in the memory of one of them. outside: of the calibrated range, so no winner. too "
+                "small: assumed set-up and transfers take longer than the modelled steps, so no winner. "
+                "compiling: compile time would decide, which it never does."
+            ),
         ),
         label_header="GPU script",
     )

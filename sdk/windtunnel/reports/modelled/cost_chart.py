@@ -47,9 +47,9 @@ def cost_chart(comparison: Comparison, job: str) -> Chart:
         kind="cost",
         title=f"Modelled cost of {job}",
         caption=(
-            f"Whiskers: the {fmt.percent(COVERAGE)} interval of the modelled steps together with the low and high "
-            "end of the assumed fixed costs; an arrow: it goes on. Below each instance: its price of an "
-            f"hour and the day from which it holds.{_left_out(comparison)}"
+            f"Whiskers: the {fmt.percent(COVERAGE)} interval of the modelled steps together with the low "
+            "and high end of the assumed fixed costs; an arrow: the interval goes on. Below each "
+            f"instance: its price of an hour and the day from which it is valid.{_left_out(comparison)}"
         ),
         words=f"Modelled cost: {words}." if words else "No instance has a price.",
         size_in=(8.0, 1.4 + 0.5 * len(bars) + 0.45 * dates),

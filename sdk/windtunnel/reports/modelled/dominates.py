@@ -11,9 +11,9 @@ from windtunnel.reports.modelled.labels import label
 _LEAST = 0.1
 """A part below a tenth of the bill is not worth a line."""
 _STEPS: Mapping[str, str] = {
-    "compute": "what the chip is there for; {more} it",
+    "compute": "the chip's own work; {more} it",
     "memory not behind compute": "a larger batch a worker{bf16} moves fewer bytes a sample{flash}",
-    "tensor-parallel collectives": "less tensor parallelism sends less",
+    "tensor-parallel collectives": "with less tensor parallelism less is sent",
     "transfers between stages": "fewer stages send less",
     "gathered weights": "a larger microbatch gathers them less often",
     "gradients": "gradient accumulation reduces them less often",
@@ -21,13 +21,15 @@ _STEPS: Mapping[str, str] = {
     "optimizer": "a larger global batch runs it less often",
     "host": "a fused optimizer, or a larger batch a {core}, {launches} fewer operations a sample",
     "stragglers": "fewer workers wait less for the slowest",
-    "waiting for input": "its vCPUs prepare no more samples: decode or augment less, or once, outside the job",
+    "waiting for input": (
+        "its vCPUs cannot prepare more samples: decode or augment less, or once, outside the job"
+    ),
 }
 _FIXED: Mapping[str, str] = {
     "download": "fewer or packed files, or FastFile",
     "set-up": "a longer job, or a warm pool, pays it less often",
     "preparation": "prepare the data once, outside the job",
-    "compile": "a compile cache holds the graphs afterwards",
+    "compile": "a compile cache keeps the graphs for later jobs",
     "evaluation": "evaluate less, or share the samples among the workers",
     "upload": "keep fewer checkpoints in the model's folder",
 }

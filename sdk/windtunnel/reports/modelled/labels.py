@@ -8,9 +8,9 @@ from windtunnel.priceperf import BatchRule, DescribedWorkload, Estimate, PerDevi
 from windtunnel.rendering import format as fmt
 
 _RULES = {
-    "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's own, or get as many each",
-    "global": "all get the job's own global batch",
-    "per_device": "all get the same samples on each worker",
+    "rehearsed": ("as rehearsed on each NeuronCore; GPUs share the job's batch, or have as many samples"),
+    "global": "all instances have the job's own global batch",
+    "per_device": "all workers have as many samples as a core had",
 }
 
 

@@ -37,7 +37,7 @@ def other_batch(
         if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
             option = "--global-batch" if described and described.global_batch is not None else "--batch"
             return f"With a global batch of {batch:,} one is ({option} {batch})."
-    return "No other batch was found that changes that."
+    return "No other batch was found that lies inside."
 
 
 def _has_verdict(

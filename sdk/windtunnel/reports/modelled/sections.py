@@ -167,14 +167,13 @@ def calibration_note(calibration: Calibration, workload: Workload, unseen: float
     if isinstance(workload, CountedWorkload):
         return _of_counts(calibration, workload, unseen)
     return (
-        f"{calibration.label}: constants fitted to {len(calibration.rows)} "
-        f"published rows; each row predicted from the others is off by "
-        f"{fmt.percent(calibration.mean_error)} on average, {fmt.percent(calibration.max_error)} at most; "
-        f"without its family of models, {fmt.percent(calibration.unseen_family_error)} and "
-        f"{fmt.percent(max(map(abs, calibration.family_errors)))} "
-        f"(windtunnel validate). What software that it never saw reached is off by "
-        f"{fmt.percent(unseen)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
-        f"software. {_of_scripts(calibration)}"
+        f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row "
+        f"predicted from the others is off by {fmt.percent(calibration.mean_error)} on average, "
+        f"{fmt.percent(calibration.max_error)} at most; without its family of models, "
+        f"{fmt.percent(calibration.unseen_family_error)} and "
+        f"{fmt.percent(max(map(abs, calibration.family_errors)))} (windtunnel validate). For software "
+        f"that the constants are not fitted to, it is off by {fmt.percent(unseen)} on average; "
+        f"{fmt.percent(COVERAGE)} of such software lie inside the interval. {_of_scripts(calibration)}"
     )
 
 
@@ -183,12 +182,12 @@ def _of_scripts(calibration: Calibration) -> str:
     scripts = errors_of_scripts(calibration.key)
     if scripts is not None:
         return (
-            f"{scripts_note(scripts, 'scripts')}, where they are named as such (software 'PyTorch script'); of "
-            "software that is not named, the slow end has their host and optimizer in it."
+            f"{scripts_note(scripts, 'scripts')}, if they are named as such (software 'PyTorch script'). "
+            "If no software is named, the slow end of the interval includes their host and optimizer."
         )
     return (
-        f"AWS's one published plain script took {calibration.outside_check:.1f} times what its counts say, which "
-        "interval and probability need not contain."
+        f"AWS's one published plain script took {calibration.outside_check:.1f} times what its counts "
+        "say. Interval and probability need not contain that."
     )
 
 
@@ -226,12 +225,12 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload, unseen: floa
         )
         if calibration.is_neuron and workload.convolves:
             text += (
-                ". Convolutions are as slow as in the one network whose step on a NeuronCore was published, and may be "
-                "as fast as other products: the fast end of the interval"
+                ". Convolutions are modelled as slow as in the one network whose step on a NeuronCore "
+                "was published. They may be as fast as other products: the fast end of the interval"
             )
-    text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
+    text += ". The form of the model was chosen when these errors were known, so expect somewhat larger ones"
     if calibration.is_neuron:
-        text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
+        text += f". The same job differs by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
     return f"{text}."
 
 
@@ -257,11 +256,13 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
     notes = [
         f"Batch: {rule_words(comparison.batch_rule, workload)}. All cores of an instance work.",
         *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
-        "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
-        f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
-        "collectives counts what nothing hides (on trn1 nothing does, on an A100 "
-        f"{fmt.percent(CALIBRATIONS['a100'].constants.hidden_collectives)} of the step). "
-        f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
+        (
+            "Step: compute and memory time are added, except for the part that overlaps (on trn1 "
+            f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
+            "collectives only the part that nothing hides counts (on trn1 nothing hides them, on an A100 "
+            f"{fmt.percent(CALIBRATIONS['a100'].constants.hidden_collectives)} of the step). The host takes "
+            f"{HOST_S * 1000.0:g} ms that nothing hides."
+        ),
         *host_notes(workload),
         f"{_basis(workload)} {_input_words(shown)}Steps without optimizer count as evaluation.",
         *fixed_notes(shown),
@@ -279,8 +280,9 @@ def _basis(workload: Workload) -> str:
     if isinstance(workload, CountedWorkload):
         return "Bytes, attention and sample length as rehearsed."
     return (
-        "Cores share one copy of the model, so the step is that of its description, as the rehearsal showed it: "
-        "dimensions, batches, split. Attention and recomputation are what libraries do, and what fits the memory."
+        "Cores share one copy of the model, so the step is modelled from its description, which the "
+        "rehearsal found: dimensions, batches, split. Attention and recomputation are assumed: what "
+        "libraries do, and what fits the memory."
     )
 
 
@@ -307,13 +309,16 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
     if host is None:
         return ()
     reads = (
-        f" In {fmt.percent(host.reads)} of the steps the script waited for the device, and cannot run ahead."
+        (
+            f" In {fmt.percent(host.reads)} of the steps the script waited for the device, so the host cannot "
+            "run ahead."
+        )
         if host.reads
         else ""
     )
     return (
-        f"Tracing a step takes {fmt.seconds(host.trace_s)} of a trn1 host's processor, told from what it took here; "
-        f"what of it the device does not hide counts. Assumed: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
+        f"Tracing a step takes {fmt.seconds(host.trace_s)} of a trn1 host's processor, modelled from its time here. "
+        f"The part that the device does not hide counts. Assumed: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
         f"that.{reads}",
     )
 

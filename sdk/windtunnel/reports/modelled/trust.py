@@ -22,12 +22,15 @@ def trust(comparison: Comparison, workload: Workload) -> str:
     is_outside = any(item.range_check.outside for item in estimates)
     found = []
     if errors := _errors(comparison, workload):
-        inside = " in range; beyond it no error is known" if is_outside else ""
+        inside = " in range; outside of it no error is known" if is_outside else ""
         found.append(f"{errors} on average{inside}.")
     if specified := [item for item in estimates if item.instance.from_specification]:
         names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
-        found.append(f"{names}: by specification and what {by} reaches of its own, so the interval is wide.")
+        found.append(
+            f"{names}: modelled from its specification, and from what part of its own {by} "
+            "reaches, so the interval is wide."
+        )
     if any(is_fp32_on_neuron(item.instance, item.precision) for item in estimates):
         # Outside of the range intervals are said to be wider already, and two lines hold no more.
         wider = "" if is_outside else ": by the peak, so the interval is wider"
@@ -60,14 +63,14 @@ def _errors(comparison: Comparison, workload: Workload) -> str:
         else:
             kind, error = strange, unseen_error(comparison, item)
         kind.append(f"{fmt.percent(error)} on {item.label}")
-    parts = [f"of software that the model never saw are off by {', '.join(strange)}"] if strange else []
+    parts = [f"of software new to the model are off by {', '.join(strange)}"] if strange else []
     if familiar:
         verb = "by" if strange else "are off by"
         parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
     sentences = []
     if parts:
         adapters = any(item.training is not None and item.training.lora for item in estimates)
-        less_sure = " (all weights trained; adapters are less sure)" if adapters else ""
+        less_sure = " (with all weights trained; adapters are less sure)" if adapters else ""
         sentences.append(f"published throughputs{less_sure} {'; '.join(parts)}")
     if plain:
         sentences.append(f"plain scripts that the project measured are off by {', '.join(plain)}")
@@ -81,7 +84,7 @@ def left_out(
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
-    stated = f"Not in it, as not stated: {', '.join(lacks)}." if lacks else ""
+    stated = f"Not included, as not stated: {', '.join(lacks)}." if lacks else ""
     return f"{stated} {_memory_not_known(comparison.estimates, workload)}".strip()
 
 
@@ -99,7 +102,10 @@ def _memory_not_known(estimates: Sequence[Estimate], workload: Workload) -> str:
     ]
     if not unknown:
         return ""
-    return f"Not known: whether a batch that was not rehearsed fits {' and '.join(dict.fromkeys(unknown))}."
+    return (
+        "Not known: whether a batch that was not rehearsed fits the memory of "
+        f"{' and '.join(dict.fromkeys(unknown))}."
+    )
 
 
 def _is_script(item: Estimate) -> bool:

@@ -59,7 +59,6 @@ class PlanReport(Report):
         return f"<PlanReport of {self.title}: {len(self.plans.plans):,} plans; print it to read it>"
 
     def document(self) -> Document:
-        """The report as sections."""
         job, samples = self.plans.job, self.plans.size.train_samples
         steps = "one step, not full, of" if samples < job.global_batch else "steps of"
         return Document(
@@ -72,7 +71,6 @@ class PlanReport(Report):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "schema": SCHEMA,
             "title": self.title,

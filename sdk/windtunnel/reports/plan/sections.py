@@ -212,7 +212,7 @@ def _trained_by(found: Plans) -> Iterator[str]:
         yield f"Speed and interval are those of {', '.join(names)}, by published rows."
     plain = [place.name for place in named if is_plain(place.software)]
     if plain:
-        yield f"On {', '.join(plain)} a plain script, each kernel launched by itself."
+        yield f"On {', '.join(plain)} a plain script, which launches each kernel by itself."
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:

@@ -189,7 +189,7 @@ def test_a_job_modelled_above_the_budget_is_not_started(
         estimator.fit("s3://b/d", max_cost=modelled.low_usd * 0.9, rehearsal=counters(), full_scale=FULL)
     assert service.objects == {} and service.requests == {}
     for cost, words in (
-        ((modelled.low_usd + modelled.usd) / 2, "more likely be stopped than end"),
+        ((modelled.low_usd + modelled.usd) / 2, "probably be stopped before its end"),
         ((modelled.usd + modelled.high_usd) / 2 + 5, "may be stopped"),
     ):
         with pytest.warns(BudgetWarning, match=words):
@@ -209,7 +209,7 @@ def test_a_max_run_that_cuts_the_modelled_job_short_is_warned_of(
     low, high = modelled.billable_interval_s
     for seconds, words in (
         ((modelled.billable_s + high) // 2, "may be stopped"),
-        ((low + modelled.billable_s) // 2, "more likely be stopped"),
+        ((low + modelled.billable_s) // 2, "probably be stopped"),
     ):
         with pytest.warns(BudgetWarning, match=words):
             trained(aws, max_run=seconds).request(max_cost=1e6, rehearsal=counters(), full_scale=FULL)

@@ -224,7 +224,7 @@ def test_check(jobs: FakeService, invoke: Invoke) -> None:
     assert "note: imports nothing that uses a NeuronCore" in out
     assert out.startswith("src/train.py:2: device_unused: .cuda() does not exist on Trainium")
     assert (
-        "Read too, as it imports them: src/helper.py.\nNot checked: what the script does when it runs.\n"
+        "Also read, as the script imports them: src/helper.py.\nNot checked: what the script does when it runs.\n"
         in out
     )
     assert "ok" not in out
@@ -246,7 +246,7 @@ def test_check(jobs: FakeService, invoke: Invoke) -> None:
     lines = invoke("check", "train.py", "--source-dir", "src").out.splitlines()
     (note,) = (line for line in lines if "note:" in line)
     assert lines[-1] == "ok: no findings; 1 note above."
-    assert "requirements.txt asks for Transformers 4.21.0, the training image has 4." in note
+    assert "requirements.txt asks for Transformers 4.21.0, but the training image has 4." in note
     Path("src/train.py").write_text("def (:\n")
     assert "line 1" in invoke("check", "src/train.py", exits=2).err
     assert jobs.requests == {}
@@ -316,7 +316,7 @@ def test_what_no_command_takes_behind_two_dashes_is_refused(jobs: FakeService, i
     """Before anything is done: it was ignored, as a second name of `rm`."""
     invoke("run", "src/train.py", "--job-name", "j")
     said = invoke("rm", "j", "--", "k", exits=2).err
-    assert said == "windtunnel: rm takes nothing behind --, and did nothing; given: k\n"
+    assert said == "windtunnel: rm takes nothing after --, and did nothing; given: k\n"
     assert list(jobs.requests) == ["j"]
 
 

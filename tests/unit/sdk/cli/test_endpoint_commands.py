@@ -101,9 +101,9 @@ def test_load(endpoint: FakeEndpoints, invoke: Invoke) -> None:
         (
             ["--endpoint", "e", "--json", "1", "--batch-size", "8"],
             2,
-            "needs an ARCHITECTURE; given: --batch-size",
+            "need an ARCHITECTURE; given: --batch-size",
         ),
-        (["--endpoint", "e", "--json", "1", "--on", "2026-01-01"], 2, "needs an ARCHITECTURE; given: --on"),
+        (["--endpoint", "e", "--json", "1", "--on", "2026-01-01"], 2, "need an ARCHITECTURE; given: --on"),
         (["--endpoint", "nope", "--json", "1"], 1, "windtunnel endpoints"),
         (["--clients", "2"], 2, "needs --endpoint NAME"),
         (["--endpoint", "e", "--json", "1", "--clients", "51"], 2, "from 1 to 50"),

@@ -134,8 +134,8 @@ def test_the_model_says_how_right_it_is(invoke: Invoke) -> None:
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
         (["inference", "BERT-Base", "--rate", "0"], 2, "a rate must be above 0"),
         (["inference", "BERT-Base", "--rate", "1e30"], 2, "at most 1e+15, not 1e+30"),
-        (["inference", "--rate", "5"], 2, "needs an ARCHITECTURE"),
-        (["inference", "--rate", "0"], 2, "needs an ARCHITECTURE"),
+        (["inference", "--rate", "5"], 2, "figures need an ARCHITECTURE"),
+        (["inference", "--rate", "0"], 2, "figures need an ARCHITECTURE"),
         (["inference", "--validate", "--rate", "5"], 2, "takes only --json and --html; given: --rate"),
         (["inference", "--throughput", "5"], 2, "needs --throughput N and --instance TYPE"),
         (["inference", "--usd-per-hour", "5"], 2, "needs --throughput N and --instance TYPE"),
@@ -147,7 +147,7 @@ def test_the_model_says_how_right_it_is(invoke: Invoke) -> None:
         (
             ["report", "--inference", "--describe", "x.json"],
             2,
-            "takes no job and nothing of one (given: --describe)",
+            "takes no job and no options of a job (given: --describe)",
         ),
     ],
 )

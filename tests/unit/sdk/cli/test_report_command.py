@@ -114,10 +114,10 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
         (("report",), "name a job"),
         (("report", "counters.json"), "windtunnel compare counters.json"),
         (("report", "job", "--published"), "--published takes no job"),
-        (("report", "--published", "--price", "ml.p4d.24xlarge=1"), "nothing of one (given: --price)"),
+        (("report", "--published", "--price", "ml.p4d.24xlarge=1"), "no options of a job (given: --price)"),
         (
             ("report", "--published", "--epochs", "2", "--batch", "8"),
-            "nothing of one (given: --epochs, --batch)",
+            "no options of a job (given: --epochs, --batch)",
         ),
         (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
@@ -130,12 +130,15 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
         ),
         (LLAMA, "needs the size of an epoch"),
         ((*LLAMA, "--samples", "9", "--tokens", "9"), "needs the size of an epoch"),
-        (("compare", "counters.json", "--tokens", "9"), "say by --samples N"),
+        (("compare", "counters.json", "--tokens", "9"), "state its samples: --samples N"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch-per-device", "16"), "give one"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch", "64"), "give one"),
         ((*LLAMA, "--full-scale-samples", "9", "--price", "ml.p5.48xlarge"), "TYPE=USD"),
-        ((*LLAMA, "--full-scale-samples", "9", "--price", "p4d.24xlarge=20"), "none of what is priced here"),
+        (
+            (*LLAMA, "--full-scale-samples", "9", "--price", "p4d.24xlarge=20"),
+            "names no instance of this report",
+        ),
         (
             (
                 *LLAMA,

@@ -99,6 +99,12 @@ def test_files_of_the_validation(tmp_path: Path, invoke: Invoke) -> None:
         (b'{"a": 1, "b": 1, "a": 1}', "has no rows"),
         (b"\xff\xfe\x00", "is no UTF-8 text"),
         (b'a,b\n"open,1\n', "is no CSV table"),
+        # What cannot be told apart is not guessed.
+        ((HEADER.replace("zero1", "nodes") + ROW).encode(), "more than one column nodes"),
+        (
+            (HEADER + ROW.replace("Llama2-13B 16n", '"Llama2" 16n')).encode(),
+            'in or before the line \'"Llama2" 16n',
+        ),
     ],
 )
 def test_a_file_that_is_no_table(tmp_path: Path, invoke: Invoke, content: bytes | None, message: str) -> None:
@@ -161,17 +167,3 @@ def test_no_row_of_a_file_is_lost(
     assert [row["published"] for row in rows] == published
     assert all((row["predicted"] is None) == (row["published"] is None) for row in rows)
     assert all("cells more than the header" in row["reason"] for row in rows if row["published"] is None)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (HEADER.replace("zero1", "nodes") + ROW, "more than one column nodes"),
-        (HEADER + ROW.replace("Llama2-13B 16n", '"Llama2" 16n'), 'in or before the line \'"Llama2" 16n'),
-    ],
-)
-def test_a_file_that_is_no_table_says_where(text: str, said: str, tmp_path: Path, invoke: Invoke) -> None:
-    """What cannot be told apart is not guessed."""
-    path = tmp_path / "rows.csv"
-    path.write_text(text)
-    assert said in invoke("validate", "--published", str(path), exits=2).err

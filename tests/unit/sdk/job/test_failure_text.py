@@ -189,11 +189,11 @@ JOB = {
         ),
         (
             "rank 0 exited with code 2 (SystemExit: 2, train.py: error: ambiguous option: --l could match --lr)",
-            "which become arguments: --learning_rate\\.",
+            "job's hyperparameters: --learning_rate\\.",
         ),
         (
             "train.py: error: unrecognized arguments: --learning_rate 0.1",
-            "which become arguments: --learning_rate\\.",
+            "job's hyperparameters: --learning_rate\\.",
         ),
         ("train.py: error: unrecognized arguments: --lr", "With Hydra they are name=value"),
         ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
@@ -209,15 +209,15 @@ JOB = {
         ),
         (
             "RuntimeError: PackedSequence is not supported. Use a regular tensor",
-            "leave pack_padded_sequence out",
+            "Leave pack_padded_sequence out",
         ),
         (
             "RuntimeError: The tensor has a non-zero number of elements, but its data is not allocated yet.",
-            "leave pack_padded_sequence out",
+            "Leave pack_padded_sequence out",
         ),
         (
             "RuntimeError: SparseAdam does not support dense gradients, please consider Adam instead",
-            "Adam in SparseAdam's place",
+            "Adam instead of SparseAdam",
         ),
         (
             "NotImplementedError: Could not run 'aten::add' with arguments from the 'SparseXLA' backend.",
@@ -226,11 +226,11 @@ JOB = {
         (
             "ValueError: during context [hlo verifier]: Seen floating point types of different precisions in "
             "%add.13 = f64[32,128]{1,0} add(%dot.8, %broadcast.12), but mixed precision is disallowed.",
-            r"doubles, .* give it \.float\(\)",
+            r"doubles .* call \.float\(\)",
         ),
         (
             "ImportError: pyarrow requires NumPy 2.0 or newer, found 1.25.2",
-            r"requirements\.txt has brought another numpy .* name pyarrow there too, of the time of numpy 1\.25\.2",
+            r"requirements\.txt has brought a numpy .* name a pyarrow there that fits numpy 1\.25\.2",
         ),
         (
             "botocore.exceptions.NoCredentialsError: Unable to locate credentials",
@@ -238,9 +238,9 @@ JOB = {
         ),
         (
             "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
-            r"has no dataset: ask the DataLoader that it, or accelerator\.prepare\(\)",
+            r"has no dataset: use the DataLoader that you gave it, or that you gave accelerator\.prepare\(\)",
         ),
-        ("AttributeError: TPU", "DistributedType.XLA in its place"),
+        ("AttributeError: TPU", "DistributedType.XLA instead"),
         (
             "AttributeError: module 'torch' has no attribute 'xla'",
             r"torch_xla\.utils\.checkpoint\.checkpoint",
@@ -271,7 +271,7 @@ def test_the_step_is_exact_where_it_can_be(error: str, step: str) -> None:
 def test_a_step_without_a_description_names_nothing_that_is_not_there() -> None:
     """A job without channels and hyperparameters."""
     assert "it has: none." in next_step("KeyError: 'SM_CHANNEL_TRAIN'")
-    assert "arguments: none." in next_step("t.py: error: the following arguments are required: --x", {})
+    assert "hyperparameters: none." in next_step("t.py: error: the following arguments are required: --x", {})
 
 
 def test_a_job_that_failed_on_aws_is_none_of_this_machines() -> None:

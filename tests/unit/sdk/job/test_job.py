@@ -169,7 +169,7 @@ def test_next_step_of_a_kill_for_memory() -> None:
         "a process was ended because this machine's memory was full: all of this host's had"
     )
     assert next_step("AlgorithmError: OutOfMemory", cause=others).startswith("other programs had filled")
-    assert "not for memory" in next_step(
+    assert "not because of memory" in next_step(
         "AlgorithmError: ", cause=account.format("no process was ended for memory;")
     )
     assert "doctor" in next_step("ClientError: no image")

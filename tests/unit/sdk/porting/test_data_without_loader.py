@@ -39,7 +39,7 @@ def test_numbers_that_every_core_draws(text: str, line: int) -> None:
     """A note: more cores train no faster where these are the data."""
     (found,) = _told(text)
     assert found.startswith(f"{line}: note: same_data: every core draws the same numbers with ")
-    assert ": line " in found and "seeds all alike" in found
+    assert ": line " in found and "gives all the same seed" in found
     assert "manual_seed(seed + xr.global_ordinal())" in found or "np.random.seed(seed + xr." in found
 
 

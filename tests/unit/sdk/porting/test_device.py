@@ -142,7 +142,7 @@ def test_the_number_of_gpus_of_one_process() -> None:
         "import torch\nn = torch.cuda.device_count()\nif n > 1:\n    m = torch.nn.DataParallel(m)\nx.cuda()\n"
     )
     assert "\nn = 1\n" in changed(text)
-    assert said(text, "a process has one NeuronCore, and needs no DataParallel: 1.")
+    assert said(text, "a process has one NeuronCore, and needs no DataParallel. Write 1.")
     assert "LOCAL_WORLD_SIZE" in changed(text + "torch.multiprocessing.spawn(main, nprocs=n)\n")
 
 
@@ -222,7 +222,7 @@ def test_a_word_of_a_text_is_no_device() -> None:
     text = "import torch\ndevice = device.replace('cuda:', '')\nmodel = model.cuda()\n"
     assert [one[:2] for one in said(text)] == ["3:"]
     asks = text.replace("device = device.replace('cuda:', '')", "gpu = args.device.startswith('cuda')")
-    assert "args.device.startswith('cuda') is False on Trainium: see what depends on it." in said(asks)[0]
+    assert "args.device.startswith('cuda') is False on Trainium: check what depends on it." in said(asks)[0]
 
 
 def test_an_assertion_keeps_its_other_half() -> None:

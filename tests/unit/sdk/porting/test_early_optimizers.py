@@ -43,7 +43,7 @@ def _told(text: str) -> list[str]:
 def test_an_optimizer_that_a_function_makes() -> None:
     """Of the model that it is given, as minGPT's configuration has it."""
     (remark,) = _told(HEAD + _MAKER + _MADE + _TRAINER + _RUN)
-    assert remark.startswith("13: optimizer_before_move: ") and "in line 17, where" in remark
+    assert remark.startswith("13: optimizer_before_move: ") and "in line 17, which" in remark
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_trainer_in_a_file_of_its_own(tmp_path: Path) -> None:
     script = Script(tmp_path / "train.py")
     found = [str(one) for each in read_program([script, *modules_of(script)[0]]).values() for one in each]
     (remark,) = [one for one in found if "optimizer_before_move" in one]
-    assert remark.startswith("14: ") and "in line 9 of trainer.py, where" in remark
+    assert remark.startswith("14: ") and "in line 9 of trainer.py, which" in remark
 
 
 _MOVE = "    model.to(device)\n"

@@ -135,7 +135,7 @@ def test_a_new_part_of_a_pretrained_model(made: str, kind: str) -> None:
     assert _kind(HEAD + made + LOOP) == kind
     if kind:
         (found,) = said(HEAD + made + LOOP, "unequal_weights")
-        assert "the first weights of model that no file has" in found
+        assert "its own initial weights of model (those that no file has)" in found
 
 
 def test_a_file_that_is_loaded_behind_the_training() -> None:

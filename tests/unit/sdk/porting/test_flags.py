@@ -114,7 +114,7 @@ def test_an_option_that_the_script_does_not_have() -> None:
     """With the one that was meant; a beginning of one is enough, as for argparse."""
     lines = 'parser.add_argument("--batch-size", type=int)\nparser.add_argument("-e", "--epochs")'
     (said,) = refused(lines, "batch_size", "epochs", "e", "batch")
-    assert said.startswith("3: --batch_size is no option of the script") and "'batch-size'" in said
+    assert said.startswith("3: the script has no option --batch_size") and "'batch-size'" in said
     (said,) = refused(lines, "nosuch")
     assert said.endswith("'unrecognized arguments'.")
 
@@ -142,7 +142,7 @@ def test_hydra_takes_other_words_than_the_toolkit_gives() -> None:
         return [str(finding) for finding in flags.refused(script, names)]
 
     (said,) = told("", "lr", "epochs")
-    assert said.startswith("2: Hydra takes epochs=VALUE, and SageMaker gives --epochs VALUE")
+    assert said.startswith("2: Hydra takes epochs=VALUE, but SageMaker gives --epochs VALUE")
     advised = said[said.index("sys.argv[1:] = ") :].removesuffix(".")
     words = SimpleNamespace(argv=["train.py", "--epochs", "3", "--optimizer.lr", "0.1"])
     exec(advised, {"sys": words})  # noqa: S102 - our own words

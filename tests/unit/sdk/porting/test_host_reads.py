@@ -156,7 +156,7 @@ for batch in loader:
 def test_a_wait_in_each_step_is_told_though_it_reads_nothing(line: str, is_told: bool) -> None:
     found = _told("", line)
     assert bool(found) is is_told
-    assert all("the host waits for the device, and records no next step" in one for one in found)
+    assert all("the host waits for the device, and cannot record the next step" in one for one in found)
 
 
 _STEP_OF_ITS_OWN = """\

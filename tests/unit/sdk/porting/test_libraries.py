@@ -15,20 +15,20 @@ from windtunnel.porting.script import Script
 @pytest.mark.parametrize(
     ("used", "words"),
     [
-        ("import bitsandbytes as bnb", "bitsandbytes has CUDA's kernels alone"),
+        ("import bitsandbytes as bnb", "bitsandbytes has kernels for CUDA only"),
         ("import transformers\nconfig = transformers.BitsAndBytesConfig()", "load the model in bf16"),
         ("model = Net.from_pretrained(name, load_in_4bit=True)", "load the model in bf16"),
         ("from flash_attn import flash_attn_func", 'attn_implementation="sdpa"'),
         ("import deepspeed.comm", "DeepSpeed knows no NeuronCore"),
         ("args = TrainingArguments(optim=o, deepspeed='zero.json')", "DeepSpeed knows no NeuronCore"),
-        ("from apex import amp", "apex is CUDA's"),
-        ("import xformers.ops", "xformers has CUDA's kernels"),
+        ("from apex import amp", "apex needs CUDA"),
+        ("import xformers.ops", "xformers has kernels for CUDA"),
         ("from nvidia.dali.pipeline import Pipeline", "DALI decodes on a GPU"),
         ("import triton", "triton compiles for GPUs"),
         ("from torch.utils.cpp_extension import load", "CUDA's C++ is for GPUs"),
         (
             "try:\n    import apex\nexcept ImportError:\n    raise ImportError('Install apex')",
-            "apex is CUDA's",
+            "apex needs CUDA",
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_batch_that_is_packed(made: str, told: str) -> None:
         ),
         (
             "o = torch.optim.SparseAdam(bags.parameters())",
-            "7: SparseAdam raises: gradients are dense on XLA's device",
+            "7: SparseAdam raises, as gradients are dense on XLA's device",
         ),
         ("bags = torch.nn.EmbeddingBag(9, 4, sparse=True)", None),
         ("table = torch.nn.Embedding(9, 4, sparse=False)", None),

@@ -1,4 +1,4 @@
-"""Where a script's models go: what is lost with the container."""
+"""Where a script's models go: what SageMaker keeps only what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOOP = "import torch, os, argparse\nfor batch in loader:\n    model(batch.cuda(
 
 
 def _lost(text: str) -> list[str]:
-    return [str(one) for one in read(script(_LOOP + text)) if "is lost with the container" in one.text]
+    return [str(one) for one in read(script(_LOOP + text)) if "SageMaker keeps only what" in one.text]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_a_model_that_loses_nothing(text: str) -> None:
     [
         (
             "torch.optim.Rprop(model.parameters())",
-            "host_read: torch.optim.Rprop reads the device in each step",
+            "host_read: torch.optim.Rprop reads values of the device in each step",
         ),
         ("torch.optim.ASGD(model.parameters(), capturable=False)", "Pass capturable=True"),
         ("torch.optim.ASGD(model.parameters(), capturable=True)", None),

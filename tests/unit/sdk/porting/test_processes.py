@@ -24,7 +24,7 @@ if args.local_rank != -1:
 def test_the_local_rank_of_torchrun() -> None:
     """It gives none as an argument: DistributedDataParallel stood in a branch that nothing reaches."""
     (found,) = said(_LAUNCHED)
-    assert found.startswith("2: no_exchange: torchrun gives LOCAL_RANK in the environment")
+    assert found.startswith("2: no_exchange: torchrun sets LOCAL_RANK in the environment")
     made = changed(_LAUNCHED)
     assert 'type=int, default=int(os.environ.get("LOCAL_RANK", -1)), help=' in made and "import os\n" in made
 
@@ -59,7 +59,7 @@ def test_what_a_model_gets_where_it_is_made() -> None:
     """As PyTorch's tutorial of DistributedDataParallel has it: with a GPU's number it moves its arguments itself."""
     text = "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
     text += "net = DDP(model.to(rank), device_ids=[rank])\nloss = net(torch.randn(20, 10), n=torch.ones(\n    2))\n"
-    assert len([one for one in said(text) if one.startswith("4: without a GPU's number")]) == 2
+    assert len([one for one in said(text) if one.startswith("4: without a GPU number")]) == 2
     made = changed(text)
     moved = ".to(torch_xla.device())"
     assert f"net(torch.randn(20, 10){moved}, n=torch.ones(\n    2){moved})\n" in made
@@ -81,9 +81,7 @@ model = model.cuda()
 def test_an_address_beside_torchruns() -> None:
     """As PyTorch's own ImageNet example has it: it trained on each core for itself."""
     (found,) = said(_BY_URL, "no_exchange")
-    assert found.startswith(
-        "2: no_exchange: the script takes the number of processes from torchrun's environment"
-    )
+    assert found.startswith('2: no_exchange: only with "env://" does the script read the number of processes')
     assert 'parser.add_argument("--url", default="env://", help="where")\n' in changed(_BY_URL)
     for old, new in (
         ('== "env://"', "is None"),
@@ -152,7 +150,7 @@ def test_a_number_of_processes_that_xmp_spawn_refuses(given: str, number: str | 
     text = _SPAWNED.replace("nprocs=8", given)
     found = said(text, "NEURONCORE_NUM_DEVICES")
     assert [one.partition(" processes")[0] for one in found] == (
-        [f"5: xmp.spawn raises of {number}"] if number else []
+        [f"5: xmp.spawn raises for {number}"] if number else []
     )
     if number:
         assert "xmp.spawn(main, args=())\n" in changed(text)
@@ -165,7 +163,7 @@ def test_a_number_of_processes_that_an_option_has_unless_it_is_given() -> None:
         text = parser.format(usual) + _SPAWNED.replace("nprocs=8", "nprocs=args.n_procs")
         found = [one for one in said(text) if "NEURONCORE_NUM_DEVICES" in one]
         assert [one.partition(". ")[0] for one in found] == (
-            ["6: note: xmp.spawn raises of any number but 1, and args.n_procs is 8 unless it is given"] * told
+            ["6: note: xmp.spawn raises for any number but 1, and args.n_procs is 8 by default"] * told
         )
 
 
@@ -206,7 +204,7 @@ def test_the_device_is_not_used_before_processes_are_started(before: str, spawn:
 def test_a_number_of_processes_by_its_place() -> None:
     """The third argument; and an older torch_xla, which passes over it."""
     text = _SPAWNED.replace("args=(), nprocs=8", "(), 8")
-    assert [one[:30] for one in said(text)] == ["5: xmp.spawn raises of 8 proce"]
+    assert [one[:30] for one in said(text)] == ["5: xmp.spawn raises for 8 proc"]
     script = Script(Path("train.py"), text.encode())
     assert [one for one in read(script, several=True, version="2.5") if "xmp.spawn" in one.text] == []
 

@@ -96,8 +96,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     )
     found = said(text)
     assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6", "11", "14"]
-    assert found[5].startswith("14: note: fp16=args.fp16: ") and found[5].endswith(" bf16=args.fp16.")
-    assert "fp16=torch.cuda.is_available() is fp32 on trn1" in found[4]
+    assert found[5].startswith("14: note: fp16=args.fp16, ") and found[5].endswith(" bf16=args.fp16.")
+    assert "fp16=torch.cuda.is_available() gives fp32 on trn1" in found[4]
     assert all("bf16" in one for one in (found[0], found[1], found[3])) and "fails without a GPU" in found[2]
     script = Script(Path("train.py"), text.encode())
     patched = patch.diff(script, read(script))
@@ -118,7 +118,7 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("DataLoader(data, sampler=DistributedSampler(data))", "DataLoader(load(streaming=True))", 8,
          "same_data: every core gets the same batches. A stream takes no sampler"),
         ("sampler=DistributedSampler(data)", "**options", 8, "same_data: every core gets the same"),
-        ("xm.optimizer_step(optimizer)", "optimizer.step()", 12, "no_exchange: each core trains a model"),
+        ("xm.optimizer_step(optimizer)", "optimizer.step()", 12, "no_exchange: each core trains its own"),
         ("    xm.opt", "    print(loss.item())\n    xm.opt", 12, "host_read: loss.item() in each step"),
         ("    xm.opt", "    total += float(loss)\n    xm.opt", 12, "host_read: float(loss) in each step"),
         ("    xm.opt", "    torch.nn.utils.clip_grad_norm_(p, 1)\n    xm.opt", 12, "clips each core's own"),
@@ -127,7 +127,7 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("model(batch)", "model(batch.cuda())", 10, "device_unused: .cuda() does not exist"),
         ("model(batch)", "model(batch.to('cuda:0'))", 10, "device_unused: device 'cuda:0' does not exist"),
         ("    loss.b", "    torch.cuda.synchronize()\n    loss.b", 11, "torch.cuda.synchronize in each step: what"),
-        ("    loss.b", "    torch.cuda.memory_allocated()\n    loss.b", 11, "without a GPU it raises, or answers"),
+        ("    loss.b", "    torch.cuda.memory_allocated()\n    loss.b", 11, "without a GPU it raises, or says"),
         ("model(batch)", "torch.nn.DataParallel(model)(batch)", 10, "DataParallel finds no GPU"),
         ("SGD(model.parameters())", "AdamW(model.parameters(), fused=True)", 7, "fused=True is for CUDA's"),
         ("optimizer =", "model = torch.compile(model)\noptimizer =", 7, "torch.compile is inductor"),
@@ -137,16 +137,16 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
         ("model(batch)", "torch.utils.checkpoint.checkpoint_sequential(model, 2, batch)", 10,
          "torch.utils.checkpoint asks for"),
-        ("optimizer =", "model.gradient_checkpointing_enable()\noptimizer =", 7, "gradient checkpointing of a library"),
+        ("optimizer =", "model.gradient_checkpointing_enable()\noptimizer =", 7, "library's gradient checkpointing"),
         ("optimizer =", "args = TrainingArguments(gradient_checkpointing=True, optim=o)\noptimizer =", 7,
-         "checkpointing of a"),
+         "the library's gradient"),
         ("optimizer =", "unet.enable_gradient_checkpointing(function)\noptimizer =", None, ""),
         ("import torch_xla.core", "import torch_xla.utils.checkpoint\nmodel.gradient_checkpointing_enable()\n"
          "import torch_xla.core", None, ""),
         ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
         ("optimizer =", "norm = torch.nn.SyncBatchNorm(8)\noptimizer =", 7, "SyncBatchNorm raises"),
-        ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "make it for \"cpu\""),
-        ("loader =", "g = torch.Generator(device)\nloader =", 8, "make it for \"cpu\""),
+        ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "Make it for \"cpu\""),
+        ("loader =", "g = torch.Generator(device)\nloader =", 8, "Make it for \"cpu\""),
         ("loader =", "g = torch.Generator(device='cpu')\nloader =", None, ""),
         ("optimizer =", "args = TrainingArguments('o')\noptimizer =", 7, "note: the fused optimizer"),
         ("optimizer =", "args = Seq2SeqTrainingArguments('o', optim='adamw_torch_fused')\noptimizer =", 7,
@@ -154,7 +154,7 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", "args = TrainingArguments(**options)\noptimizer =", None, ""),
         ("optimizer =", "from optimum.neuron import NeuronTrainingArguments as T\nT('o')\noptimizer =", None, ""),
         ("model(batch)", "torch.distributed.fsdp.FullyShardedDataParallel(model)(batch)", 10, "XlaFullySharded"),
-        ("device =", "import os\nos.environ['MASTER_PORT'] = '12355'\ndevice =", 7, "torchrun gives each process"),
+        ("device =", "import os\nos.environ['MASTER_PORT'] = '12355'\ndevice =", 7, "torchrun sets MASTER_PORT"),
         ("device =", "import os\nos.environ.setdefault('MASTER_PORT', '12355')\ndevice =", None, ""),
         ("device =", "import os\nif alone:\n    os.environ['MASTER_PORT'] = '12355'\ndevice =", None, ""),
         ("device =", "import os\nos.environ['MASTER_PORT'] = find_free_port()\ndevice =", None, ""),
@@ -179,7 +179,7 @@ def test_what_a_diff_changes_of_the_training_is_said_beside_it() -> None:
         "optimizer =", "model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\noptimizer =", 1
     )
     raises, stays = said(text)
-    assert raises.endswith("BatchNorm stays without it.") and "GroupNorm" in stays
+    assert raises.endswith("Keep BatchNorm.") and "GroupNorm" in stays
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_saving_by_every_rank_and_by_one() -> None:
     """Every rank over the others' file is a mistake; behind a test of the rank, or from the host, it is none."""
     save = "torch.save(model.state_dict(), out)\n"
     (remark,) = said(HEAD + LOOP + save)
-    assert "every rank writes" in remark
+    assert "every rank saves" in remark
     guarded = f"if rank == 0:\n    {save}"
     returned = f"def save(rank):\n    if rank:\n        return\n    {save}"
     moved = "state = xm._maybe_convert_to_cpu(model.state_dict())\ntorch.save(state, out)\n"
@@ -493,8 +493,8 @@ def test_shards_are_not_made_equal() -> None:
     """XLA's FSDP: rank 0's shard in the place of the others' would be another model."""
     model = "model = XlaFullyShardedDataParallel(Net())\n"
     from_xla = "from torch_xla.distributed.fsdp import XlaFullyShardedDataParallel\n"
-    assert said(HEAD + "model = Net()\n" + LOOP, "first weights")
-    assert not said(from_xla + HEAD + model + LOOP, "first weights")
+    assert said(HEAD + "model = Net()\n" + LOOP, "initial weights")
+    assert not said(from_xla + HEAD + model + LOOP, "initial weights")
 
 
 def test_the_name_of_a_device_is_no_number_of_a_gpu() -> None:

@@ -60,7 +60,7 @@ def test_first_weights_that_each_core_draws(none: str) -> None:
     """What the six edits leave: one sum of gradients, on weights that were never equal."""
     drawn = _DRAWN.replace("1)", f"1{none})")
     (remark,) = said(HEAD + drawn + LOOP)
-    assert remark.startswith("7: unequal_weights: each core draws the first weights of model")
+    assert remark.startswith("7: unequal_weights: each core draws its own initial weights of model")
     assert said(HEAD + drawn + LOOP, several=False) == []
 
 
@@ -92,7 +92,7 @@ def test_weights_that_no_file_has(made: str) -> None:
     """A new head, an adapter: a note, as the file may have been trained for the same. A tokenizer is no model."""
     (found,) = said(HEAD + "tokenizer = AutoTokenizer.from_pretrained(name)\n" + made + LOOP)
     assert (
-        "note: unequal_weights: each core draws the first weights of model that no file has by itself"
+        "note: unequal_weights: each core draws its own initial weights of model (those that no file has)"
         in found
     )
 
@@ -139,7 +139,7 @@ for batch in loader:
 )
 def test_first_weights_that_a_library_does_not_send(text: str, found: list[str]) -> None:
     """As both train in the image: on XLA accelerate wraps no model, so that nothing sends rank 0's weights."""
-    drawn = said(text, "first weights of model")
+    drawn = said(text, "initial weights of model")
     assert ["note" if "note: " in one else "sure" for one in drawn] == found
 
 
@@ -157,7 +157,7 @@ def test_a_generator_on_the_device_of_accelerate() -> None:
     """As most of diffusers' scripts have it: nothing else in them is of CUDA, and torch has no generator for xla."""
     made = "import torch\nfrom accelerate import Accelerator\ng = torch.Generator(device={}).manual_seed(0)\n"
     (found,) = said(made.format("accelerator.device"))
-    assert 'make it for "cpu"' in found
+    assert 'Make it for "cpu"' in found
     assert said(made.format("'cpu'")) == []
 
 
@@ -226,7 +226,7 @@ def test_bf16_is_there_where_cuda_is_not() -> None:
     )
     script = Script(Path("train.py"), ("import torch\n" + text).encode())
     found = list(read(script, several=True))
-    assert "is_bf16_supported() is False on trn1, which has bf16 all the same" in str(found[-1])
+    assert "is_bf16_supported() is False on trn1, although trn1 has bf16" in str(found[-1])
     assert len(found[-1].edits) == 1
     assert said("import torch_xla\n" + text) == []
 
@@ -300,7 +300,7 @@ def test_a_backend_that_torch_looks_up() -> None:
     )
     script = Script(Path("train.py"), (text + LOOP).encode())
     (found,) = read(script, several=True)
-    assert str(found).startswith("5: torch knows no backend of the device xla")
+    assert str(found).startswith("5: torch knows no backend for the device xla")
     assert [edit.text for edit in found.edits if isinstance(edit, Edit)] == ['"xla"']
 
 
@@ -318,7 +318,7 @@ def test_a_file_that_one_rank_saves_in_a_function(test: str) -> None:
     """Its calls stand behind the test, and it is right where torch_xla reads it."""
     assert said(HEAD + LOOP + _SAVING.format(test=test)) == []
     (remark,) = said(HEAD + LOOP + _SAVING.format(test="epoch % 3 == 0"))
-    assert "every rank writes tensors of the device" in remark
+    assert "every rank saves tensors of the device" in remark
 
 
 def test_a_whole_model_that_is_saved() -> None:

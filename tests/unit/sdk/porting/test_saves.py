@@ -105,7 +105,7 @@ def test_a_condition_that_is_the_same_on_all_ranks(test: str) -> None:
     """Of another rank than a process has: it stays around the save."""
     save = f"    if {test}:\n        {_SAVED}\n"
     (found,) = _saves(save)
-    assert "every rank writes tensors" in found
+    assert "every rank saves tensors" in found
     assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
 
 
@@ -116,16 +116,16 @@ def test_a_save_behind_the_end_of_other_ranks(end: str) -> None:
     """However they end before it."""
     text = f"import sys\ndef save():\n    while True:\n        if rank != 0:\n            {end}\n        {_SAVED}\n"
     text += "save()\n"
-    assert "every rank writes" not in _saves(text)[0]
-    assert "every rank writes" in _saves(text.replace("rank != 0", "done"))[0]
-    assert "every rank writes" in _saves(text.replace(end, "work()"))[0]
+    assert "every rank saves" not in _saves(text)[0]
+    assert "every rank saves" in _saves(text.replace("rank != 0", "done"))[0]
+    assert "every rank saves" in _saves(text.replace(end, "work()"))[0]
 
 
 def test_a_function_for_the_main_process() -> None:
     """A decorator tests the rank."""
     text = f"@rank_zero_only\ndef save():\n    {_SAVED}\nsave()\n"
-    assert "every rank writes" not in _saves(text)[0]
-    assert "every rank writes" in _saves(text.replace("rank_zero_only", "cache"))[0]
+    assert "every rank saves" not in _saves(text)[0]
+    assert "every rank saves" in _saves(text.replace("rank_zero_only", "cache"))[0]
 
 
 @pytest.mark.parametrize("more", ["_use_new_zipfile_serialization=False", "pickle_protocol=4", "pickle"])
@@ -191,7 +191,7 @@ def test_a_state_that_is_handed_to_a_function() -> None:
     """As the ImageNet example has it: what is saved are tensors of the device, though the function does not say so."""
     function = "def save(state, path):\n    torch.save(state, path)\n"
     (found,) = _saves(f"{function}save({{'model': model.state_dict()}}, path)\n")
-    assert "every rank writes tensors of the device" in found
+    assert "every rank saves tensors of the device" in found
     assert _saves(f"{function}save(losses, path)\n") == []
     assert _saves(f"{function}save({{k: v.cpu() for k, v in model.state_dict().items()}}, path)\n") == []
 
@@ -209,7 +209,7 @@ def test_a_state_that_is_handed_to_a_function() -> None:
 def test_a_file_that_each_process_opens(before: str, after: str) -> None:
     """And empties: xm.save would write it on rank 0, while the others open it. It takes the path."""
     (found,) = _saves(before)
-    assert "Each process that opens the file empties it: hand xm.save the path" in found
+    assert "Each process that opens the file empties it: give xm.save the path" in found
     assert changed(_HEAD + before).endswith(f"\n{after}")
     alone = f"if rank == 0:\n    {before.strip().replace(chr(10), chr(10) + '    ')}\n"
     assert "empties it" not in _saves(alone)[0]
@@ -229,7 +229,7 @@ def test_a_model_that_is_pickled() -> None:
     save = "import pickle\nwith open(path, 'wb') as f:\n    pickle.dump(model.state_dict(), f)\n"
     found = [one for one in read(script(_HEAD + save)) if "pickle.dump:" in one.text]
     assert (
-        "every rank writes tensors of the device over the others' file. xm.save moves them" in found[0].text
+        "every rank saves tensors of the device, over the others' file. xm.save moves them" in found[0].text
     )
     assert changed(_HEAD + save).endswith(save)
     alone = save.replace("with", "if rank == 0: f =").replace(" as f:\n    ", "\nif rank == 0: ")
@@ -264,7 +264,7 @@ def test_tensors_of_the_device_that_are_saved(saved: str) -> None:
     if saved.startswith("handed"):
         save = "def handed(what):\n    torch.save(what, path)\nhanded(features)\n"
     (found,) = _saves(made + save)
-    assert "every rank writes tensors of the device" in found
+    assert "every rank saves tensors of the device" in found
     assert "xm.save(" in changed(_HEAD + made + save)
 
 
@@ -314,18 +314,18 @@ def test_a_whole_model_of_an_object() -> None:
 def test_a_method_that_is_called_save() -> None:
     """torch.save in it is no call of it: one rank alone calls it."""
     method = f"class Agent:\n    def save(self):\n        {_SAVED}\nagent = Agent()\n"
-    assert "every rank writes" not in _saves(f"{method}if rank == 0:\n    agent.save()\n")[0]
-    assert "every rank writes" in _saves(f"{method}agent.save()\n")[0]
+    assert "every rank saves" not in _saves(f"{method}if rank == 0:\n    agent.save()\n")[0]
+    assert "every rank saves" in _saves(f"{method}agent.save()\n")[0]
 
 
 def test_a_copy_of_a_state() -> None:
     """As an average of the weights: it is of the device as these are."""
     made = "shadow = {k: v.clone().detach() for k, v in model.state_dict().items()}\n"
     (found,) = _saves(f"{made}torch.save(shadow, path)\n")
-    assert "every rank writes tensors of the device" in found
+    assert "every rank saves tensors of the device" in found
     owner = f"class Ema:\n    def __init__(self, model):\n        self.{made}ema = Ema(model)\n"
     (found,) = _saves(f"{owner}torch.save(ema.shadow, path)\n")
-    assert "every rank writes tensors of the device" in found
+    assert "every rank saves tensors of the device" in found
     assert _saves(f"{owner.replace('v.clone()', 'v.clone().cpu()')}torch.save(ema.shadow, path)\n") == []
     assert _saves(f"{owner}torch.save(ema.decay, path)\ntorch.save(args.shadow, path)\n") == []
 

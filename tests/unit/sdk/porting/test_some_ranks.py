@@ -11,7 +11,7 @@ _WAITS = 'xm.rendezvous("saved")'
 
 def _told(text: str) -> list[str]:
     head = HEAD + "import torch.distributed as dist\nrank = dist.get_rank()\n"
-    return said(head + LOOP + text, "waits for")
+    return said(head + LOOP + text, "they wait for")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def _told(text: str) -> list[str]:
 def test_a_collective_that_some_come_to(text: str, line: int) -> None:
     """Under a test of the rank, or behind the end of the others: it waits for ever."""
     (found,) = _told(text)
-    assert found.startswith(f"{line}: ") and "on some processes alone" in found
+    assert found.startswith(f"{line}: ") and "only some processes call" in found
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_collective_that_all_may_come_to(text: str) -> None:
 
 def test_one_process_waits_for_nobody() -> None:
     """Without others there is nothing to wait for."""
-    assert not said(f"{HEAD}if rank == 0:\n    {_WAITS}\n", "waits for", several=False)
+    assert not said(f"{HEAD}if rank == 0:\n    {_WAITS}\n", "they wait for", several=False)
 
 
 def test_a_barrier_that_some_come_to() -> None:
@@ -100,5 +100,5 @@ if xm.is_master_ordinal():
 )
 def test_what_a_trainer_does_with_all_processes(old: str, new: str, *, is_told: bool) -> None:
     """transformers' gathers what it evaluates, and on XLA all meet before one writes the model."""
-    found = said(_TRAINER.replace(old, new), "on some processes alone")
-    assert [one.startswith("6: trainer.") for one in found] == [True] * is_told
+    found = said(_TRAINER.replace(old, new), "only some processes call")
+    assert [one.startswith("6: only some processes call trainer.") for one in found] == [True] * is_told

@@ -50,7 +50,7 @@ def test_a_name_with_other_uses_stays(other: str) -> None:
     assert "torch.cuda.FloatTensor if cuda" in changed(_NAMED + other)
     assert "LongTensor = torch.LongTensor\n" in changed(_NAMED + other)
     assert any(
-        one.startswith("3: device_unused: torch.cuda.FloatTensor is CUDA's") for one in said(_NAMED + other)
+        one.startswith("3: device_unused: torch.cuda.FloatTensor is for CUDA") for one in said(_NAMED + other)
     )
 
 
@@ -67,7 +67,7 @@ def test_a_type_itself(before: str, after: str) -> None:
     """As it is called, and converted to."""
     assert changed(f"import torch\n{before}\n").endswith(f"{after}\n")
     (found,) = said(f"import torch\n{before}\n")
-    assert "is CUDA's: without a GPU it raises" in found
+    assert "is for CUDA: without a GPU it raises" in found
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,9 @@ def test_a_type_that_is_imported(line: str, before: str, after: str) -> None:
     """By its own name, which is gone with its last use."""
     text = f"import torch\n{line}\n{before}\n"
     (found,) = said(text)
-    assert found.startswith("3: device_unused: torch.cuda.") and "is CUDA's: without a GPU it raises" in found
+    assert (
+        found.startswith("3: device_unused: torch.cuda.") and "is for CUDA: without a GPU it raises" in found
+    )
     assert changed(text).endswith(f"\n{after}\n") and "torch.cuda" not in changed(text)
 
 
@@ -113,7 +115,7 @@ def test_an_imported_type_that_nothing_makes(line: str) -> None:
 def test_a_type_that_is_told_alone(line: str) -> None:
     """Whose uses are not known: an edit of some would leave tensors on the host."""
     assert changed(f"import torch\nx = y.cuda()\n{line}\n").endswith(f"{line}\n")
-    assert said(f"import torch\n{line}\n", "is CUDA's: without a GPU it raises")
+    assert said(f"import torch\n{line}\n", "is for CUDA: without a GPU it raises")
 
 
 @pytest.mark.parametrize("kinds", ["torch.cuda.FloatTensor", "(torch.FloatTensor, torch.cuda.FloatTensor)"])
