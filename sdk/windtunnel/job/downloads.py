@@ -103,6 +103,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """By tarfile's own filter. Python before 3.10.12 and 3.11.4, as Debian 12's, has none."""
     if hasattr(tarfile, "data_filter"):
         tar.extractall(folder, filter="data")
         return
@@ -110,5 +111,5 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
     for member in tar.getmembers():
         inside = (root / member.name).resolve().is_relative_to(root)
         if not inside or not (member.isreg() or member.isdir()):
-            raise JobNotFinished(f"the archive has the member {member.name!r}, which is not unpacked.")
+            raise tarfile.ExtractError(f"its member {member.name!r} would leave the folder, or is no file")
     tar.extractall(folder)  # noqa: S202 - every member was checked

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,9 @@ from windtunnel_local.service.data.sparse_files import add_file
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
+
+FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+"""Which Debian 12's own Python has not."""
 
 
 @pytest.fixture
@@ -73,7 +77,7 @@ def test_holes_are_packed_as_such(tmp_path: Path, objects: FakeObjects, folders:
     (tmp_path / "tarfile").mkdir()
     subprocess.run(["tar", "-xzf", archive, "-C", tmp_path / "tar"], check=True)
     with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path / "tarfile", filter="data")
+        tar.extractall(tmp_path / "tarfile", **FILTER)  # noqa: S202  made here
     for folder in ("tar", "tarfile"):
         made = tmp_path / folder / "deep" / "sparse"
         assert (made.stat().st_size, made.stat().st_blocks * 512 < 8 << 20) == (size, True)
