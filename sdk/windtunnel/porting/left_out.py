@@ -27,8 +27,9 @@ class LeftOut:
     """What a test of the system or, in a program that has torch_xla, of the device leaves to others, as the end of ``if
     is_xla(): ... else: ...``; and functions and classes that nothing names on the way from the file that is started.
 
-    A name stands for all that bears it, but for one of its own file. Of a program that takes things by names which are
-    not in its text, of decorated functions, and of what nothing in the first file names, all is taken to be reached.
+    A name stands for all that bears it; without a dot before it, for that of its own file alone if there is one. Of a
+    program that takes things by names which are not in its text, of decorated functions, and of what nothing in the
+    first file names, all is taken to be reached.
     """
 
     def __init__(self, program: Sequence[Subject]) -> None:
@@ -93,7 +94,7 @@ class LeftOut:
     def _bearing(self, script: Script, name: str) -> list[tuple[Script, ast.AST]]:
         if name in self._defined[script]:
             return [(script, self._defined[script][name])]
-        last = script.imports.get(name, name).rpartition(".")[2]
+        last = script.imports.get(name, name).rpartition(".")[2]  # of ".name" as well
         return [(one, names[last]) for one, names in self._defined.items() if last in names]
 
 
@@ -106,7 +107,9 @@ def _definitions(script: Script) -> dict[str, _Def]:
 
 
 def _names(piece: ast.AST, without: Collection[int] = ()) -> set[str]:
-    """Those that are used there, but on some lines, and texts, which may name something."""
+    """Those that are used there, but on some lines, attributes' also with their dot, and texts, which may name
+    something.
+    """
     found: set[str] = set()
     for node in ast.walk(piece):
         if getattr(node, "lineno", None) in without:
@@ -114,7 +117,7 @@ def _names(piece: ast.AST, without: Collection[int] = ()) -> set[str]:
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            found |= {node.attr, f".{node.attr}"}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
             found.add(node.value)
     return found

@@ -566,6 +566,9 @@ class Trainer:
         ("model.eval()", []),
         ("make = TABLE['registered']", [7]),
         ("def main():\n    sibling.learning_rate(1)\nmain()", [5]),
+        ("class Trainer(sibling.Trainer):\n    pass\nTrainer()", [13]),
+        ("def main():\n    sibling.main()\nmain()", [9]),
+        ("def helper():\n    pass\nhelper()", []),
     ],
 )
 def test_of_a_file_beside_it_what_the_program_comes_to(uses: str, lines: list[int]) -> None:
