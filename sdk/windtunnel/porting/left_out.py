@@ -12,7 +12,7 @@ from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_BY_NAME = {"globals", "eval", "exec", "__import__", "import_module"}
+_BY_NAME = {"globals", "locals", "eval", "exec", "__import__", "import_module"}
 """Give what a text names, which is not read here unless it stands there; and so do these of a module of the program."""
 _OF_A_MODULE = {"getattr", "vars"}
 _XLA = re.compile(r"(?<![a-z])(xla|tpus?|neuron|trainium)(?![a-z])", re.IGNORECASE)
@@ -43,7 +43,10 @@ class LeftOut:
             self._theirs[script] |= lines
         self._defined = {script: _definitions(script) for script in scripts}
         self._reached: set[ast.AST] = set()
-        self._all = any(_takes_by_name(script, call) for script in scripts for call, _ in script.calls)
+        modules = {
+            one.parent.name if one.stem == "__init__" else one.stem for one in (s.path for s in scripts)
+        }
+        self._all = any(_takes_by_name(script, node, modules) for script in scripts for node in script.nodes)
         if self._all or (len(scripts) == 1 and not self._theirs[scripts[0]]):
             return
         pieces = list(self._first_pieces(scripts))
@@ -123,13 +126,24 @@ def _names(piece: ast.AST, without: Collection[int] = ()) -> set[str]:
     return found
 
 
-def _takes_by_name(script: Script, call: ast.Call) -> bool:
-    called, given = script.called(call), [*call.args, None, None]
-    if isinstance(call.func, ast.Attribute) and called != "import_module":
+def _takes_by_name(script: Script, node: ast.AST, modules: Collection[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "__dict__" and _is_module(script, node.value, modules)
+    if not isinstance(node, ast.Call):
+        return False
+    called, given = script.called(node), [*node.args, None, None]
+    if isinstance(node.func, ast.Attribute) and called != "import_module":
         return False  # as model.eval()
-    of_module = isinstance(given[0], ast.Name) and given[0].id in script.imports
+    of_module = _is_module(script, given[0], modules)
     plain = called == "getattr" and isinstance(given[1], ast.Constant)
     return called in _BY_NAME or (called in _OF_A_MODULE and of_module and not plain)
+
+
+def _is_module(script: Script, node: ast.expr | None, modules: Collection[str]) -> bool:
+    """Whether it is a module of the program, also by ``sys.modules[...]``, or of what one has."""
+    if isinstance(node, ast.Subscript):
+        return script.dotted(node.value) == "sys.modules"
+    return node is not None and not set(script.dotted(node).split(".")).isdisjoint(modules)
 
 
 def _lines(script: Script, asks: Callable[[Script, ast.expr], bool | None]) -> set[int]:
