@@ -284,4 +284,4 @@ def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
     if before:
         return Edit(script.behind(max(before), script.start(given)), script.end(given), "")
     after = [one for one in call.keywords if script.start(one) > script.start(given)]
-    return Edit(script.start(given), script.start(after[0]) if after else script.end(given), "")
+    return Edit(script.start(given), script.start(after[0]) if after else script.end(call) - 1, "")

@@ -82,6 +82,7 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
          "with torch.autocast(device_type='cpu', dtype=torch.float16): pass"),
         ("dist.init_process_group('nccl', device_id=torch.device('cuda:0'), timeout=t)",
          'dist.init_process_group("xla", timeout=t)'),
+        ("dist.init_process_group(\n    device_id=torch.device('cuda', rank),\n)", "dist.init_process_group(\n    )"),
         ("dist.init_process_group(backend='gloo'); x.cuda()",
          'dist.init_process_group(backend="xla"); x.to(torch_xla.device())'),
         ("dist.init_process_group('gloo')",) * 2,
