@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import keyword
+from windtunnel.porting.script import arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _OTHERS = ("torch.distributions.kl", "torch.distributions.constraints", "torch.distributions.transforms")
@@ -20,7 +21,9 @@ def checked(subject: Subject) -> Iterator[Finding]:
         return
     if any(one.script.calls_any(_SETTING) for one in subject.program):
         return
+    asked = any(is_method(call, "log_prob", "cdf") for one in subject.program for call, _ in one.script.calls)
     for call, name in script.calls:
+        given = arguments(call)
         package, _, made = name.rpartition(".")
         known = (
             package.startswith("torch.distributions")
@@ -31,15 +34,26 @@ def checked(subject: Subject) -> Iterator[Finding]:
             not known
             or package in _OTHERS
             or keyword(call, "validate_args")
-            or not (call.args or call.keywords)
+            or any(isinstance(constant(one), bool) for one in call.args)  # which is validate_args
+            or not given
+            or (all(map(_is_number, given)) and not asked)
         ):
             continue
         place = script.end_of_arguments(call)
+        bare = script.end(given[-1]) == script.end(call)  # a generator in the call's own parentheses
         yield Finding(
             call.lineno,
             "host_read",
             f"{made} looks at what it is given, and the host waits for the device, here and where a value's "
             "probability is asked for: validate_args=False, or once "
             f"torch.distributions.Distribution.{_SETTING}(False).",
-            (Edit(place, place, ", validate_args=False"),) if all(one.arg for one in call.keywords) else (),
+            (Edit(place, place, ", validate_args=False"),)
+            if all(one.arg for one in call.keywords) and not bare
+            else (),
         )
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether a distribution makes a tensor of the host of it."""
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(constant(number), int | float)

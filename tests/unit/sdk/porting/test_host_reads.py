@@ -298,3 +298,13 @@ def test_a_distribution_looks_at_its_values() -> None:
     once = "torch.distributions.Distribution.set_default_validate_args(False)\ndevice ="
     assert said(text.replace("device =", once, 1), "host_read") == []
     assert said(text.replace("=out)", "=out, validate_args=False)"), "host_read") == []
+    assert said(text.replace("logits=out)", "out, None, False)"), "host_read") == []
+    assert changed(text.replace("(logits=out)", "(x for x in out)")).count("validate_args") == 0
+
+
+def test_a_distribution_of_numbers_is_on_the_host() -> None:
+    """As mixup draws its share of `Beta(0.2, 0.2)`; a probability is asked for the device's values."""
+    drawn = f"{HEAD}{STEP}    d = torch.distributions.Normal(-0.2, scale=1)\n    share = d.{{}}\n{_STEPPED}"
+    assert said(drawn.format("sample()"), "Normal looks") == []
+    assert len(said(drawn.format("log_prob(out)"), "Normal looks")) == 1
+    assert said(drawn.replace("-0.2, scale=1", "").format("log_prob(out)"), "Normal looks") == []
