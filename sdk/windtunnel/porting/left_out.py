@@ -17,6 +17,7 @@ _BY_NAME = {"globals", "locals", "eval", "exec", "__import__", "import_module"}
 _OF_A_MODULE = {"getattr", "vars"}
 _XLA = re.compile(r"(?<![a-z])(xla|tpus?|neuron|trainium)(?![a-z])", re.IGNORECASE)
 """A word of its own, as in ``use_tpu``: there is one in "output"."""
+_RANK = re.compile("rank|ordinal", re.IGNORECASE)
 _WINDOWS = re.compile(
     r"os\.name == 'nt'|(sys\.platform|platform\.system\(\)) == '(win32|darwin|Windows|Darwin)'"
 )
@@ -184,7 +185,10 @@ def _asks(script: Script, test: ast.expr) -> bool | None:
             return isinstance(test.ops[0], ast.IsNot) if _names_xla(script, test.left) else None
         if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not _XLA.search(ast.unparse(test)):
             return None
-        return isinstance(test.ops[0], ast.Eq)
+        no = any(isinstance(one, ast.Constant) and one.value in (False, 0) for one in (test.left, value))
+        if no and _RANK.search(ast.unparse(test)):
+            return None  # the first process
+        return isinstance(test.ops[0], ast.Eq) is not no
     named = test.func if isinstance(test, ast.Call) else test
     return True if _names_xla(script, named) else None
 

@@ -23,6 +23,8 @@ def _remarks(text: str) -> list[str]:
     [
         f"if is_xla():\n    {_XLA}\nelse:\n    {_GPU}\n",
         f"if not args.use_tpu:\n    {_GPU}\nelse:\n    {_XLA}\n",
+        f"if args.use_tpu == False:\n    {_GPU}\nelse:\n    {_XLA}\n",
+        f"if args.tpus != 0:\n    {_XLA}\nelse:\n    {_GPU}\n",
         f"if args.device == 'xla':\n    {_XLA}\nelif args.gpu:\n    {_GPU}\n",
         f"if xm is None:\n    {_GPU}\n",
         f"if TPU:\n    pass\nelse:\n    {_GPU}\n",
@@ -44,6 +46,7 @@ def test_the_end_that_other_devices_take_is_left_alone(text: str) -> None:
         "device.type == 'cuda'",
         "rank == 0 and is_xla()",
         "args.xla in names",
+        "xla_rank != 0",
         "output",
         "xm.is_master_ordinal()",
         "xm.xla_device_hw(device) == 'TPU'",
@@ -54,6 +57,8 @@ def test_another_question_leaves_nothing_to_others(test: str) -> None:
     """Nor does one that more than the device answers."""
     text = f"{HEAD}torch.manual_seed(0)\nmodel = Net()\nif {test}:\n    {_XLA}\nelse:\n    {_GPU}\n{LOOP}"
     assert _remarks(text) != []
+    ends = f"    {_GPU}\nelse:\n    {_XLA}\n"
+    assert _remarks(f"{HEAD}torch.manual_seed(0)\nmodel = Net()\nif {test}:\n{ends}{LOOP}") != []
 
 
 def test_a_name_that_is_asked_for_is_a_note() -> None:
