@@ -20,11 +20,15 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
     if not subject.several or not (subject.cuda or subject.xla) or not subject.trains:
         return
     for call, name in subject.script.calls:
-        if _is_for_one(subject, call):
+        folder = (name in _MAKES or is_method(call, "mkdir")) and not keyword(call, "exist_ok")
+        fetched = keyword(call, "download")
+        if not folder and (fetched is None or constant(fetched.value) is not True):
             continue
-        if (name in _MAKES or is_method(call, "mkdir")) and not keyword(call, "exist_ok"):
+        if _is_for_one(subject, call):  # walks the program
+            continue
+        if folder:
             yield from _folder(subject, call, name)
-        elif (fetched := keyword(call, "download")) and constant(fetched.value) is True:
+        else:
             yield Finding(
                 call.lineno,
                 "",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.topics import shared_files
 
 _THERE = "import os\nfrom pathlib import Path\n"
 _IS_MADE = "each process makes this folder"
@@ -50,6 +53,14 @@ def test_a_folder_of_one_process(lines: str) -> None:
     """Or of each its own, or one that nothing makes; and what is not known to be a folder."""
     assert said(HEAD + LOOP + _THERE + lines, _IS_MADE) == []
     assert _made(lines) == lines
+
+
+def test_of_other_calls_nobody_asks_who_comes_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer walks the whole program: asked of each call it took most of a long program's time."""
+    asked: list[str] = []
+    monkeypatch.setattr(shared_files, "is_by_one", lambda _, call: asked.append(ast.unparse(call)))
+    said(HEAD + LOOP + _THERE + "os.mkdir(path)\nload(download=True)\nprint(path)\nload(download=False)\n")
+    assert asked == ["os.mkdir(path)", "load(download=True)"]
 
 
 @pytest.mark.parametrize(
