@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.script import Script, arguments, constant, default_of, is_method, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
 
@@ -23,6 +23,8 @@ def of_groups(subject: Subject) -> Iterator[Finding]:
 def _is_nccl(node: ast.AST | None) -> bool:
     if isinstance(node, ast.IfExp):
         return _is_nccl(node.body) or _is_nccl(node.orelse)
+    if isinstance(node, ast.Call) and is_method(node, "get", "getenv"):
+        return any(map(_is_nccl, node.args[1:]))
     value = constant(node)
     return isinstance(value, str) and (value == "nccl" or value.endswith(":nccl"))
 
@@ -36,7 +38,8 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
         call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
         joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
         flag = isinstance(parent, ast.keyword) and parent.arg == "default" and not joins
-        if not (joins or flag or (isinstance(parent, ast.Assign) and _is_read(subject, parent))):
+        read = isinstance(parent, ast.Assign) and _is_read(subject, parent)
+        if not (joins or flag or read or _is_default(script, node)):
             continue
         yield Finding(
             node.lineno,
@@ -45,6 +48,17 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
             "torch_xla.distributed.xla_backend).",
             (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
         )
+
+
+def _is_default(script: Script, node: ast.expr) -> bool:
+    """Whether a function's parameter is this unless it is given, and the backend of the group that it joins."""
+    function = script.parents[script.parents[node]]
+    return isinstance(function, ast.FunctionDef) and any(
+        isinstance(one, ast.Name) and default_of(function, one.id) is node
+        for call, name in script.calls
+        if name.endswith("init_process_group") and function in script.above(call)
+        for one in arguments(call)
+    )
 
 
 def _is_read(subject: Subject, assigned: ast.Assign) -> bool:
@@ -96,16 +110,15 @@ def _looked_up(subject: Subject) -> Iterator[Finding]:
 
 
 def _told_elsewhere(subject: Subject) -> Iterator[Finding]:
-    """A backend that no text of the program names, as one of a file of settings."""
+    """A backend that nothing above is told of, as one of a file of settings."""
     if not subject.several or not subject.cuda or subject.xla:
         return
-    known = {constant(node) for one in subject.program for node in one.script.walk(ast.Constant)}
     for call, name in subject.script.calls:
         named = keyword(call, "backend")
         given = named.value if named else next(iter(call.args), None)
-        if not name.endswith("init_process_group") or given is None or known & {"nccl", "gloo", "xla", "mpi"}:
+        if not name.endswith("init_process_group") or given is None or constant(given) is not None:
             continue
-        if constant(given) is None:
+        if not any(found for one in subject.program for found in (*_nccl(one), *_gloo(one))):
             yield Finding(
                 call.lineno,
                 "",

@@ -224,7 +224,10 @@ def test_a_backend_that_a_file_of_settings_names(backend: str, is_told: bool) ->
     """As HiFi-GAN's JSON says nccl: nothing was said, and the job failed there."""
     text = f"import torch\nmodel.cuda()\ntorch.distributed.init_process_group({backend})\n"
     text += "" if is_told else "default = 'nccl'\n"
-    assert any("3: note: the process group's backend is what" in one for one in said(text)) is is_told
+    note = "3: note: the process group's backend is what"
+    assert any(note in one for one in said(text)) is is_told
+    asked = f"{text}print(config.backend == 'gloo')\n"
+    assert any(note in one for one in said(asked)) is is_told
 
 
 def test_a_group_of_a_program_whose_first_file_has_no_torch() -> None:
