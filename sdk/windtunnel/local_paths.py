@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from windtunnel.errors import ConfigurationError
@@ -37,3 +37,19 @@ def reading(path: Path, error: type[ConfigurationError]) -> Iterator[None]:
         place = cause.filename if isinstance(cause.filename, str) else path
         reason = cause.strerror or str(cause)
         raise error(f"{place} cannot be read: {reason}. Repair its permissions, or leave it out.") from cause
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file can be seen there. In a closed folder, and by a name that no file can have, none can;
+    `Path.is_file` raises there before Python 3.14.
+    """
+    with suppress(OSError):
+        return path.is_file()
+    return False
+
+
+def is_folder(path: Path) -> bool:
+    """The same of a folder."""
+    with suppress(OSError):
+        return path.is_dir()
+    return False

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
+from windtunnel.errors import SourceError
 from windtunnel.porting import flags
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
@@ -42,6 +43,15 @@ def add_parser(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    try:
+        return _checked(arguments)
+    except RecursionError as error:  # the parser takes more than what walks its tree
+        raise SourceError(
+            f"{arguments.script}: an expression is nested too deeply to be read. Split it."
+        ) from error
+
+
+def _checked(arguments: argparse.Namespace) -> int:
     from windtunnel.request.training_request import SourceUpload
 
     hyperparameters = hyperparameters_of(arguments)

@@ -223,7 +223,9 @@ def _rehearsed(args: argparse.Namespace) -> Any:
 def _described(args: argparse.Namespace) -> Workload:
     from windtunnel.priceperf import Workload
 
-    if (args.full_scale_samples is None) == (args.tokens is None):
+    if args.full_scale_samples is not None and args.tokens is not None:
+        raise ValueError("--samples and --tokens both say the size of an epoch: give one")
+    if args.full_scale_samples is None and args.tokens is None:
         raise ValueError("--architecture needs the size of an epoch: --samples N (sequences) or --tokens N")
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):

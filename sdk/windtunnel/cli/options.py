@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli.amounts import count, dollars, length, number, seconds, whole
 from windtunnel.cli.hub import config_of
 from windtunnel.errors import ConfigurationError
+from windtunnel.local_paths import is_file, is_folder
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import BatchRule, FullScale, PriceBook
@@ -133,7 +134,8 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     path = Path(text)
     if not text or architecture(text) is not None:
         return text
-    if path.is_dir():
+    # A folder of results may bear a known model's name.
+    if is_file(path / "config.json") or (is_folder(path) and hub_config(text) is None):
         path, name = path / "config.json", path.resolve().name
     elif path.suffix == ".json":
         name = path.resolve().parent.name

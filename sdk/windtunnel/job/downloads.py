@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 import zlib
 from collections.abc import Mapping
@@ -109,7 +110,11 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
         return
     root = folder.resolve()
     for member in tar.getmembers():
-        inside = (root / member.name).resolve().is_relative_to(root)
-        if not inside or not (member.isreg() or member.isdir()):
-            raise tarfile.ExtractError(f"its member {member.name!r} would leave the folder, or is no file")
+        if not (root / member.name).resolve().is_relative_to(root):
+            raise tarfile.ExtractError(f"its member {member.name!r} would be outside of the folder")
+        if not (member.isreg() or member.isdir()):
+            raise tarfile.ExtractError(f"its member {member.name!r} is a link or special file")
+        # As the filter does: no rights for others to write, no setuid, and files of whoever unpacks them.
+        member.mode = 0o755 if member.isdir() else 0o600 | member.mode & 0o755
+        member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
     tar.extractall(folder)  # noqa: S202 - every member was checked

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from windtunnel.errors import SourceError
+from windtunnel.local_paths import is_file, is_folder
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.left_out import LeftOut
 from windtunnel.porting.script import Script
@@ -93,7 +94,7 @@ def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
                 continue
             for count in range(1, len(parts) + 1):
                 place = start.joinpath(*parts[:count])
-                yield from filter(Path.is_file, (place / "__init__.py", place.with_name(f"{place.name}.py")))
+                yield from filter(is_file, (place / "__init__.py", place.with_name(f"{place.name}.py")))
 
 
 def of_its_imports(script: Script, modules: Sequence[Script] = ()) -> list[str]:
@@ -116,7 +117,7 @@ def left_behind(script: Script, dependencies: Iterable[str]) -> list[str]:
 
     ``dependencies``: files and directories that are sent beside it.
     """
-    missing = script.packages - {Path(name).stem for name in dependencies}
+    missing = script.packages - {script.path.stem, *(Path(name).stem for name in dependencies)}
     beside = sorted(name for name in missing if _is_module(script.path.with_name(name)))
     if not beside:
         return []
@@ -128,6 +129,6 @@ def left_behind(script: Script, dependencies: Iterable[str]) -> list[str]:
 
 def _is_module(place: Path) -> bool:
     """Whether an import of that name would find a module there; a folder of data may have a package's name, too."""
-    return place.with_name(f"{place.name}.py").is_file() or any(
-        next(place.glob(pattern), None) for pattern in ("*.py", "*/*.py")
-    )
+    if is_file(place.with_name(f"{place.name}.py")):
+        return True
+    return is_folder(place) and any(next(place.glob(what), None) for what in ("*.py", "[!.]*/*.py"))

@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from windtunnel.errors import SourceError, SourceWarning, did_you_mean
-from windtunnel.local_paths import absolute, reading
+from windtunnel.local_paths import absolute, is_file, reading
 
 SKIPPED_NAMES = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})
 SKIPPED_SUFFIXES = (".pyc",)
@@ -102,6 +102,12 @@ def _source_tree(
         raise _missing_entry_point(given, path, root)
     if root is not None and not path.resolve().is_relative_to(root.resolve()):
         raise SourceError(f"entry_point={given!r} leaves source_dir {root}. Give a script inside it.")
+    inside = [path] if root is None else [root / part for part in (script, *script.parents[:-1])]
+    if skipped := next(filter(_skipped, inside), None):
+        raise SourceError(
+            f"entry_point={given!r}: {skipped} is not packed, like all caches and virtual environments. "
+            "Move the script."
+        )
     packed = tuple(absolute(dependency, SourceError) for dependency in dependencies)
     for dependency in packed:
         if not dependency.exists():
@@ -243,4 +249,4 @@ def _entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
 def _skipped(path: Path) -> bool:
     """A virtual environment holds this machine's Python by absolute paths: no container could use it."""
     name = path.name
-    return name in SKIPPED_NAMES or name.endswith(SKIPPED_SUFFIXES) or (path / "pyvenv.cfg").is_file()
+    return name in SKIPPED_NAMES or name.endswith(SKIPPED_SUFFIXES) or is_file(path / "pyvenv.cfg")

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from windtunnel.priceperf import ARCHITECTURES, InvalidInput, Workload
-from windtunnel.priceperf.model.config_json import known_architecture
+from windtunnel.priceperf.model.config_json import from_config, known_architecture
 from windtunnel.priceperf.model.hub_models import hub_config, hub_names
 from windtunnel.reports.plan.report import plan
 
 CARDS = {
+    "GPT-2": 0.1244, "GPT-2-Medium": 0.3548, "Llama2-7B": 6.74, "Llama2-13B": 13.0, "Llama2-70B": 69.0,
+    "Llama-3.1-8B": 8.03, "Llama-3.1-70B": 70.6, "Llama-3.1-405B": 405.9,
     "BERT-Base-Cased": 0.1083, "BERT-Base-Uncased": 0.1095, "BERT-Large-Cased": 0.3336, "BERT-Large-Uncased": 0.3351,
     "DistilBERT-Base-Uncased": 0.0664, "ViT-Base-Patch16-224": 0.0866, "ViT-Large": 0.3043,
     "BLOOM-560M": 0.559, "BLOOM-7.1B": 7.07, "Falcon-40B": 41.3, "Falcon-7B": 6.92, "Gemma-2B": 2.51,
@@ -35,7 +37,12 @@ def test_each_has_as_many_weights_as_its_card_states() -> None:
     """To 2 %: positions, biases and norms are left out, and of a vision transformer how patches are embedded."""
     found = {name: known_architecture(name)[1] / 1e9 for name in hub_names()}
     assert found == pytest.approx(CARDS, rel=0.02)
-    assert not CARDS.keys() & ARCHITECTURES.keys()
+    for name in CARDS.keys() & ARCHITECTURES.keys():
+        config = hub_config(name)
+        assert config is not None and from_config(config) == (
+            ARCHITECTURES[name],
+            ARCHITECTURES[name].parameters,
+        )
 
 
 @pytest.mark.parametrize(
@@ -50,11 +57,16 @@ def test_each_has_as_many_weights_as_its_card_states() -> None:
         ("roberta-base", "RoBERTa-Base"),
         ("gpt2-xl", "GPT-2-XL"),
         ("google-bert/bert-base-uncased", "BERT-Base-Uncased"),
+        ("Mistral-7B-Instruct-v0.3", "Mistral-7B-v0.3"),
+        ("meta-llama/Llama-2-7b-chat-hf", "Llama2-7B"),
+        ("Llama-3.1-8B-Instruct", "Llama-3.1-8B"),
+        ("openai-community/gpt2", "GPT-2"),
     ],
 )
 def test_spellings_of_a_name(given: str, name: str) -> None:
     """Short, as on the hub, without its organisation, and of a tuned one."""
     assert hub_config(given) == hub_config(name) is not None
+    assert known_architecture(given) == known_architecture(name)
 
 
 @pytest.mark.parametrize("given", ["", "it", "other/Llama-3-8B", "Llama-3-8B-pruned"])

@@ -110,6 +110,12 @@ def test_a_model_of_the_hub_needs_no_dimensions() -> None:
     assert training.parameters == pytest.approx(1.24e9, rel=0.005)
 
 
+def test_a_model_of_the_hub_is_no_smaller_one_whose_name_is_part_of_its_own() -> None:
+    """GPT-2-XL is not GPT-2 with 1.5 billion weights."""
+    training = only({**LLAMA, "architecture": "GPT-2-XL", "parameters": ""}).training
+    assert (training.architecture.layers, training.architecture.hidden_size) == (48, 1600)
+
+
 def test_a_known_name_in_a_longer_one_is_found() -> None:
     """As the Neuron pages write it; the longest name wins, and a note says so."""
     (read,) = read_rows(

@@ -80,9 +80,15 @@ def test_a_context_that_cannot_be_read_is_no_other_engine(
     with pytest.raises(RunnerUnavailable, match=r"'gone'.*none of this name.*docker context use NAME"):
         Engine().client()
     monkeypatch.setenv("DOCKER_CONTEXT", "alt")
-    add_context(configuration, "alt", ALT).write_text("{")
-    with pytest.raises(RunnerUnavailable, match=r"'alt'.*cannot be read: .*DOCKER_HOST"):
-        Engine().client()
+    written = add_context(configuration, "alt", ALT)
+    told = json.loads(written.read_text())
+    for text, why in (
+        ("{", ".*DOCKER_HOST"),
+        (json.dumps({**told, "Endpoints": {"kubernetes": {}}}), "it names no Docker"),
+    ):
+        written.write_text(text)
+        with pytest.raises(RunnerUnavailable, match=rf"'alt'.*cannot be read: {why}"):
+            Engine().client()
 
 
 def test_an_engine_that_does_not_answer_is_named(

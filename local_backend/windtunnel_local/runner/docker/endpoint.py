@@ -17,9 +17,7 @@ _DEFAULT = "default"
 
 def address() -> str:
     """Where it is, as DOCKER_HOST would say it. Raises `RunnerUnavailable`: the context in use cannot be read."""
-    context = _context()
-    host = os.environ.get("DOCKER_HOST") if context is None else context.Host
-    return host or DEFAULT_UNIX_SOCKET.removeprefix("http+")
+    return _host(_context())
 
 
 def arguments() -> dict[str, Any]:
@@ -32,7 +30,12 @@ def arguments() -> dict[str, Any]:
     """
     context = _context()
     tls = kwargs_from_env().get("tls") if context is None else context.TLSConfig
-    return {"base_url": address(), "tls": tls}
+    return {"base_url": _host(context), "tls": tls}
+
+
+def _host(context: Context | None) -> str:
+    host = os.environ.get("DOCKER_HOST") if context is None else context.endpoints["docker"]["Host"]
+    return host or DEFAULT_UNIX_SOCKET.removeprefix("http+")
 
 
 def _context() -> Context | None:
@@ -45,6 +48,8 @@ def _context() -> Context | None:
         found: Context | None = ContextAPI.get_context(name)
     except Exception as error:  # noqa: BLE001  docker-py raises nothing narrower for a file that it cannot read
         found, reason = None, str(error)
+    if found is not None and not found.endpoints.get("docker", {}).get("Host"):  # of Kubernetes, say
+        found, reason = None, "it names no Docker engine"
     if found is None:
         raise RunnerUnavailable(
             f"Cannot reach Docker: its context {name!r}, chosen by DOCKER_CONTEXT or `docker context use`, cannot be"

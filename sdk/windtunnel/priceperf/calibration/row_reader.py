@@ -276,12 +276,12 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
         if differ:
             notes.append(f"{', '.join(differ)} of the row are not used: {name} is known")
         return known, name
+    if (config := _hub_config(cells)) is not None:
+        return from_config(config)[0], name
     within = None if cells.get("layers") else _named_in(name)
     if within is not None:
         notes.append(f"architecture {name!r} is taken as {within}")
         return ARCHITECTURES[within], within
-    if (config := _hub_config(cells)) is not None:
-        return from_config(config)[0], name
     needed = ("layers", "hidden_size", "attention_heads")
     missing = [column for column in needed if not cells.get(column)]
     if missing:

@@ -54,13 +54,13 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
         return from_config(architecture)
     if isinstance(architecture, Architecture):
         return architecture, architecture.parameters
-    found = architecture_named(architecture)
+    config = hub_config(architecture)
+    found = architecture_named(config["_name_or_path"] if config else architecture)
     if found is not None:
         return found, found.parameters
-    config = hub_config(architecture)
     if config is not None:
         return from_config(config)
-    known = [*ARCHITECTURES, *hub_names()]
+    known = list(dict.fromkeys((*ARCHITECTURES, *hub_names())))
     raise InvalidInput(
         f"architecture {architecture!r} is not known.{did_you_mean(architecture, known)} Give the config.json of a "
         f"Hugging Face model, an Architecture with its dimensions, or a name that is known: {', '.join(known)}."

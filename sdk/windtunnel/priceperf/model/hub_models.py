@@ -16,8 +16,8 @@ from typing import Any
 
 from .architectures import name_key
 
-_TUNED = re.compile(r"[-_ ](instruct|chat|it|base|hf)$", re.IGNORECASE)
-"""Endings of a model's name that leave its dimensions as they are."""
+_TUNED = re.compile(r"[-_ ](instruct|chat|it|base|hf)(?=[-_ ]|$)", re.IGNORECASE)
+"""Parts of a model's name that leave its dimensions as they are."""
 
 
 def hub_config(name: str) -> Mapping[str, Any] | None:
@@ -39,5 +39,8 @@ def _by_key() -> Mapping[str, Mapping[str, Any]]:
         numbers = {member: int(value) for member, value in line.items() if value.isdecimal()}
         tied = {"tie_word_embeddings": line["tie_word_embeddings"] == "true"}
         config = {"_name_or_path": short, "model_type": line["model_type"], **numbers, **tied}
-        found |= {name_key(each): config for each in (short, hub, hub.rpartition("/")[2])}
+        last = hub.rpartition("/")[2]
+        found |= {
+            name_key(each): config for each in (_TUNED.sub("", hub), _TUNED.sub("", last), hub, last, short)
+        }
     return found

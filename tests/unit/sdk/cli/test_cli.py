@@ -191,10 +191,17 @@ def test_what_a_script_imports_from_beside_it_is_named_before_it_runs(
     Path("src/datasets").mkdir()
     Path("src/datasets/a.txt").write_text("")
     Path("src/train.py").write_text("import datasets\nimport helper\n")
+    Path("src/train.py").write_text(f"import datasets\nimport helper\nimport train\nimport {'a' * 300}\n")
     told = invoke("run", "src/train.py", "--no-wait").err
     assert told.startswith("windtunnel: warning: src/train.py imports helper from its own directory")
     for more in (("train.py", "--source-dir", "src"), ("src/train.py", "--dependency", "src/helper.py")):
         assert "imports" not in invoke("run", *more, "--no-wait").err
+
+
+def test_what_is_nested_too_deeply_to_be_read_is_an_error_of_ours(project: Path, invoke: Invoke) -> None:
+    """Python's parser takes it, and what walks its tree does not."""
+    (project / "src" / "train.py").write_text(f"import torch\nx = model{'.cuda()' * 250}\n")
+    assert "nested too deeply" in invoke("check", "src/train.py", exits=2).err
 
 
 def test_several_jobs_are_stopped_whatever_becomes_of_one(jobs: FakeService, invoke: Invoke) -> None:

@@ -68,6 +68,17 @@ def test_each_instance_has_the_first_software_that_its_rows_name(invoke: Invoke)
     assert "those of Megatron-core on ml.p5.48xlarge" in " ".join(said.split())
 
 
+def test_a_folder_of_results_hides_no_model(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is called as the model; one with a config.json is the model."""
+    monkeypatch.chdir(tmp_path)
+    Path("Phi-2").mkdir()
+    assert "Windtunnel plan: Phi-2" in invoke("plan", "Phi-2", "--instances", "trn1", "--nodes", "1").out
+    Path("Phi-2/config.json").write_text("{}")
+    assert "model_type" in invoke("plan", "Phi-2", exits=2).err
+
+
 def test_the_model_may_be_named_without_an_option(invoke: Invoke) -> None:
     """As to `inference`; one of both ways."""
     rest = (*JOB[3:], "--json")

@@ -91,6 +91,18 @@ def test_a_virtual_environment_stays_here(project: Path) -> None:
     assert names(tarball(project / "src")) == ["train.py"]
 
 
+@pytest.mark.parametrize("folder", ["environment", "__pycache__", "lib/.git"])
+def test_an_entry_point_that_would_stay_here_is_refused(project: Path, folder: str) -> None:
+    """Else the job would begin without its script."""
+    place = project / "src" / folder
+    place.mkdir(parents=True)
+    (place / "train.py").write_text("pass")
+    if folder == "environment":
+        (place / "pyvenv.cfg").write_text("home = /usr/bin")
+    with pytest.raises(SourceError, match=r"is not packed, .* Move the script"):
+        source_tree(f"{folder}/train.py", str(project / "src"))
+
+
 def test_much_more_than_code_is_told_before_it_is_packed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
