@@ -39,7 +39,7 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(session: LocalSes
 
 @pytest.mark.parametrize(
     ("distribution", "said"),
-    [(None, "nothing ran on a NeuronCore"), (TORCHRUN, "3 steps of an optimizer with all")],
+    [(None, "nothing ran on a NeuronCore"), (TORCHRUN, "the optimizer made 3 steps with all")],
 )
 def test_a_script_that_never_uses_the_device_is_told_in_its_log(
     session: LocalSession, distribution: dict[str, object] | None, said: str
