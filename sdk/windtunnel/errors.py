@@ -24,7 +24,7 @@
 
     UserWarning
     ├── BudgetWarning              max_cost may not be enough; the job starts
-    └── SourceWarning              source_dir is large
+    └── SourceWarning              the code that is sent is large, or lacks a file; the job starts
 
 Every message says what was given, what is valid and what to do next.
 """
@@ -71,7 +71,7 @@ class BudgetWarning(UserWarning):
 
 
 class SourceWarning(UserWarning):
-    """``source_dir`` holds much more than code, and all of it is uploaded for each job."""
+    """What is sent is much more than code, or lacks a file beside the script that it imports. The job starts."""
 
 
 class UnknownImage(ConfigurationError):

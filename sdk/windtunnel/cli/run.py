@@ -134,11 +134,12 @@ def _read_script(arguments: argparse.Namespace, hyperparameters: Mapping[str, An
         ConfigurationError: it would end with its first line, or train with another value than asked for.
     """
     script = Path(arguments.source_dir or ".", arguments.script)
-    if script.suffix != ".py" or not script.is_file():
+    alone = arguments.source_dir is None
+    if not (alone or hyperparameters) or script.suffix != ".py" or not script.is_file():
         return
     with contextlib.suppress(SourceError):  # the container's Python may read what this one does not
         text = Script(script)
-        if arguments.source_dir is None:
+        if alone:
             for note in left_behind(text, arguments.dependency):
                 warnings.warn(f"{script} {note}", SourceWarning, stacklevel=2)
         for finding in (*flags.refused(text, hyperparameters), *flags.misread(text, hyperparameters)):
