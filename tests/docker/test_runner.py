@@ -6,17 +6,27 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from docker import APIClient
+from docker.errors import APIError
 
 from tests.fakes.plans import container_plan
 from windtunnel._version import __version__
-from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine, blackhole, cut_off
+from windtunnel_local.runner.docker import (
+    DockerRunner,
+    DockerSettings,
+    Engine,
+    blackhole,
+    cut_off,
+    shared_files,
+)
 from windtunnel_local.runner.docker.containers import Containers
+from windtunnel_local.runner.docker.shared_files import check_shared
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, LogLine, Mount
 from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
@@ -378,6 +388,65 @@ def test_a_job_on_a_clouds_machine_does_not_reach_its_metadata_service(
     plan = replace(container(base, ""), image=image, command=("python3", "-c", script), entrypoint=None)
     runner.start(JobPlan("job", (plan,)))
     assert runner.wait("job", HOST, PATIENCE_S).exit_code == 0
+
+
+def test_what_cuts_a_job_off_is_removed_with_it(
+    base: str, runner: DockerRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backend that is killed in between leaves a container that has no name of its own."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(cut_off, "is_of_a_cloud", lambda: True)
+    with monkeypatch.context() as patch:
+        patch.setattr(APIClient, "remove_container", killed)
+        with pytest.raises(Killed):
+            run(runner, container(base, "sleep 60"))
+    with closing(Engine()) as engine:
+        api = engine.client().api
+        (job,) = api.containers(filters={"label": f"windtunnel.home={tmp_path}"})
+
+        def left() -> list[Any]:
+            guest = f"container:{job['Id']}"
+            return [one for one in api.containers(all=True) if one["HostConfig"]["NetworkMode"] == guest]
+
+        assert len(left()) == 1
+        runner.remove("job")
+        assert not left()
+
+
+def test_no_container_is_made_to_see_whether_files_are_shared(
+    tmp_path: Path, information: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Docker looks at mounts first: without its folder the answer is another one."""
+    if information["podman"]:
+        pytest.skip("Podman tells nothing")
+    said: list[str] = []
+    create = APIClient.create_container
+
+    def listening(*arguments: Any, **named: Any) -> Any:
+        try:
+            return create(*arguments, **named)
+        except APIError as error:
+            said.append(str(error.explanation))
+            raise
+
+    monkeypatch.setattr(APIClient, "create_container", listening)
+    with closing(Engine()) as engine:
+        check_shared(engine, tmp_path)
+        monkeypatch.setattr(
+            shared_files, "TemporaryDirectory", lambda **_: nullcontext(str(tmp_path / "not-there"))
+        )
+        with pytest.raises(RunnerError, match=f"does not see {tmp_path} of this machine"):
+            check_shared(engine, tmp_path)
+    assert [("runtime" in words, "does not exist" in words) for words in said] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_a_port_is_called_at_the_containers_own_address(

@@ -70,6 +70,7 @@ class Stage(AbstractContextManager["Stage"]):
             self.close()
             raise
         self._numbers = 0
+        self._seen: set[str] = set()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -168,11 +169,12 @@ class Stage(AbstractContextManager["Stage"]):
             self.backend.end_of(script.name)
 
     def _leftovers(self) -> list[str]:
-        """What is there and should not be, once the server had time to clean up."""
+        """What is there and should not be, once the server had time to clean up. Told, and waited for, once."""
         deadline = time.monotonic() + _CLEAN_UP_S
-        while (found := self._remains()) and time.monotonic() < deadline:
+        while (found := set(self._remains()) - self._seen) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return found
+        self._seen |= found
+        return sorted(found)
 
     def _remains(self) -> list[str]:
         client, home = self.engine.client(), self.backend.home

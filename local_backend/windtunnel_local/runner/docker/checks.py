@@ -26,7 +26,7 @@ def _engine(settings: DockerSettings, engine: Engine) -> Check:
         version = engine.client().version()["Version"]
         require_x86(engine.client())
         home = next(path for path in (settings.home, *settings.home.parents) if path.exists())
-        check_shared(engine, home, settings.image)
+        check_shared(engine, home)
         kind = engine.kind
     except RunnerError as error:
         return Check("docker", False, str(error))

@@ -86,7 +86,10 @@ class Containers:
                 self._start(container, created[container.host])
                 if not container.isolated and cut_off.is_of_a_cloud():
                     cut_off.cut_off(
-                        self._engine.client(), self.name(container.job, container.host), container.image
+                        self._engine.client(),
+                        self.name(container.job, container.host),
+                        container.image,
+                        self._names.labels(container.job),
                     )
             forwarding.forward(self._engine, self.name(container.job, container.host), container)
 

@@ -7,6 +7,7 @@ the right to change it, which the job itself does not have and so cannot use to 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from docker import DockerClient
@@ -30,10 +31,16 @@ def is_of_a_cloud(vendor: Path = _DMI) -> bool:
         return False
 
 
-def cut_off(client: DockerClient, container: str, image: str) -> None:
-    """Of a running container. ``image``: any with python3. Blocks for half a second.
+def cut_off(client: DockerClient, container: str, image: str, labels: Mapping[str, str]) -> None:
+    """Of a running container. Blocks for half a second.
 
     Where it cannot be done the job goes on, and the log says so.
+
+    Args:
+        client: of the engine.
+        container: the job's.
+        image: any with python3.
+        labels: the job's: what is left of this by a crash goes with the job's own containers.
     """
     api = client.api
     try:
@@ -42,6 +49,7 @@ def cut_off(client: DockerClient, container: str, image: str) -> None:
             ["-IS", "-c", Path(blackhole.__file__).read_text(), *METADATA],
             entrypoint=["python3"],
             user="0",
+            labels=dict(labels),
             host_config=api.create_host_config(
                 network_mode=f"container:{container}", cap_drop=["ALL"], cap_add=["NET_ADMIN"]
             ),

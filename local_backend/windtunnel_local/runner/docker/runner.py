@@ -76,7 +76,7 @@ class DockerRunner(Runner):
     def _find_or_build(self, image: str, progress: Progress) -> None:
         ours = image == self._settings.image
         if not self._shared:  # said before an image is built for minutes
-            check_shared(self._engine, self._settings.home, image)
+            check_shared(self._engine, self._settings.home)
             self._shared = True
         with engine_errors(f"look for the image {image}"):
             try:

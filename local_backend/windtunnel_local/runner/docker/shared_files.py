@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docker.errors import APIError, NotFound
+from docker.errors import APIError
 from docker.types import Mount
 
 from windtunnel_local.runner.docker import endpoint
@@ -15,17 +15,15 @@ from windtunnel_local.service.ground.errors import RunnerError
 
 _MISSING = ("bind source path does not exist", "no such file or directory", "permission denied")
 """Docker's words, Podman's, and those of another user's rootless engine."""
+_NONE = "windtunnel-none"
+"""Neither an image nor a runtime."""
 
 
-def check_shared(engine: Engine, folder: Path, image: str) -> None:
-    """Mount something new in ``folder`` into a container that never starts. Blocks: a call or two.
+def check_shared(engine: Engine, folder: Path) -> None:
+    """Ask for a container that mounts something new in ``folder`` and that no engine can make. Blocks: a call.
 
-    Where nothing can be made in ``folder``, nothing is told.
-
-    Args:
-        engine: the engine.
-        folder: of this machine.
-        image: any. Docker looks at mounts first, so it need not be there; without it Podman tells nothing.
+    Docker looks at mounts before it misses the runtime. Podman misses the image first and tells nothing, nor does
+    any engine where nothing can be made in ``folder``: the job's own container tells then.
 
     Raises:
         RunnerError: the engine does not see it.
@@ -33,16 +31,12 @@ def check_shared(engine: Engine, folder: Path, image: str) -> None:
     api = engine.client().api
     with suppress(OSError), TemporaryDirectory(prefix=".windtunnel-", dir=folder) as probe:
         mounts = [Mount("/probe", probe, type="bind", read_only=True)]
-        with engine_errors("look at this machine's files"), suppress(NotFound):
+        with engine_errors("look at this machine's files"):
             try:
-                made = api.create_container(
-                    image, ["true"], host_config=api.create_host_config(mounts=mounts)
-                )
+                api.create_container(_NONE, host_config=api.create_host_config(mounts=mounts, runtime=_NONE))
             except APIError as error:
                 if is_missing(error):
                     raise not_shared(str(folder)) from error
-                raise
-            api.remove_container(made["Id"], v=True)
 
 
 def is_missing(error: APIError) -> bool:
