@@ -49,6 +49,7 @@ from windtunnel.cli import (
     validate,
 )
 from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
+from windtunnel.cli.options import subject_first
 from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
 from windtunnel.rendering.format import lines
@@ -181,7 +182,7 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """As argparse's, with nothing unknown."""
-        known, unknown = super().parse_known_args(args, namespace)
+        known, unknown = super().parse_known_args(subject_first(args or ()), namespace)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
             if self.prog.endswith(" run"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,33 @@ class Listed(argparse.Action):
         self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None
     ) -> None:
         """Take the texts apart."""
-        names = [name for text in values for name in text.lower().replace(",", " ").split()]
+        names = [name for text in values for name in self.names(text)]
         if not names:
             raise argparse.ArgumentError(self, f"expected a name, not {values[0]!r}")
         setattr(namespace, self.dest, names)
+
+    @staticmethod
+    def names(text: str) -> list[str]:
+        """Those in one word."""
+        return text.lower().replace(",", " ").split()
+
+
+_INSTANCE = re.compile(r"(ml\.)?[a-z]+\d+[a-z]*(\.\w+)?", re.IGNORECASE)
+
+
+def subject_first(words: Sequence[str]) -> list[str]:
+    """``--instances trn1 p4d JOB`` as ``JOB --instances trn1 p4d``: argparse takes all three for instances."""
+    found = list(words)
+    if "--instances" not in found or not found[0].startswith("-"):
+        return found
+    first = last = found.index("--instances") + 1
+    while last < len(found) and not found[last].startswith("-"):
+        last += 1
+    names = [name for name in found[first:last] if not all(map(_INSTANCE.fullmatch, Listed.names(name)))]
+    if len(names) != 1 or last == first + 1:
+        return found
+    found.remove(names[0])
+    return [*names, *found]
 
 
 def add_instances(parser: Any, text: str, metavar: str = "TYPE") -> None:

@@ -376,6 +376,26 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
         cli.build_parser().parse_args([*command.split(), "--instances", ","])
 
 
+@pytest.mark.parametrize(
+    ("given", "subject", "instances"),
+    [
+        ("report --instances trn1 ml.p4d.24xlarge my-job", "my-job", ["trn1", "ml.p4d.24xlarge"]),
+        ("compare --json --instances trn1,p4d a/counters.json --batch 8", "a/counters.json", ["trn1", "p4d"]),
+        ("plan --instances trn1 Qwen3-8B", "Qwen3-8B", ["trn1"]),
+        ("compare my-job --instances trn1 wrong", "my-job", ["trn1", "wrong"]),
+        ("report --instances trn1 two jobs", None, ["trn1", "two", "jobs"]),
+        ("report --instances wrong", None, ["wrong"]),
+    ],
+)
+def test_what_stands_behind_the_instances_is_the_job(
+    given: str, subject: str | None, instances: list[str]
+) -> None:
+    """One word that looks like no instance; argparse would take it for one."""
+    parsed = cli.build_parser().parse_args(given.split())
+    assert (parsed.model if "model" in parsed else parsed.job) == subject
+    assert parsed.instances == instances
+
+
 def test_a_model_where_a_job_is_expected_is_told_so(jobs: FakeService, invoke: Invoke) -> None:
     """Where there is no job of that name."""
     assert jobs

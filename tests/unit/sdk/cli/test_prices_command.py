@@ -107,7 +107,7 @@ def test_a_family_is_all_its_types(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--instances", TRN1, "refresh"], 2, "refresh comes first"),
+        (["--region", "us-east-1", "refresh"], 2, "refresh comes first"),
         (["refresh", "--on", "2023-01-01"], 2, "takes no --on"),
         (["refresh", "--hosting"], 2, "needs --instances"),
         (["refresh", "--hosting", "--instances", "trn1.32xlarge"], 2, "e.g. ml.c5.xlarge"),
