@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT")
-"""Where a host names its CA bundle, and what a job gets set when it does."""
+"""Variables in which a host names its CA bundle. If it names one, all of them are set for jobs."""
 
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _PIP_OPTIONS = {
@@ -35,9 +35,9 @@ class HostNetwork:
     pip: Mapping[str, str] = field(default_factory=dict)
     """PIP_* variables that mean the same inside a container."""
     proxies: Mapping[str, str] = field(default_factory=dict)
-    """Proxy variables, as the host spells them."""
+    """Proxy variables, spelled as on the host (upper or lower case)."""
     folders: tuple[Path, ...] = ()
-    """Where pip finds packages on this host itself: no container sees them."""
+    """Folders of this host in which pip finds packages; containers do not see them."""
 
     def job_environment(self, ca_bundle_target: str) -> dict[str, str]:
         """Variables for a job's container, its CA bundle being mounted at ``ca_bundle_target``.
@@ -77,7 +77,7 @@ def host_network(environment: Mapping[str, str], pip_files: Iterable[Path] | Non
 
 
 def past_proxies(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables; where they name a proxy, loopback is not asked for through it."""
+    """These variables; if they name a proxy, ``no_proxy`` gets the loopback addresses."""
     if not any(name.lower() in ("http_proxy", "https_proxy") for name in variables):
         return dict(variables)
     hosts = {name: variables.get(name, "") for name in ("no_proxy", "NO_PROXY")}

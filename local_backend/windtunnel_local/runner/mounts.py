@@ -1,4 +1,4 @@
-"""Paths on this host and in a container, as a plan's mounts relate them. Pure."""
+"""Translate paths between this host and a container, by the mounts of its plan. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every runner's package says of itself, and what it is told."""
+"""What every runner's package declares (`RunnerKind`), and the settings that it gets (`RunnerSettings`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from windtunnel_local.service.ground.ports import Progress, Runner
 
 
 class RunnerSettings(Protocol):
-    """What the server tells any runner. What one runner alone needs, it reads from ``environment`` itself."""
+    """The settings that every runner gets. A runner reads its own settings from ``environment``."""
 
     @property
     def home(self) -> Path:
-        """WINDTUNNEL_HOME: jobs are told apart by it."""
+        """WINDTUNNEL_HOME. Part of all names, so that jobs of two homes never clash."""
 
     @property
     def image(self) -> str:
@@ -38,7 +38,7 @@ class Check:
 
 @dataclass(frozen=True)
 class ImageStatus:
-    """What the engine has under our tag."""
+    """The image that the engine has under the training image's tag."""
 
     image: str
     state: Literal["missing", "stale", "current"]
@@ -58,9 +58,9 @@ class TrainingImage:
     """The training image of a runner whose jobs run in it."""
 
     build: Callable[[RunnerSettings, Progress], ImageStatus]
-    """Unless it is current. Blocks: minutes. Raises ``RunnerError``."""
+    """Build the image, unless it is current. Blocks for minutes. Raises ``RunnerError``."""
     status: Callable[[RunnerSettings], ImageStatus]
-    """Asks the engine once. Raises ``RunnerError``."""
+    """The image's state. Asks the engine once. Raises ``RunnerError``."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class RunnerKind:
     """A runner that can be asked for by name: its package has one of these, called ``KIND``."""
 
     make: Callable[[RunnerSettings], Runner]
-    """Connects to nothing yet."""
+    """Make the runner. Does not connect yet."""
     checks: Callable[[RunnerSettings], Sequence[Check]]
-    """What jobs need of this machine besides room. Blocks for seconds at most."""
+    """The checks of `windtunnel doctor`: what jobs need besides disk and memory. Blocks for seconds at most."""
     image: TrainingImage | None = None
-    """None: jobs run without the training image."""
+    """The training image; None if jobs run without it."""
     elsewhere: bool = False
-    """Whether jobs run on other machines: what this one has is no limit then."""
+    """Whether jobs run on other machines. If so, this machine's cores and memory do not limit them."""

@@ -1,4 +1,4 @@
-"""Environment variables as values; one that cannot be used is refused by its name."""
+"""Read environment variables as checked values; an error names the variable."""
 
 from __future__ import annotations
 

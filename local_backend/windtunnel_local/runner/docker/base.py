@@ -1,4 +1,4 @@
-"""The image that ours starts from: a registry's, or one made on the spot where no registry can be reached."""
+"""The base of the training image: pulled from a registry, or made here if none can be reached."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def ensure_base(client: docker.DockerClient, configured: str | None, progress: P
 
 
 def choose_base(configured: str | None, has_image: Callable[[str], bool]) -> str | None:
-    """The base to use as things are, or None: one must be fetched or made.
+    """The base image that the engine has already, or None: it must be pulled or made.
 
-    What is there already wins over a pull: the layers above it are then in the
-    engine's cache, and no network is needed.
+    An image that is there is preferred to a pull: the engine's cache then has the layers above it,
+    and no network is needed.
     """
     if configured:
         return configured

@@ -38,7 +38,7 @@ def _engine(settings: DockerSettings, engine: Engine) -> Check:
 
 
 def _hops(engine: Engine) -> int:
-    """From a container to this machine. A rootless engine passes its connections on from here."""
+    """Network hops from a container to this machine: none with a rootless engine, which connects from here."""
     try:
         return 0 if engine.kind.rootless else 1
     except RunnerError:

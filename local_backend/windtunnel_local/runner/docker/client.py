@@ -27,11 +27,11 @@ _CONFLICTS_OF_PODMAN = ("container state improper", "is already in use")
 
 @dataclass(frozen=True)
 class Kind:
-    """What sets an engine apart from Docker's own, run by root."""
+    """How an engine differs from Docker run by root."""
 
     podman: bool
     rootless: bool
-    """An ordinary user's, who is root in its containers."""
+    """An ordinary user runs the engine. In its containers root is that user."""
     limits_memory: bool
 
 
@@ -57,7 +57,7 @@ class Engine:
 
     @property
     def kind(self) -> Kind:
-        """What sets it apart. Asks the engine once. Raises `RunnerError`."""
+        """How it differs from Docker run by root. Asks the engine once. Raises `RunnerError`."""
         if self._kind is None:
             api = self.client().api
             with engine_errors("say what it is"):
@@ -84,7 +84,7 @@ class Engine:
 
 
 def _try_socket(url: str) -> None:
-    """Knock at the engine's socket, if it is one: docker-py leaks its own when nobody answers."""
+    """Connect to the engine's Unix socket, if it has one: docker-py leaks a socket when nobody answers."""
     path = url.removeprefix("http+").removeprefix("unix://")
     if path == url:
         return
@@ -124,7 +124,7 @@ def require_x86(client: docker.DockerClient) -> None:
 
 @contextmanager
 def unless_gone() -> Iterator[None]:
-    """That the object of a call is gone, going, or not running is what the caller wants anyway."""
+    """Ignore errors which say that the object of a call is gone, is being removed, or does not run."""
     try:
         yield
     except NotFound:

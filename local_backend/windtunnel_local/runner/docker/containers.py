@@ -1,4 +1,4 @@
-"""Containers in the Docker engine: one a host."""
+"""The containers of jobs in the Docker engine: one for each host of a job."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _WAIT_SLICE_S = 30.0
 
 
 class Containers:
-    """The containers of one home's jobs, one a host. Labels and names in the engine say all, so a restarted
-    server finds what runs; nothing is remembered here but the open pipes of what runs now.
+    """The containers of one home's jobs, one for each host.
 
-    The methods are those of the same name of `Runner`.
+    A restarted server finds them by their labels and names in the engine. Only the open pipes of running
+    containers are kept here. The methods are those of `Runner`.
     """
 
     def __init__(self, home: Path, network: HostNetwork, engine: Engine) -> None:
@@ -72,14 +72,14 @@ class Containers:
         return self._names.container(job, host)
 
     def close(self) -> None:
-        """Let go of all pipes and of the shared network, if it is used no more; containers go on."""
+        """Close all pipes, and remove the shared network if no container uses it. Containers run on."""
         if self._engine.known:
             self._networks.remove_shared()
         for container in list(self._pipes):
             self._let_go(container)
 
     def start(self, plan: JobPlan) -> None:
-        """As `Runner.start`. A crash between creating and starting is made good by calling it again."""
+        """As `Runner.start`. After a crash between creating and starting, call it again."""
         created = self.create(plan)
         for container in plan.containers:
             if self.state(container.job, container.host).status == "created":
@@ -94,7 +94,7 @@ class Containers:
             forwarding.forward(self._engine, self.name(container.job, container.host), container)
 
     def create(self, plan: JobPlan) -> dict[str, str | None]:
-        """Create network and containers; by host, a new container's id, None for one that was there. Idempotent."""
+        """Create network and containers. Idempotent. Returns, by host, a new container's id; None: it was there."""
         for container in plan.containers:
             _make_mountpoints(container)
         isolated = any(container.isolated for container in plan.containers)
@@ -210,7 +210,7 @@ class Containers:
             before.close()
 
     def _unread(self, container: str, finished_at: datetime | None) -> tuple[LogLine, ...]:
-        """What an ended container printed when no engine read it; the engine's own log is complete by now."""
+        """The lines that an ended container printed while no engine read them. Call once the engine's log is read."""
         with self._pipes_lock:
             pipes = self._pipes.get(container)
             texts = pipes.rest() if pipes is not None else []
@@ -224,7 +224,7 @@ class Containers:
             pipes.close()
 
     def _start(self, plan: ContainerPlan, container_id: str | None) -> None:
-        """``container_id``: None if the container was there before."""
+        """Start a container. ``container_id``: None if the container was there before."""
         container = self.name(plan.job, plan.host)
         try:
             with engine_errors(f"start {plan.host} of job {plan.job}"):
@@ -234,7 +234,7 @@ class Containers:
                 self._keep_open(container, container_id)
 
     def _create(self, plan: ContainerPlan, network: str | None) -> str | None:
-        """The id of the container; None if it is there already."""
+        """Create a container and return its id; None if it is there already."""
         api = self._engine.client().api
         networking = None
         if create_arguments.has_own_network(plan):
@@ -273,7 +273,7 @@ class Containers:
 
 
 def container_state(state: Mapping[str, Any]) -> ContainerState:
-    """The port's view of the engine's ``State`` object."""
+    """Translate the engine's ``State`` object."""
     status = _STATUS.get(state["Status"], "exited")
     if status == "running" and engine_time(state.get("StartedAt")) is None:
         # The engine was killed before its start call came to an end. It may never see the container's end.

@@ -1,4 +1,4 @@
-"""A `ContainerPlan` as the engine's API takes it: pure translation, no calls."""
+"""Translate a `ContainerPlan` into arguments of the engine's API. Pure: makes no calls."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ JOB_LABEL = "windtunnel.job"
 HOST_LABEL = "windtunnel.host"
 
 CA_BUNDLE_TARGET = "/opt/windtunnel/host/ca-bundle.crt"
-"""Where a job sees the host's CA certificates."""
+"""Path of the host's CA certificates in a job."""
 
 FORWARD_TARGET = "/opt/windtunnel/host/api"
-"""Where it sees the folder of the backend's socket, if its code may call the backend."""
+"""Path in a job of the folder with the backend's socket, if the job's code may call the backend."""
 
 _PIDS_LIMIT = 32768
-"""32 workers with the thread pools of XLA, OpenMP and gRPC are legitimate; a fork bomb is not."""
+"""Most processes of a container: enough for 32 workers with the threads of XLA, OpenMP and gRPC."""
 _ROOT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
-"""What apt-get and tar need when the job runs as root; another user gets no capability at all."""
+"""Capabilities that apt-get and tar need if the job runs as root. Another user gets none."""
 _NO_CHOWN: Mapping[str, str] = {"TAR_OPTIONS": "--no-same-owner"}
-"""For root of a rootless engine, who has no CHOWN: a file that is given away belongs to one of the numbers that this
-user has for containers, and neither the user nor the backend can remove it."""
+"""The same for a rootless engine, without CHOWN: a file given to another user would get a user id that is kept for
+containers, and neither this machine's user nor the backend could remove it."""
 _LOG_LIMIT = "1t"
-"""Explicit, because a daemon.json may rotate logs away before they are read."""
+"""Set for each container, because a daemon.json may rotate logs away before they are read."""
 
 
 _JOB_CHARACTERS = 28
-"""Of a job's name in an engine-side name: with prefix, host and dashes at most 63."""
+"""Most characters of a job's name in a container's name, which has at most 63 with prefix, host and dashes."""
 
 
 def _short(job: str) -> str:
-    """The job's name. Of a long one its end, where default names differ, behind a hash of the whole."""
+    """The job's name. A long one is cut to its end, where default names differ, behind a hash of the whole name."""
     if len(job) <= _JOB_CHARACTERS:
         return job
     digest = hashlib.sha256(job.encode()).hexdigest()[:8]
@@ -50,7 +50,7 @@ def _short(job: str) -> str:
 
 @dataclass(frozen=True)
 class Names:
-    """Engine-side names of one home's jobs: two homes never clash, whatever their jobs are called.
+    """Names in the engine for the jobs of one home. Two homes never share a name.
 
     The names are host names too, in the engine's DNS: one of more than 63 characters makes every
     reverse look-up of a peer wait for 10 s. A job's name alone may have 63, so a long one is cut.
@@ -68,7 +68,7 @@ class Names:
 
     @property
     def shared_network(self) -> str:
-        """The name of the network of all jobs that have none of their own; no job's name has a "_"."""
+        """The name of the network of all jobs that have no network of their own. Has a "_", as no job's name has."""
         return f"{self._prefix}_jobs"
 
     def network(self, job: str) -> str:
@@ -76,7 +76,7 @@ class Names:
         return f"{self._prefix}-{_short(job)}"
 
     def labels(self, job: str | None = None, host: str | None = None) -> dict[str, str]:
-        """Labels of everything of this home, or of one job, or of one host."""
+        """Labels of all objects of this home, or of one job, or of one host."""
         labels = {HOME_LABEL: str(self.home)}
         if job is not None:
             labels[JOB_LABEL] = job
@@ -90,7 +90,8 @@ def container_arguments(
 ) -> dict[str, Any]:
     """Arguments of the engine's create call, apart from its host and networking configuration.
 
-    ``rootless``: whose engine is rootless is its containers' root; no other user there can use this user's files.
+    ``rootless``: then the container runs as root, which is this machine's user outside. Another user in it could
+    not use that user's files.
     """
     return {
         "image": plan.image,
@@ -111,9 +112,9 @@ def host_arguments(
 ) -> dict[str, Any]:
     """Arguments of the host configuration: limits, isolation, mounts. ``own_network``: id of the plan's network.
 
-    ``init``: a first process that forwards SIGTERM to `train` and reaps orphans. Without it
-    `train` itself would be process 1, for which the kernel drops a SIGTERM that it has no
-    handler for, and every stop would last until SIGKILL.
+    ``init`` is a first process that forwards SIGTERM to `train` and reaps orphans. Without it
+    `train` would be process 1. The kernel drops SIGTERM for process 1 without a handler, so
+    every stop would last until SIGKILL.
     """
     mounts = list(plan.mounts)
     if network.ca_bundle is not None:
@@ -164,12 +165,12 @@ def network_arguments(isolated: bool) -> dict[str, Any]:
 
 
 def has_own_network(plan: ContainerPlan) -> bool:
-    """Whether the plan wants a network of the job's own."""
+    """Whether the plan asks for a network for this job alone."""
     return plan.network not in (None, "none")
 
 
 def environment(plan: ContainerPlan, network: HostNetwork) -> Mapping[str, str]:
-    """The plan's environment, on top of what pip needs on this host. An isolated job gets no proxies."""
+    """The plan's environment, added to what pip needs on this host. An isolated job gets no proxies."""
     if plan.isolated or plan.network == "none":
         network = HostNetwork(ca_bundle=network.ca_bundle)
     own = plan.environment if plan.keeper is None else plan.keeper.environment

@@ -1,7 +1,7 @@
-"""Cuts jobs off from the metadata service of a cloud's machine, which would give them the machine's own role.
+"""Block a job's way to the metadata service of a cloud's machine, which would give the job the machine's role.
 
-Without rights over this machine's network: a container that lives for a moment shares the network of the job's, with
-the right to change it, which the job itself does not have and so cannot use to undo it.
+This needs no rights over the machine's network. A short-lived container with NET_ADMIN shares the network of the
+job's container and changes its routes. The job has no NET_ADMIN and cannot undo that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from docker.errors import APIError
 from windtunnel_local.runner.docker import blackhole
 
 METADATA = ("169.254.169.254", "169.254.170.2")
-"""EC2's and most other clouds', and that of ECS."""
+"""Addresses of the metadata services of EC2 and most other clouds, and of ECS."""
 
 _DMI = Path("/sys/class/dmi/id/sys_vendor")
 _CLOUDS = ("Amazon", "Google", "Microsoft", "Alibaba", "OpenStack", "DigitalOcean", "Hetzner", "OracleCloud")
@@ -32,15 +32,15 @@ def is_of_a_cloud(vendor: Path = _DMI) -> bool:
 
 
 def cut_off(client: DockerClient, container: str, image: str, labels: Mapping[str, str]) -> None:
-    """Of a running container. Blocks for half a second.
+    """Block the addresses for a running container. Blocks for half a second.
 
-    Where it cannot be done the job goes on, and the log says so.
+    If that fails, the log says so and the job goes on.
 
     Args:
         client: of the engine.
         container: the job's.
         image: any with python3.
-        labels: the job's: what is left of this by a crash goes with the job's own containers.
+        labels: of the job. If this process is killed, the container left over is removed with the job's.
     """
     api = client.api
     try:

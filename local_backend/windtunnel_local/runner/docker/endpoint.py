@@ -1,4 +1,4 @@
-"""Which engine is asked: the one that the docker command would ask."""
+"""Find the engine that the docker command would use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _DEFAULT = "default"
 
 
 def address() -> str:
-    """Where it is, as DOCKER_HOST would say it. Raises `RunnerUnavailable`: the context in use cannot be read."""
+    """The engine's address, as DOCKER_HOST has it. Raises `RunnerUnavailable`: the context in use cannot be read."""
     return _host(_context())
 
 
 def arguments() -> dict[str, Any]:
-    """Arguments of docker-py's client for it. Its own `from_env` knows contexts from 7.2 on only, and takes one that
-    is not there for the default.
+    """Arguments of docker-py's client for that engine. docker-py's `from_env` knows contexts only from 7.2 on, and
+    takes a missing context for the default.
 
     Raises:
         RunnerUnavailable: the context in use cannot be read.
@@ -39,7 +39,7 @@ def _host(context: Context | None) -> str:
 
 
 def _context() -> Context | None:
-    """The context in use; None: the default one, which is what the environment says. DOCKER_HOST wins over all."""
+    """The context in use; None: the default one, set by environment variables. DOCKER_HOST wins over contexts."""
     name = os.environ.get("DOCKER_CONTEXT") or get_current_context_name() or _DEFAULT
     if os.environ.get("DOCKER_HOST") or name == _DEFAULT:
         return None

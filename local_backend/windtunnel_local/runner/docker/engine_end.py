@@ -1,4 +1,4 @@
-"""Whether a container ended because its engine did, as an engine that is back shows.
+"""Tell whether a container ended because its engine did, from what the restarted engine reports.
 
 An engine that is killed, and started again without ``--live-restore``, stops every container that
 still runs before it answers anybody. One that is stopped in order does so before it goes. One that
@@ -57,7 +57,7 @@ def taken(api: docker.APIClient, container: Mapping[str, Any]) -> bool:
 
 
 def _answers_since(api: docker.APIClient) -> datetime | None:
-    """When the engine was started, or earlier if containers lived through that; None: it does not tell."""
+    """When the engine started, or earlier if containers outlived an earlier engine; None: it does not tell."""
     with suppress(NotFound):
         return engine_time(api.inspect_network(_BRIDGE).get("Created"))
     return None

@@ -1,4 +1,4 @@
-"""Building the training image, and telling whether the one that is there is current."""
+"""Build the training image, and tell whether the existing one is current."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def image_status(
 
 
 def status_of(tag: str, expected: str, engine: Engine | None) -> ImageStatus:
-    """Hold an image's label against the content hash that its sources have now.
+    """Compare the content hash in an image's label with that of the sources now.
 
     Raises:
         RunnerUnavailable: no engine.
@@ -128,7 +128,7 @@ def run_build(
     progress: Progress,
     target: Target | None = None,
 ) -> None:
-    """Build one image; the one that it replaces goes. Blocks for minutes.
+    """Build one image and remove the one that it replaces. Blocks for minutes.
 
     ``arguments``: build arguments; ``target``: a stage of the Dockerfile.
 
@@ -242,7 +242,7 @@ def connected(engine: Engine | None) -> Iterator[docker.DockerClient]:
 
 @contextmanager
 def build_lock(progress: Progress) -> Iterator[None]:
-    """One build at a time for this user on this machine, whatever home they belong to: they share layers.
+    """A lock: one build at a time for this user on this machine, for all homes, because builds share layers.
 
     ``progress`` is called now and then while another one is waited for: a job that is stopped raises there.
     """
@@ -261,7 +261,7 @@ def build_lock(progress: Progress) -> Iterator[None]:
 
 
 def _took(lock: int) -> bool:
-    """Take it, if nobody else has it."""
+    """Take the lock if it is free; whether it was."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

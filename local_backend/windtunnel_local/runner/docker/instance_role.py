@@ -1,4 +1,4 @@
-"""On an EC2 instance: whether a job could fetch the keys of the instance's role, as a container is let out.
+"""On an EC2 instance: check whether a job in a container could fetch the keys of the instance's role.
 
 The instance's metadata service is asked as from a container, one hop further away: the kernel drops answers
 that would not have lived for that hop (IP_MINTTL).
@@ -23,10 +23,10 @@ _ROLE = "/latest/meta-data/iam/security-credentials/"
 
 
 def instance_role_checks(hops: int, dmi: Path = _DMI, metadata: tuple[str, int] = METADATA) -> list[Check]:
-    """One finding on an EC2 instance, none elsewhere. Blocks for 3 s at most.
+    """One check on an EC2 instance, none elsewhere. Blocks for 3 s at most.
 
     Args:
-        hops: from a container to this machine; 0 where the engine makes its connections from here.
+        hops: network hops from a container to this machine; 0 if the engine connects from here.
         dmi: what the firmware says of this machine.
         metadata: where the metadata service is.
     """
@@ -48,7 +48,7 @@ def instance_role_checks(hops: int, dmi: Path = _DMI, metadata: tuple[str, int] 
 
 
 def _role_seen(hops: int, metadata: tuple[str, int]) -> str | None:
-    """The name of the role whose keys are to be had, with a token or, where the instance allows it, without."""
+    """The name of the role whose keys can be fetched, with a token or, if the instance allows it, without."""
     token = _ask(hops, metadata, "PUT", "/latest/api/token", {f"{_TOKEN}-ttl-seconds": "60"})
     return _ask(hops, metadata, "GET", _ROLE, {_TOKEN: token} if token else {})
 

@@ -1,10 +1,9 @@
-"""The folder through which a kept container gets its orders: the backend's side of it.
+"""The backend's side of the folder through which a kept container gets its orders.
 
-The other side is `neuron_sim.warm.orders` in the image, and says what the files are. A job
-can write to this folder, as it runs as the same user: nothing here follows a link or waits for
-a pipe, a record counts only with the keeper's seal, and which order is the current one is
-written down elsewhere. So a job that claims to have ended, or that its container is clean, is
-not believed, and none can live on beside the next.
+The other side, `neuron_sim.warm.orders` in the image, documents the files. A job runs as the
+same user and can write to this folder. So nothing here follows a link or waits for a pipe, a
+record counts only with the keeper's seal, and the current order's id is stored elsewhere. A job
+cannot fake its own end or a clean container, and cannot live on beside the next job.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ _STATE = "state.json"
 
 
 class Orders:
-    """One container's folder, on this machine. Everything is on the disk when a call returns."""
+    """The folder of one container. When a call returns, its files are on the disk."""
 
     def __init__(self, path: Path) -> None:
-        """``path`` may not exist: there is no order then. What no job may see is beside it."""
+        """If ``path`` does not exist, there is no order. Files that jobs may not see are beside it, not in it."""
         self._path = path
         self._private = path.with_name(f"{path.name}-private")
 
     def prepare(self) -> None:
-        """Have a key, and leave it for the keeper: before the container starts. Idempotent."""
+        """Create the key, and write it where the keeper finds it. Call before the container starts. Idempotent."""
         if self._key() is None:
             key = secrets.token_hex(32)
             _write(self._path, _KEY, key)  # first: with a state, nobody would leave it any more
             self._save(key, None)
 
     def current(self) -> str | None:
-        """The id of the order that the container has, done or not."""
+        """The id of the container's order, done or not; None: it has none."""
         found = self._state().get("current")
         return found if isinstance(found, str) and found else None
 
@@ -61,7 +60,7 @@ class Orders:
             self._tell("order.json", order)
 
     def mark(self, order: str) -> str:
-        """The mark behind an order's output, which only the keeper can make."""
+        """The line that ends an order's output. Only the keeper can make it."""
         return self._seal("end", order)[:32]
 
     def started(self) -> dict[str, Any] | None:
@@ -73,7 +72,7 @@ class Orders:
         return self._about_current("ended.json")
 
     def kill(self) -> None:
-        """Have the current order's process ended with SIGKILL."""
+        """Ask the keeper to end the current order's process with SIGKILL."""
         self._tell("kill.json", {"id": self.current()})
 
     def clean(self) -> str:
@@ -83,7 +82,7 @@ class Orders:
         return identity
 
     def cleaned(self, identity: str) -> list[str] | None:
-        """What could not be cleaned up; None: no answer yet."""
+        """The keeper's answer to `clean`: what could not be cleaned up; None: no answer yet."""
         found = self._read("cleaned.json")
         problems = found.get("problems")
         if found.get("id") != identity or not isinstance(problems, list):
@@ -91,11 +90,11 @@ class Orders:
         return [str(problem) for problem in problems]
 
     def keep_until(self, unix_s: float) -> None:
-        """Say when the idle container is to end by itself, if nobody has ended it by then."""
+        """Set the time at which the idle container ends by itself."""
         self._tell(_UNTIL, {"unix_s": unix_s})
 
     def withdraw(self) -> None:
-        """Forget the order that is done, and what was said of it. Idempotent."""
+        """Remove the order that is done, and its records. Idempotent."""
         if self.current() is not None:
             self._save(self._key(), None)
         for name in ("order.json", "started.json", "kill.json", "clean.json", "cleaned.json", "ended.json"):

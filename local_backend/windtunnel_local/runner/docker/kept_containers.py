@@ -1,4 +1,4 @@
-"""Containers that are kept for a next job: their labels, their states and the calls to them."""
+"""Containers that a warm pool keeps for the next job: their labels, their states and the calls to them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from windtunnel_local.service.ground.containers import ContainerPlan, ContainerS
 _log = logging.getLogger(__name__)
 
 KEEPER_LABEL = "windtunnel.keeper"
-"""Of a kept container: the folder, on this machine, through which it gets its orders."""
+"""Label of a kept container: the folder on this machine through which it gets its orders."""
 SHAPE_LABEL = "windtunnel.shape"
-"""Of a kept container: what cannot change any more, as a hash."""
+"""Label of a kept container: a hash of all that cannot change while it runs, see `shape`."""
 KNOCK = "SIGURG"
-"""Tells a keeper to look at its folder; a process without a handler for it ignores it."""
+"""Signal that tells a keeper to look at its folder. A process without a handler ignores it."""
 
 _COMMAND = "windtunnel-keeper"
 _CLEAN_PATIENCE_S = 15.0
 _KILL_PATIENCE_S = 5.0
 _POLL_S = 0.03
 _LOOK_S = 1.0
-"""How often whoever waits for a keeper looks whether its container still runs."""
+"""Seconds between two looks whether the container of an awaited keeper still runs."""
 
 
 def arguments(plan: ContainerPlan) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def arguments(plan: ContainerPlan) -> dict[str, Any]:
 
 
 def labels(plan: ContainerPlan) -> dict[str, str]:
-    """Labels that tell a kept container from others, and whether it fits a job."""
+    """Labels that mark a container as kept, and from which `Keeping.fits` tells whether it fits a job."""
     if plan.keeper is None:
         return {}
     return {KEEPER_LABEL: plan.keeper.folder, SHAPE_LABEL: shape(plan)}
@@ -60,7 +60,7 @@ def shape(plan: ContainerPlan) -> str:
 
 
 def orders_of(found: Mapping[str, Any]) -> Orders | None:
-    """The orders of an inspected container; None: it is not one that is kept."""
+    """The orders of an inspected container; None: it is not a kept one."""
     folder = (found["Config"].get("Labels") or {}).get(KEEPER_LABEL)
     return Orders(Path(folder)) if folder else None
 
@@ -95,7 +95,7 @@ class Keeping:
         self._engine = engine
 
     def knock(self, container: str) -> None:
-        """Have the keeper look at its folder now; one that is gone is no error."""
+        """Signal the keeper to look at its folder now. A keeper that is gone is no error."""
         with engine_errors(f"signal {container}"), unless_gone():
             self._engine.client().api.kill(container, KNOCK)
 
@@ -112,9 +112,9 @@ class Keeping:
         return self._soon(container, lambda: orders.ended() is not None, _KILL_PATIENCE_S)
 
     def _reset(self, container: str, orders: Orders, until: datetime) -> bool:
-        """Make the container fit for another job, whose process will find nothing of this one.
+        """Clean the container, so that the next job finds nothing of this one. Idempotent.
 
-        False: it cannot be; the reason is logged. Idempotent.
+        False: that failed, and the log has the reason.
         """
         orders.keep_until(until.timestamp())
         if orders.current() is None:
@@ -159,7 +159,7 @@ class Keeping:
         return True
 
     def _soon(self, container: str, condition: Callable[[], bool], patience_s: float) -> bool:
-        """Wait until the condition holds; False: it does not in time, or will not, as the container does not run."""
+        """Wait until the condition holds; False: not in time, or the container does not run any more."""
         begun = looked = time.monotonic()
         while not condition():
             now = time.monotonic()
@@ -173,7 +173,7 @@ class Keeping:
         return True
 
     def inspect(self, container: str) -> dict[str, Any] | None:
-        """What the engine says of it; None: there is none."""
+        """The engine's answer to an inspection of the container; None: there is no such container."""
         with engine_errors(f"look at {container}"):
             try:
                 found: dict[str, Any] = self._engine.client().api.inspect_container(container)

@@ -59,7 +59,7 @@ class Cursor:
 
 @dataclass
 class _Pending:
-    """A line of which not all parts have come."""
+    """A line whose last part has not come yet."""
 
     timestamp_ns: int
     parts: list[bytes] = field(default_factory=list)
@@ -83,7 +83,7 @@ class LineAssembler:
         self._pending: dict[int, _Pending] = {}
         self._timestamps_unordered = False
         self.mistimed = False
-        """A message came that is older than where the replay began. Go on with `cursor` and a new assembler."""
+        """A message came that is older than the replay's start: go on with `cursor` and a new assembler."""
 
     def feed(self, stream: int, message: bytes) -> LogLine | None:
         """Take one message, "<RFC 3339 time> <bytes>", of stdout (1) or stderr (2); a line if it ends one."""
@@ -107,7 +107,7 @@ class LineAssembler:
         return self._complete(pending)
 
     def finish(self) -> list[LogLine]:
-        """The container has exited and all is read: what it printed without a final newline."""
+        """Call when the container has exited and all is read: returns what it printed without a final newline."""
         rest = sorted(self._pending.items(), key=lambda item: (item[1].timestamp_ns, item[0]))
         self._pending.clear()
         lines = [self._complete(pending) for _, pending in rest]

@@ -21,9 +21,9 @@ from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import RunnerError
 
 _FLUSH_S = 0.05
-"""Lines that follow each other closer than this share a batch."""
+"""Seconds: lines that follow each other within this time share a batch."""
 _IDLE_CHECK_S = 2.0
-"""After so long without output, see whether the container is gone: engines have forgotten to end a stream."""
+"""Seconds without output after which the container is looked at: engines have forgotten to end a stream."""
 _MAX_BATCH_LINES = 2000
 _MAX_BATCH_CHARACTERS = 8 << 20
 """A line may have a megabyte."""
@@ -63,8 +63,8 @@ def follow(
 
 
 def _trusted(client: docker.DockerClient, container: str, position: Cursor) -> Cursor:
-    """``position``, counted if the log's last message is older: the clock was set back, and an engine asked for
-    what is newer leaves out what came since.
+    """``position``, or the same by number of lines if the log's last message is older than it. Then the clock was set
+    back, and the engine, asked by time, would leave out the lines since.
     """
     if not position.since_ns:
         return position
@@ -109,7 +109,7 @@ def _attach(
 
 
 def _rest(client: docker.DockerClient, container: str, position: Cursor) -> Iterator[LogBatch]:
-    """What an exited container printed behind ``position``: read to the end, without following."""
+    """Read what an exited container printed behind ``position``, to the end, without following."""
     assembler = LineAssembler(position)
     lines = _Lines()
     try:
@@ -135,7 +135,7 @@ def _rest(client: docker.DockerClient, container: str, position: Cursor) -> Iter
 
 
 class _Lines(list[LogLine]):
-    """Of one batch."""
+    """The lines of one batch."""
 
     def __init__(self) -> None:
         super().__init__()

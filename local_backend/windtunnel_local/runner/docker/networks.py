@@ -4,8 +4,8 @@ On the engine's default bridge every container reaches every port of every other
 one job is open to the script of the next. On the home's network containers see the outside, but not
 each other; nor do they see those of other networks.
 
-Networks are told by their ids. The engine lets several have one name, and a server that was killed
-may have asked for one that comes to be only when the next server has asked again.
+Networks are identified by their ids. The engine lets several have the same name. A network that a killed
+server had asked for may appear only after the next server has asked again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Networks:
             return self._ensure(self._names.shared_network, self._names.labels(), _SHARED)
 
     def remove_shared(self) -> None:
-        """Remove the home's network, unless containers are on it. Idempotent; an engine that is away keeps it."""
+        """Remove the home's network, unless containers are on it or the engine does not answer. Idempotent."""
         with suppress(RunnerError), engine_errors("remove the network of this home's jobs"):
             for network in self._named(self._names.shared_network):
                 with suppress(APIError):  # the next server of the home removes it, when it leaves
@@ -76,7 +76,7 @@ class Networks:
                 self._remove(network["Id"])
 
     def _remove(self, network: str) -> None:
-        """Remove one. An engine that was killed may hold containers for connected that are gone: it lets them go."""
+        """Remove one network, after disconnecting containers that are gone: a killed engine may still list them."""
         api = self._engine.client().api
         for container, endpoint in api.inspect_network(network)["Containers"].items():
             try:
@@ -86,7 +86,7 @@ class Networks:
         api.remove_network(network)
 
     def _remove_abandoned(self) -> None:
-        """Remove networks of homes that are gone: an engine has addresses for thirty or so."""
+        """Remove networks of homes that are gone: an engine has addresses for about thirty networks."""
         api = self._engine.client().api
         for network in api.networks(filters={"label": [create_arguments.HOME_LABEL]}):
             if not Path(network["Labels"][create_arguments.HOME_LABEL]).exists():
@@ -107,9 +107,9 @@ class Networks:
 
 
 def own_address(networks: Iterable[Mapping[str, Any]]) -> str | None:
-    """A container's own, where a network that it is on is a bridge of this machine; None: it has its port here only.
+    """A container's own address, if one of its networks is a bridge of this machine; None: use its published port.
 
-    At a port of this machine the engine's proxy copies each byte: a sixth of what a small request takes.
+    At a published port the engine's proxy copies each byte, which takes a sixth of the time of a small request.
     """
     for network in networks:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What a container prints while its engine is away, kept from being thrown away.
+"""Keep what a container prints while its engine is away.
 
 A container prints into two pipes of its shim, out of which the engine reads into its log. The shim
 outlives the engine and the pipes hold 64 KiB each, so an engine that comes back reads on where it
@@ -40,7 +40,7 @@ class OutputPipes:
         return len(self._descriptors)
 
     def rest(self) -> list[str]:
-        """Lines that nobody read; of a container that has ended and that no engine reads any more.
+        """Lines that nobody read. Only for a container that has ended and that no engine reads any more.
 
         May be asked again. Stdout comes before stderr, for their order is lost.
         """

@@ -23,11 +23,11 @@ from windtunnel_local.service.ground.errors import RunnerUnavailable
 from windtunnel_local.service.ground.ports import Progress, Runner
 
 _POLL_S = 0.03
-"""How often the end of a kept container's job is looked for, in a file."""
+"""Seconds between two looks at the file that tells the end of a kept container's job."""
 _LOOK_S = 1.0
-"""How often its container is."""
+"""Seconds between two looks at that container."""
 _START_PATIENCE_S = 60.0
-"""For an engine that was there to come back before a job's start fails."""
+"""Seconds that a job's start waits for an engine that answered before."""
 _AWAY_POLL_S = 0.2
 
 
@@ -58,9 +58,9 @@ class DockerRunner(Runner):
         self._engine.close()
 
     def ensure_image(self, image: str, progress: Progress) -> None:
-        """See the port. Our own image is built when it is missing: minutes, and gigabytes of disk.
+        """See the port. Builds our own image if it is missing, which takes minutes and gigabytes of disk.
 
-        An engine that was there before is waited for, a minute at most.
+        Waits up to a minute for an engine that answered before.
         """
         deadline = time.monotonic() + _START_PATIENCE_S
         while True:
@@ -95,7 +95,7 @@ class DockerRunner(Runner):
         build_image(self._settings, progress, self._settings.network, engine=self._engine)
 
     def start(self, plan: JobPlan) -> None:
-        """See the port. Containers that were retained are given orders; who has orders keeps them."""
+        """See the port. Gives orders to retained containers; one that has orders keeps them."""
         self._forget(plan.job)
         for container in plan.containers:
             if container.keeper is not None:
@@ -193,7 +193,7 @@ class DockerRunner(Runner):
         return self._orders[name]
 
     def _forget(self, job: str) -> None:
-        """Ask the engine again: the next container of a name may be kept where this one was not."""
+        """Forget a job's orders: the next container of its name may be kept where this one was not."""
         prefix = self._containers.name(job, "")
         for name in list(self._orders):
             if name.startswith(prefix):

@@ -1,4 +1,4 @@
-"""What the `docker` runner is told by the environment, besides what every runner is told.
+"""Settings of the `docker` runner from the environment, besides those of every runner.
 
     WINDTUNNEL_BASE_IMAGE       what the training image is built on (chosen by what can be reached)
     WINDTUNNEL_TORCH_INDEX_URL  an index to prefer for torch when it answers (PyTorch's own, of CPU builds)

@@ -1,4 +1,4 @@
-"""Whether the engine sees this machine's files: one of another machine, or in a container, mounts its own."""
+"""Check whether the engine sees this machine's files. One on another machine or in a container mounts its own."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.service.ground.errors import RunnerError
 
 _MISSING = ("bind source path does not exist", "no such file or directory", "permission denied")
-"""Docker's words, Podman's, and those of another user's rootless engine."""
+"""How Docker, Podman and another user's rootless engine say that a mount's source is missing."""
 _NONE = "windtunnel-none"
-"""Neither an image nor a runtime."""
+"""A name that no image and no runtime has."""
 
 
 def check_shared(engine: Engine, folder: Path) -> None:
-    """Ask for a container that mounts something new in ``folder`` and that no engine can make. Blocks: a call.
+    """Ask for a container that mounts a new folder in ``folder``, and that no engine can make. Blocks for one call.
 
-    Docker looks at mounts before it misses the runtime. Podman misses the image first and tells nothing, nor does
-    any engine where nothing can be made in ``folder``: the job's own container tells then.
+    Docker checks mounts first, then refuses the runtime. Podman refuses the missing image first, so this tells
+    nothing of Podman; nor of any engine if ``folder`` is not writable. The job's own container tells then.
 
     Raises:
         RunnerError: the engine does not see it.

@@ -21,7 +21,7 @@ _PATIENCE_S = 5.0
 
 
 def find(container_id: str) -> Path | None:
-    """The shim's folder in /proc, whatever its namespace; None: it has none, or none that we can see."""
+    """The shim's folder in /proc, in any namespace; None: there is no shim, or we cannot see it."""
     wanted = container_id.encode()
     # `containerd-shim ... -id <id> delete` is no shim, but what cleans up after one.
     briefly = {b"start", b"delete"}
@@ -35,7 +35,7 @@ def find(container_id: str) -> Path | None:
 
 
 def end(container_id: str) -> None:
-    """SIGKILL to what a forgotten shim runs, and to itself. Blocks until they are gone, 5 s at most."""
+    """Send SIGKILL to a forgotten shim and to what it runs. Blocks until they are gone, 5 s at most."""
     shim = find(container_id)
     if shim is None:
         return

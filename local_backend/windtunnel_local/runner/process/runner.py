@@ -41,7 +41,7 @@ class ProcessRunner(Runner):
     def __init__(
         self, home: Path, interpreter: Interpreter, required_modules: tuple[str, ...] = REQUIRED_MODULES
     ) -> None:
-        """Touches nothing yet. ``home``: the backend's; ``required_modules``: what the interpreter must have."""
+        """Does nothing yet. ``home``: the backend's. ``required_modules``: modules that the interpreter must have."""
         self._jobs_folder = home / "jobs"
         self._interpreter = interpreter
         self._required_modules = required_modules
@@ -146,7 +146,7 @@ class ProcessRunner(Runner):
 
 
 def _is_supervised(folder: Path) -> bool:
-    """Whether the supervisor lives: it holds the lock. Call only once run.json is there."""
+    """Whether the supervisor lives, which holds a lock while it does. Call only once run.json is there."""
     try:
         descriptor = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def _is_supervised(folder: Path) -> bool:
 
 
 def _abandoned(folder: Path) -> dict[str, Any]:
-    """The supervisor was killed: the job without it ends too, and counts as killed."""
+    """End a job whose supervisor was killed. The job counts as killed, too."""
     token = folder / "token"
     if token.exists():
         supervise.kill_all(token.read_text())

@@ -17,7 +17,7 @@ _AWAY = re.compile(
     r"contact slurm controller|timed out|[Zz]ero [Bb]ytes|standby mode|[Cc]onnection refused|[Mm]unge|"
     r"configuration source|[Cc]ommunication|[Tt]emporarily|address family"
 )
-"""What the commands say when it is not the request that is wrong."""
+"""Messages of the commands that do not mean that the request is wrong."""
 _NOT_THERE = re.compile(r"Invalid job id|already completing or completed")
 _ENDED = {
     "BOOT_FAIL",
@@ -37,7 +37,7 @@ _FORMAT = "%i|%T|%k|%N|%r"
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """A line of squeue."""
+    """One line of squeue."""
 
     number: int
     state: str
@@ -45,16 +45,16 @@ class SlurmJob:
     comment: str
     nodes: str
     reason: str
-    """Why it is pending, or how it ended."""
+    """squeue's reason: why the job is pending, or how it ended."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it runs any more, nor will."""
+        """Whether it has ended for good: nothing of it runs or will run."""
         return self.state in _ENDED
 
     @property
     def ending(self) -> bool:
-        """Whether its processes are being ended, for a reason that Slurm does not tell yet."""
+        """Whether Slurm is ending its processes and does not say yet why."""
         return self.state in _ENDING
 
 
@@ -65,7 +65,7 @@ class Slurm:
     """
 
     def __init__(self, interpreter: Interpreter) -> None:
-        """Nothing is called yet."""
+        """Calls nothing yet."""
         given = interpreter.environment
         own = {name: given[name] for name in _OF_THE_USER if name in given}
         defaults = {name: value for name, value in given.items() if name.startswith("SBATCH_")}
@@ -87,7 +87,7 @@ class Slurm:
         return int(done.stdout.strip().splitlines()[-1].partition(";")[0])
 
     def jobs(self) -> list[SlurmJob]:
-        """All jobs of the user that Slurm still knows; those that have ended it forgets after a while."""
+        """All jobs of the user that Slurm still knows. It forgets ended jobs after a while."""
         done = self._call(["squeue", "--me", "--noheader", "--states=all", f"--format={_FORMAT}"])
         if done.returncode:
             raise RunnerUnavailable(f"squeue does not answer: {done.stderr.strip()}")

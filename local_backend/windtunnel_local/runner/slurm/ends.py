@@ -1,4 +1,4 @@
-"""How a Slurm job's end is to be understood. Pure, but for the clock."""
+"""Interpret the end of a Slurm job. Pure, except that it reads the clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIMITS = {
     "TIMEOUT": "its time was over: raise WINDTUNNEL_SLURM_TIME, or the partition's limit",
     "DEADLINE": "its deadline had come: see WINDTUNNEL_SLURM_ARGUMENTS",
 }
-"""Ends that the cluster's rules set, and not the job's."""
+"""States of jobs that a rule of the cluster has ended."""
 
 
 def taken_back(found: SlurmJob) -> bool:
@@ -27,7 +27,7 @@ def taken_back(found: SlurmJob) -> bool:
 
 
 def ended_early(number: int, found: SlurmJob | None) -> str | None:
-    """Why a Slurm job ended before the job ran, if that was somebody's will or a rule; None: something is wrong."""
+    """Why a Slurm job ended before our job ran, if a person or a rule ended it; None: something is wrong."""
     if found is not None and found.state == "CANCELLED":
         return f"ClientError: Slurm job {number} was cancelled in Slurm (scancel) before the job ran."
     if found is not None and found.state in _LIMITS:
@@ -36,7 +36,7 @@ def ended_early(number: int, found: SlurmJob | None) -> str | None:
 
 
 def leaves_open(ended: Mapping[str, object] | None) -> bool:
-    """Whether a host's exit.json (None: it wrote none) does not say whose will its end was.
+    """Whether a host's exit.json (None: it wrote none) leaves open who ended the host.
 
     Slurm kills a step's processes one by one: the script may go before the supervisor, which writes that down.
     """
@@ -46,13 +46,13 @@ def leaves_open(ended: Mapping[str, object] | None) -> bool:
 def verdict_of(
     host: str, number: int, found: SlurmJob | None, ended: Mapping[str, object] | None
 ) -> dict[str, object]:
-    """An exit.json for a host whose own leaves that open.
+    """Make an exit.json for a host whose own leaves that open.
 
     Args:
         host: whose.
         number: of the Slurm job.
-        found: what Slurm says of it, which has ended; None: it knows it no more.
-        ended: the exit.json that it wrote.
+        found: squeue's line of the ended Slurm job; None: Slurm does not know the job any more.
+        ended: the exit.json that the host wrote.
     """
     killed: dict[str, object] = {"exit_code": _KILLED, "finished": time.time()}
     whose = f"host {host}, Slurm job {number}"

@@ -1,4 +1,4 @@
-"""A job's record, that its tasks on the nodes share with every server of the home."""
+"""The folder of one job that its tasks on the nodes share with the servers of the home."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class JobFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        """Touches nothing yet."""
+        """Does nothing yet."""
         self.path = path
 
     @property
     def made(self) -> bool:
-        """Whether it is whole."""
+        """Whether `make` has finished."""
         return (self.path / "mark").exists()
 
     def make(self, hosts: Sequence[str]) -> None:
-        """Fill it; the mark comes last. Idempotent."""
+        """Fill the folder; the mark comes last. Idempotent."""
         for host in hosts:
             self.host(host).mkdir(parents=True, exist_ok=True)
         for script in (task.__file__, supervise.__file__):
@@ -53,12 +53,12 @@ class JobFolder:
 
     @property
     def mark(self) -> str:
-        """In the Slurm job's comment."""
+        """The mark, which is also in the Slurm job's comment."""
         return (self.path / "mark").read_text()
 
     @property
     def number(self) -> int | None:
-        """Of the Slurm job, if that is written down: by its tasks, or by who submitted it."""
+        """The Slurm job's number, if its tasks or the submitting server have written it down."""
         for name in ("claimed", "number"):
             try:
                 return int((self.path / name).read_text())
@@ -67,7 +67,7 @@ class JobFolder:
         return None
 
     def write_number(self, number: int) -> None:
-        """What sbatch has said."""
+        """Write down the number that sbatch printed."""
         draft = self.path / "number.tmp"
         draft.write_text(str(number))
         draft.replace(self.path / "number")
@@ -77,17 +77,17 @@ class JobFolder:
         return self.path / host
 
     def hosts(self) -> list[str]:
-        """Those that have a folder."""
+        """The names of the hosts that have a folder."""
         return sorted(path.name for path in self.path.glob("*") if path.is_dir())
 
     def here(self, host: str) -> dict[str, Any] | None:
-        """What the task says that waits for this host's orders."""
+        """The here.json of the task that waits for this host's orders; None: no task waits yet."""
         return self.read(host, "here.json")[0]
 
     def read(self, host: str, *names: str) -> list[dict[str, Any] | None]:
-        """Files of a host that a node may have written this moment; None for one that is not there yet.
+        """Read files of a host that a node may have just written; None for a file that is not there yet.
 
-        The folder is listed first: NFS may answer from its memory that there is no such file, for half a minute.
+        Lists the folder first: for half a minute NFS may answer from its cache that there is no such file.
         """
         place = self.host(host)
         try:
@@ -97,15 +97,15 @@ class JobFolder:
         return [read(place / name) if name in there else None for name in names]
 
     def ask(self, host: str, what: str) -> None:
-        """``terminate`` or ``kill``, for its supervisor to find. A host that is gone is no error."""
+        """Leave ``terminate`` or ``kill`` for the host's supervisor. A host that is gone is no error."""
         if self.host(host).is_dir():
             (self.host(host) / what).touch()
 
     def remove(self) -> None:
-        """With all that is in it, also what a task writes there still, on a node that nobody reaches.
+        """Remove the folder, even if a task on a node out of reach still writes to it.
 
-        Moved away first: else the next attempt would find it, and count as ended. What does not go now, goes with
-        the next folder.
+        It is moved away first; otherwise the next attempt would find it and count as ended. What cannot be removed
+        now is removed with the next folder.
         """
         with suppress(FileNotFoundError):
             self.path.rename(self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}"))

@@ -1,4 +1,4 @@
-"""What Slurm says of all jobs: asked once for all of them, and not for each."""
+"""The state of all Slurm jobs, from one call for all of them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from windtunnel_local.service.ground.errors import RunnerUnavailable
 
 
 class QueueView:
-    """The queue as squeue showed it last. Safe from several threads."""
+    """The queue as squeue last showed it. Safe from several threads."""
 
     def __init__(self, slurm: Slurm) -> None:
-        """Nothing is asked yet."""
+        """Asks nothing yet."""
         self._slurm = slurm
         self._lock = threading.Lock()
         self._jobs: Mapping[int, SlurmJob] = {}
         self.asked: float | None = None
-        """When, by the monotonic clock; of what was submitted later it knows nothing."""
+        """When squeue was asked, by the monotonic clock. Jobs submitted later are not in it."""
         self._error: RunnerUnavailable | None = None
         self._failed = 0.0
         self.known = False

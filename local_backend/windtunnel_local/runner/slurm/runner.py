@@ -19,18 +19,18 @@ from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailabl
 from windtunnel_local.service.ground.ports import Progress, Runner
 
 FOLDER = "slurm"
-"""Of the home: what all jobs share with their nodes."""
+"""Folder of the home that jobs share with their nodes."""
 
 _RESERVE_S = 1.0
 _START_PATIENCE_S = 120.0
 _KILL_PATIENCE_S = 10.0
 _SHARED_PATIENCE_S = 60.0
-"""For what a task writes to be seen here: over NFS it may take a while."""
+"""Seconds until a file that a task writes is seen here; over NFS that may take a while."""
 _USUAL_AGE_S = 5.0
-"""Of what Slurm said, while the job's files say that all is well."""
+"""Most seconds of age of squeue's answer, while the job's files say that it runs."""
 _DECIDING_AGE_S = 1.0
 _LEAST_PAUSE_S, _MOST_PAUSE_S, _PAUSE_SHARE = 0.03, 0.5, 0.05
-"""Between two looks at a host's files: a share of the time that it has run, so that many long jobs cost little."""
+"""Time between two looks at a host's files, as a share of its run time: many long jobs then cost little."""
 
 
 class SlurmRunner(Runner):
@@ -45,7 +45,7 @@ class SlurmRunner(Runner):
     """A mount is a link, through which a job can write."""
 
     def __init__(self, settings: SlurmSettings) -> None:
-        """Touches nothing yet."""
+        """Does nothing yet."""
         self._home = settings.home
         self._interpreter = settings.interpreter
         self._arguments = settings.arguments
@@ -97,7 +97,7 @@ class SlurmRunner(Runner):
                 time.sleep(_LEAST_PAUSE_S)
 
     def state(self, job: str, host: str) -> ContainerState:
-        """See the port. The files first; Slurm where they do not say how it ended."""
+        """See the port. Reads the files first, and asks Slurm if they do not say how the host ended."""
         folder = self._folder(job)
         run, ended = folder.read(host, "run.json", "exit.json")
         if run is None and not (folder.host(host) / "orders.json").exists():
@@ -150,7 +150,7 @@ class SlurmRunner(Runner):
         """See the port. There is nothing to let go of."""
 
     def jobs(self) -> set[str]:
-        """See the port. A place that has no orders yet is no container."""
+        """See the port. A reserved place without orders is not counted: it is no container yet."""
         return jobs_with("*/*/orders.json", self._home / FOLDER)
 
     def _folder(self, job: str) -> JobFolder:
@@ -182,7 +182,7 @@ class SlurmRunner(Runner):
         return None
 
     def _submitted(self, folder: JobFolder, job: str, hosts: Sequence[str]) -> int:
-        """The number of the job's Slurm job, which is submitted unless it was before."""
+        """The number of the job's Slurm job. Submits it, unless that was done before."""
         # A server that sweeps up what is left of jobs looks there: see `jobs`.
         (self._home / "jobs" / job).mkdir(parents=True, exist_ok=True)
         if folder.made and folder.hosts() != sorted(hosts):
@@ -212,7 +212,7 @@ class SlurmRunner(Runner):
         return number
 
     def _script(self, folder: JobFolder, hosts: Sequence[str]) -> str:
-        """What the Slurm job runs. A task that ends badly, as only a killed one does, takes the others along."""
+        """The batch script of the Slurm job. If a task is killed, the others end with it."""
         task = shlex.join([str(self._interpreter.python), "-I", f"{folder.path}/task.py", str(folder.path)])
         own = '"$SLURM_JOB_ID" "$SLURM_PROCID" "$SLURMD_NODENAME" "$SLURM_LAUNCH_NODE_IPADDR"'
         command = shlex.join(["sh", "-c", f'exec {task} {own} "$@"', "sh", *hosts])
@@ -224,12 +224,12 @@ class SlurmRunner(Runner):
         )
 
     def _of_mark(self, folder: JobFolder) -> SlurmJob | None:
-        """The folder's Slurm job, whose number may be written down nowhere."""
+        """Find the folder's Slurm job by its mark, if its number was not written down."""
         comment = _comment(folder)
         return next((job for job in self._queue.look(0).values() if job.comment == comment), None)
 
     def _check_shared(self, folder: JobFolder, found: SlurmJob) -> None:
-        """Raise if tasks run whose files do not come."""
+        """Raise if the tasks run, but their files do not appear here."""
         if found.state != "RUNNING":
             self._running_since.pop(found.number, None)
             return
@@ -289,9 +289,9 @@ class SlurmRunner(Runner):
     def _settle(
         self, folder: JobFolder, host: str, ended: dict[str, object] | None, age_s: float
     ) -> dict[str, object] | None:
-        """How a host ended, where exit.json does not say it, or is missing (``ended`` is None). None: it still runs.
+        """How a host ended, if exit.json leaves that open or is missing (``ended`` is None). None: it still runs.
 
-        A controller that does not answer leaves it at that. What is found is kept: Slurm forgets its jobs.
+        If the controller does not answer, nothing changes. The finding is written down, because Slurm forgets jobs.
         """
         (verdict,) = folder.read(host, "verdict.json")
         killed = ended is not None and not ended.get("told")
@@ -318,7 +318,7 @@ class SlurmRunner(Runner):
         return verdict
 
     def _find(self, folder: JobFolder, number: int, age_s: float) -> SlurmJob | None:
-        """What Slurm says of the folder's job; None: it does not know it any more."""
+        """squeue's line of the folder's job; None: Slurm does not know the job any more."""
         since, comment = self._known_since.setdefault(number, time.monotonic()), _comment(folder)
         for age in (age_s, min(age_s, _DECIDING_AGE_S)):
             found = self._queue.look(age).get(number)
@@ -344,7 +344,7 @@ def _waits_for(found: SlurmJob) -> str:
 
 
 def _said(folder: JobFolder) -> str:
-    """The end of what Slurm and the tasks printed."""
+    """The last lines that Slurm and the tasks printed."""
     try:
         lines = (folder.path / "slurm.out").read_text(errors="replace").split("\n")
     except OSError:

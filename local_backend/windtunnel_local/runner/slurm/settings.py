@@ -1,4 +1,4 @@
-"""What the `slurm` runner is told by the environment, besides what every runner is told.
+"""Settings of the `slurm` runner from the environment, besides those of every runner.
 
 WINDTUNNEL_SIM_PYTHON       the interpreter that jobs run in, at the same path on all nodes (the server's own)
 WINDTUNNEL_SLURM_PARTITION  where jobs are submitted to (the cluster's default)
@@ -20,12 +20,12 @@ from windtunnel_local.runner.without_container.interpreter import Interpreter, i
 
 @dataclass(frozen=True)
 class SlurmSettings:
-    """Home of the backend, the interpreter of its jobs, and what sbatch is told of each."""
+    """Home of the backend, the interpreter of its jobs, and sbatch's arguments."""
 
     home: Path
     interpreter: Interpreter
     arguments: tuple[str, ...] = ()
-    """Of sbatch, for every job."""
+    """Arguments of sbatch, for every job."""
 
 
 def slurm_settings(settings: RunnerSettings) -> SlurmSettings:

@@ -20,7 +20,7 @@ from typing import Any
 
 _ORDERS = "orders.json"
 _ORDERS_PATIENCE_S = 3600
-"""For a server that went away before it gave orders to come back."""
+"""Seconds to wait for orders: a server that went away before it gave them may come back."""
 _POLL_S = 0.05
 _CANNOT_RUN = 126
 
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _claim(job: str) -> bool:
-    """Whether the folder is this Slurm job's: that of the first task to come. A link is made once, also over NFS."""
+    """Whether the folder belongs to this Slurm job: the first task to make the link claims it. Works over NFS."""
     claimed, draft = Path("..", "claimed"), Path(f"claim-{job}")
     draft.write_text(job)
     try:
@@ -66,7 +66,7 @@ def _claim(job: str) -> bool:
 
 
 def _address(first: str) -> str:
-    """Where the other nodes reach this one: its own address on the way to the first of them."""
+    """The address at which other nodes reach this one: its own on the route to the first node."""
     family = socket.AF_INET6 if ":" in first else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as way:
         way.connect((first, 9))  # nothing is sent
@@ -75,10 +75,10 @@ def _address(first: str) -> str:
 
 
 def _know_names(host: str) -> None:
-    """Give this process, and what it starts, its host's name, and all hosts' before the node's. Raises ``OSError``.
+    """Give this process and its children the host's name, and let all hosts' names resolve. Raises ``OSError``.
 
-    Mounts and host name of its own, as a container has them. Who is not root needs a user namespace for that,
-    in which nobody is anybody else.
+    Uses mount and host name namespaces, as a container does. Without root this needs a user namespace, in which
+    no other user exists.
     """
     names = Path("hosts")
     names.write_text(Path("names").read_text() + Path("/etc/hosts").read_text())
@@ -113,7 +113,7 @@ def _refuse(node: str, error: OSError) -> None:
 
 
 def _write(name: str, content: dict[str, Any]) -> None:
-    """Whole or not at all."""
+    """Write a file whole or not at all."""
     draft = Path(name).with_suffix(".tmp")
     draft.write_text(json.dumps(content))
     draft.replace(name)

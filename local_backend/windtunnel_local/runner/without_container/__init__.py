@@ -1,1 +1,1 @@
-"""A job's host without a container around it: what the runners share that give it none."""
+"""A job's host without a container: what the runners `process` and `slurm` share."""

@@ -1,4 +1,4 @@
-"""The interpreter that a job runs in where there is no image, and what it inherits of the server's environment."""
+"""The interpreter that a job without an image runs in, and what it inherits of the server's environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel_local.runner.variables import Variables
 from windtunnel_local.service.ground.errors import RunnerUnavailable
 
 REQUIRED_MODULES = ("sagemaker_training", "sagemaker_pytorch_container", "torch", "torch_xla")
-"""What the image would hold."""
+"""Modules that the image would have."""
 
 _INHERITED = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _INHERITED_PREFIXES = ("PIP_", "http_", "https_", "no_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -22,13 +22,13 @@ _INHERITED_PREFIXES = ("PIP_", "http_", "https_", "no_", "HTTP_PROXY", "HTTPS_PR
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What a job runs in, with the environment of the server that starts it."""
+    """A Python interpreter for jobs, and the environment of the server that starts them."""
 
     python: Path
     environment: Mapping[str, str] = field(repr=False)
 
     def inherited(self) -> dict[str, str]:
-        """Of the server's environment what a job, and its parent, may see: no credentials."""
+        """The part of the server's environment that a job and its supervisor may see: no credentials."""
         return past_proxies(
             {
                 name: value

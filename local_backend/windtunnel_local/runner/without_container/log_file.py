@@ -9,7 +9,7 @@ from pathlib import Path
 from windtunnel_local.service.ground.containers import MAX_LINE_BYTES, LogBatch, LogLine
 
 _MOST_LINES = 20_000
-"""Of one batch: a megabyte may be a million lines, and each becomes several objects."""
+"""Most bytes of one batch: a megabyte may be a million lines, and each becomes several objects."""
 _POLL_S = 0.05
 
 

@@ -1,4 +1,4 @@
-"""A host's plan as orders for its supervisor: a container's paths, variables and commands, on this machine."""
+"""Turn a host's plan into orders for its supervisor: a container's paths, variables and commands, on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ML = "/opt/ml"
 
 
 def prepare(folder: Path, plan: ContainerPlan, interpreter: Interpreter, banner: str) -> dict[str, Any]:
-    """Make the host's folder and what the job will look for; the orders of `supervise`. Idempotent.
+    """Make the host's folder and the files that the job expects; returns the orders of `supervise`. Idempotent.
 
     ``banner``: the first line of its output.
     """
@@ -66,7 +66,7 @@ def _job_environment(folder: Path, plan: ContainerPlan, interpreter: Interpreter
 
 
 def _link_mounts(mounts: tuple[Mount, ...]) -> None:
-    """Where a container would see a mount inside another, put a link. Idempotent."""
+    """Make a link where a container would have a mount inside another mount. Idempotent."""
     for point, mount in nested_mountpoints(mounts):
         if point.is_symlink():
             continue
@@ -89,7 +89,7 @@ def _map_hyperparameters(mounts: tuple[Mount, ...]) -> None:
 
 
 def _map_value(value: Any, mounts: tuple[Mount, ...]) -> Any:
-    """Values are JSON in a string as the SDK sends them, or a bare string."""
+    """The same for one value: JSON in a string, as the SDK sends it, or a bare string."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""What a host's folder says of its job: see `supervise`."""
+"""Read and write the files in which `supervise` records a host's job."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def read(path: Path) -> dict[str, Any] | None:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all; of several writers the last one wins."""
+    """Write a file whole or not at all; of several writers the last one wins."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     draft.write_text(json.dumps(content))
     draft.replace(path)
 
 
 def jobs_with(pattern: str, folder: Path) -> set[str]:
-    """The jobs, each a folder in this one, that have a file of the pattern. Others may end meanwhile.
+    """The jobs that have a file of the pattern. Each is a folder in this one, and may be removed meanwhile.
 
     Path.glob would raise (up to Python 3.12) when a folder goes while it looks.
     """
@@ -37,7 +37,7 @@ def jobs_with(pattern: str, folder: Path) -> set[str]:
 
 
 def exited(run: dict[str, Any] | None, ended: dict[str, Any]) -> ContainerState:
-    """The state that run.json (None: it never ran) and exit.json tell of."""
+    """The container state from the contents of run.json (None: the job never ran) and exit.json."""
     return ContainerState(
         "exited",
         int(ended["exit_code"]),

@@ -34,12 +34,12 @@ from types import FrameType
 from typing import Any
 
 TOKEN_VARIABLE = "WINDTUNNEL_PROCESS"  # noqa: S105 - a name
-"""In the environment of every process of the job, and of no other."""
+"""Variable that marks the processes of a job: no other process has it."""
 
 COMMAND_NOT_FOUND = 127
 _LOOK_S = 0.2
 _GONE = (errno.ENOENT, errno.ESTALE)
-"""What is said of the current folder when it was removed: by this machine, or by a server of files."""
+"""Errors about the current folder after its removal: on a local disk, or on a file server."""
 
 
 def main() -> None:
@@ -124,7 +124,7 @@ def _await_end(job: subprocess.Popen[bytes], token: str, output: int | None) -> 
 
 
 def _there() -> set[str]:
-    """The names in the folder; ``kill`` if it is gone: then it looks empty, or cannot be read."""
+    """The names in the folder. If it is gone, it looks empty or cannot be read: then ``kill`` alone."""
     try:
         # A list, as a network's file system may answer for a single name from its memory.
         found = set(os.listdir())  # noqa: PTH208 - names
@@ -166,7 +166,7 @@ def _is_left(entry: Path, mark: bytes, session: int | None) -> bool:
 
 
 def _write(name: str, content: dict[str, Any]) -> None:
-    """Whole or not at all, also across a power failure. Into a folder that is gone: not at all."""
+    """Write a file whole or not at all, also across a power failure. If the folder is gone, nothing is written."""
     draft = Path(name).with_suffix(".tmp")
     try:
         with draft.open("w") as file:
