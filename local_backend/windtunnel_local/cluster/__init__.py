@@ -1,4 +1,4 @@
-"""A cluster on this machine, as AWS ParallelCluster makes one on AWS: a real Slurm in containers.
+"""A cluster on this machine, like one that AWS ParallelCluster makes on AWS: a real Slurm in containers.
 
 Nothing is created on AWS.
 """

@@ -1,7 +1,7 @@
 """What `pcluster` prints: the answers of ParallelCluster's API, member by member in its order.
 
-What only AWS could say is given in AWS's form with the local account (a stack's ARN), says that it is simulated (the
-version), or is left out where it is optional.
+A value that only AWS could give has AWS's form with the local account (a stack's ARN), says that it is simulated (the
+version), or is left out if it is optional.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from windtunnel_local.cluster.record import WORKING, ClusterRecord, ClusterState
 from windtunnel_local.credentials import ACCOUNT_ID
 
 VERSION = "3.12.0+windtunnel"
-"""The ParallelCluster whose schema and answers these are, and that this is none of AWS's."""
+"""The version of ParallelCluster whose schema and answers these are, marked as not AWS's own."""
 
 Answer = dict[str, Any]
 
 
 def summary(state: ClusterState, status: str | None = None) -> Answer:
-    """A cluster in a list, and in the answer to a request. ``status``: what the request brought it into."""
+    """A cluster in a list, or in the answer to a request. ``status``: the state after that request."""
     status = status or state.status
     return {
         "clusterName": state.name,
@@ -112,7 +112,7 @@ def dry_run(warnings: Sequence[Problem], changed: Sequence[KeyChange] | None = N
 
 
 def change_set(changed: Iterable[KeyChange]) -> list[Answer]:
-    """The changes of an update."""
+    """The changes of an update, as ParallelCluster lists them."""
     return [
         {"parameter": one.parameter, "requestedValue": one.requested, "currentValue": one.current}
         for one in changed
@@ -120,7 +120,7 @@ def change_set(changed: Iterable[KeyChange]) -> list[Answer]:
 
 
 def invalid(error: InvalidConfiguration) -> Answer:
-    """A configuration that is refused."""
+    """The answer to a configuration with mistakes."""
     return {
         "configurationValidationErrors": messages(error.problems, error.level),
         "message": "Invalid cluster configuration.",
@@ -128,7 +128,7 @@ def invalid(error: InvalidConfiguration) -> Answer:
 
 
 def refused_update(changed: Sequence[KeyChange]) -> Answer:
-    """An update that cannot be done now."""
+    """The answer to an update that cannot be done now."""
     return {
         "message": "Update failure",
         "updateValidationErrors": [
@@ -152,7 +152,7 @@ _INSTANCE = (
 
 
 def instance(given: Mapping[str, str]) -> Answer:
-    """A node that runs, as the background process describes it; what it does not have is left out."""
+    """A running node, as the background process describes it; members without a value are left out."""
     whole = dict(given)
     if given["nodeType"] == "HeadNode":
         whole["publicIpAddress"] = given["privateIpAddress"]

@@ -25,7 +25,7 @@ _LOOK_S = 2.0
 
 @dataclass(frozen=True)
 class _Processes:
-    """The background processes, on the engine of the settings."""
+    """The background processes of clusters, which use the engine of the settings."""
 
     settings: Settings
 
@@ -40,7 +40,7 @@ class _Processes:
 
 
 def clusters_of(settings: Settings) -> Clusters:
-    """The clusters of a home; of a configuration that names no region, it is that of AWS's own variables."""
+    """The clusters of a home. A configuration without a region gets that of AWS's own variables."""
     given = Variables(settings.environment)
     region = given.text("AWS_DEFAULT_REGION") or given.text("AWS_REGION") or DEFAULT_REGION
     return Clusters(settings.home, _Processes(settings), region)
@@ -51,7 +51,7 @@ def states(
 ) -> Iterator[ClusterState]:
     """A cluster's states from now on, as they change, until it is gone.
 
-    Blocks between them; calls ``meanwhile`` then, and starts the cluster's process again should it be killed.
+    Blocks between two states. Meanwhile it calls ``meanwhile``, and restarts the cluster's process if that was killed.
     """
     cluster, last, looked = clusters.by_name(name), None, time.monotonic()
     while True:
@@ -70,17 +70,17 @@ def states(
 
 
 def say(text: str) -> None:
-    """A line for people, where no script reads."""
+    """Print a line for people, to stderr."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def print_json(answer: object) -> None:
-    """An answer, as ParallelCluster prints it."""
+    """Print an answer as ParallelCluster does."""
     print(json.dumps(answer, indent=2), flush=True)  # noqa: T201
 
 
 def say_where(name: str, read: Read) -> None:
-    """That nothing is created on AWS, and what of the file changes nothing here."""
+    """Say that nothing is created on AWS, and which keys of the file have no effect here."""
     say(f"Nothing is created on AWS: cluster {name} is simulated on this machine, in containers.")
     idle = read.configuration.without_effect
     if idle:

@@ -1,4 +1,4 @@
-"""`windtunnel cluster`: clusters for people. It waits, says what happens, and prints few lines."""
+"""`windtunnel cluster`: the command line for people. It waits, says what happens, and prints few lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main(settings: Settings, argv: Sequence[str]) -> int:
 
 
 def run(clusters: Clusters, argv: Sequence[str]) -> int:
-    """The same on any clusters."""
+    """As `main`, on the given clusters."""
     place = list(argv).index("--") if "--" in argv else len(argv)
     parser = _parser()
     given, unknown = parser.parse_known_args(argv[:place])
@@ -160,13 +160,13 @@ def _job(clusters: Clusters, given: argparse.Namespace) -> int:
 
 
 def _report(_clusters: Clusters, _given: argparse.Namespace) -> int:
-    """For --help: the SDK takes these words before they come here."""
+    """Only for --help: the SDK handles ``cluster report`` before it comes here."""
     say("windtunnel: the report is the SDK's: windtunnel cluster report NAME JOBID")
     return EXIT_USAGE
 
 
 def _follow(clusters: Clusters, name: str, wanted: str | None, began: _Begin) -> int:
-    """Say what happens until it is over; the exit code. ``wanted``: the state that is success; None: it is gone."""
+    """Print the states until the last one; returns the exit code. ``wanted``: the state that is success; None: gone."""
     last: ClusterState | None = None
     for state in states(clusters, name, began.say_news):
         if last is None or last.status != state.status:
@@ -184,20 +184,20 @@ def _follow(clusters: Clusters, name: str, wanted: str | None, began: _Begin) ->
 
 
 class _Begin:
-    """The moment at which a command began, and what the background process has logged since."""
+    """When a command began, and the lines that the background process has logged since."""
 
     def __init__(self, cluster: ClusterRecord) -> None:
-        """``cluster``: there or not yet."""
+        """``cluster``: need not exist yet."""
         self.log = Layout(cluster.folder).log
         self._read = self.log.stat().st_size if self.log.exists() else 0
         self._since = time.monotonic()
 
     def say(self, text: str) -> None:
-        """A line with the seconds since."""
+        """Print a line with the seconds since the beginning."""
         say(f"{time.monotonic() - self._since:6.1f} s  {text}")
 
     def say_news(self) -> None:
-        """What was logged since the last call; no tracebacks."""
+        """Print the lines logged since the last call, without tracebacks."""
         try:
             with self.log.open("rb") as log:
                 log.seek(self._read)

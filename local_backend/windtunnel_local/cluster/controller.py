@@ -1,4 +1,4 @@
-"""What the Slurm controller of a cluster says of its jobs, where its head node runs."""
+"""Ask the Slurm controller of a cluster about its jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUESTION = ("scontrol", "--oneliner", "show", "job")
 
 
 def shown_jobs(cluster: ClusterRecord) -> str:
-    """Its lines, one a job that waits, runs, or has ended lately; empty where the head node does not run.
+    """One line for each job that waits, runs or has ended lately; empty if the head node does not run.
 
     Raises:
         ClusterError: the controller does not answer.

@@ -1,4 +1,4 @@
-"""Into a node: ssh from the head node, as its user goes; `docker exec` is the way to the head node."""
+"""Log in to a node: by `docker exec` to the head node, and from there by ssh, as its user would."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from windtunnel_local.runner.docker.image import connected
 
 
 def enter(cluster: ClusterRecord, node: str | None, words: Sequence[str]) -> int:
-    """Become a shell in a node, or a command there; its exit code is the process's.
+    """Replace this process by a shell or a command in a node; this process gets its exit code.
 
     Args:
-        cluster: takes jobs.
+        cluster: in a state that takes jobs.
         node: its name; None: the head node.
         words: arguments of ssh behind the host: options, a command.
 
@@ -57,7 +57,7 @@ def ssh_command(cluster: ClusterRecord, node: str | None, words: Sequence[str]) 
 
 
 def _running(cluster: ClusterRecord, node: str) -> str:
-    """The name of a node's container."""
+    """The name of a running node's container."""
     with connected(None) as client, engine_errors(f"look for node {node}"):
         found = client.api.containers(filters=running_filters(cluster.folder, node))
     if not found:

@@ -1,7 +1,7 @@
-"""A cluster's folders, keys and slurm.conf, as its nodes will see them.
+"""Make a cluster's folders, keys and slurm.conf for its nodes.
 
-Root in a node writes in some of these folders, and a link that it makes there may lead to any file of this machine.
-So no link is followed, and what a node may have changed since is not touched again.
+Root in a node writes in some of these folders, and may make a link there to any file of this machine. So no link is
+followed, and a file that a node may have changed is not written again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MUNGE_KEY_BYTES = 128
 
 
 def make_folders(layout: Layout, configuration: ClusterConfiguration, machine: Machine) -> None:
-    """Make what is not there yet, with the owners and modes that the nodes need. Idempotent."""
+    """Make the folders that are missing, with the owners and modes that the nodes need. Idempotent."""
     for folder, mode in (
         (layout.folder / "slurm", 0o700),
         (layout.slurm_conf, 0o755),
@@ -50,7 +50,7 @@ def write_slurm_conf(
 
 
 def has_files_of_others(folder: Path) -> bool:
-    """Whether somebody else's files lie below: what root in a node has made. Follows no links."""
+    """Whether a folder has files of another user, such as root in a node has made. Follows no links."""
     own = os.geteuid()
     for parent, folders, files in os.walk(folder):
         if any(os.lstat(Path(parent, name)).st_uid != own for name in (*folders, *files)):
@@ -78,7 +78,7 @@ def _write(path: Path, content: bytes, mode: int, machine: Machine) -> None:
 
 
 def _give(descriptor: int, mode: int, machine: Machine) -> None:
-    """Root's clusters have a user that is not root."""
+    """Give a path to the nodes' user: in a cluster that root made, that is another user than root."""
     os.fchmod(descriptor, mode)
     if os.geteuid() == 0:
         os.fchown(descriptor, machine.uid, machine.gid)

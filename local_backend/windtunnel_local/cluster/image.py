@@ -1,4 +1,4 @@
-"""The image of a cluster's nodes: the training image with Slurm, ssh, sudo, and what AWS's own machine image has."""
+"""The image of a cluster's nodes: the training image with Slurm, ssh, sudo, and programs of AWS's machine image."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _ensure_training_image(docker: DockerSettings, progress: Progress, engine: E
 
 
 def _expected() -> str:
-    """Identifies the sources, and those of the training image below."""
+    """The hash of the image's sources and of those of the training image."""
     containers = containers_folder()
     roots = (("training", ""), ("neuron_sim", "neuron_sim/"), ("cluster", "cluster/"))
     return hash_of(file for name, prefix in roots for file in source_files(containers / name, prefix))

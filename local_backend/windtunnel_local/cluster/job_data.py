@@ -1,7 +1,7 @@
-"""All that is known of one Slurm job, as one document: what Slurm says, when nodes ran, what the simulator counted.
+"""One document about one Slurm job: what Slurm says, when nodes ran, what the simulator counted.
 
-``windtunnel cluster report`` makes the bill and the report of it; docs/reference/slurm_job.md says what each member
-means. Nothing here knows a price.
+``windtunnel cluster report`` makes the bill and the report from it; docs/reference/slurm_job.md explains each member.
+There are no prices in it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def job_document(
         folder: the cluster's.
         configuration: in force there.
         job: its number; of a task of an array as squeue names it, too: ``2_0``.
-        shown: what ``scontrol --oneliner show job`` said; empty where the head node does not run.
-        now: the end of what still runs.
-        region: in which the cluster is said to be.
+        shown: what ``scontrol --oneliner show job`` printed; empty if the head node does not run.
+        now: taken as the end of what still runs.
+        region: the region of the cluster's configuration.
 
     Raises:
         JobNotFound: neither the controller nor the file of completed jobs has it.
-        ClusterError: its script has broken what is counted.
+        ClusterError: the job's script has damaged the files of counters.
     """
     layout = Layout(folder)
     runs = _runs(layout, shown)
@@ -68,7 +68,7 @@ def job_document(
 
 
 def _runs(layout: Layout, shown: str) -> list[JobRun]:
-    """Of all jobs, oldest first. What has ended stands in the file, and the controller knows it for a while more."""
+    """The runs of all jobs, oldest first. Ended jobs are in the file, and for a while the controller knows them too."""
     try:
         completed = read_jobs(layout.completed_jobs.read_text(errors="replace"))
     except FileNotFoundError:
@@ -79,7 +79,7 @@ def _runs(layout: Layout, shown: str) -> list[JobRun]:
 
 
 def _node_folders(folder: Path) -> list[str]:
-    """Of a job whose nodes Slurm has forgotten."""
+    """The nodes of a job that Slurm has forgotten, from the job's folders."""
     if not folder.is_dir():
         return []
     return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())[:_MOST_NODE_FOLDERS]
@@ -93,7 +93,7 @@ def bare_document(
     now: datetime,
     region: str,
 ) -> dict[str, Any]:
-    """As if nothing of the job were counted: enough for its bill. ``own``: the times that it ran, of all ``runs``."""
+    """The document without counters: enough for a bill. ``own``: those of all ``runs`` that are the job's."""
     return {
         "schema": SCHEMA,
         "now": _text(now),
@@ -138,7 +138,7 @@ def _run(run: JobRun) -> dict[str, Any]:
 
 
 def _nodes(configuration: ClusterConfiguration, folder: Path, runs: Sequence[JobRun]) -> list[dict[str, Any]]:
-    """Each node that has run: as what, when, and for which jobs."""
+    """Each node that has run: its instance type, its times, and the jobs on it."""
     known = {
         node.name: (queue, resource.instance_type, node.static)
         for queue, resource, node in configuration.nodes()
@@ -164,7 +164,7 @@ def _nodes(configuration: ClusterConfiguration, folder: Path, runs: Sequence[Job
 
 
 def _counted(node: str, ranks: Sequence[RankCounters]) -> dict[str, Any]:
-    """What one node's cores counted, of the program that trained for longest there; seconds are of this machine."""
+    """The counters of one node's cores, of the program that trained longest there. Seconds are this machine's."""
     first = max(ranks, key=lambda one: (not one.program.trial, len(one.steps)))
     training = [
         step for step in step_sums.with_their_batches(first.steps, first.graphs) if step.get("optimizer")
@@ -188,7 +188,7 @@ def _counters(
     types: Mapping[str, str],
     now: datetime,
 ) -> dict[str, Any] | None:
-    """counters.json of the job; None where nothing ran on a simulated device, or on an unknown kind of node."""
+    """The job's counters.json; None if nothing ran on a simulated device, or the kind of node is unknown."""
     counted = {node: ranks for node, ranks in by_node.items() if ranks}
     kinds = [f"ml.{types[node]}" for node in counted if node in types]
     if not kinds or any(kind not in CATALOG for kind in kinds):

@@ -1,4 +1,4 @@
-"""What a cluster's folder holds besides its record, and where its nodes see it."""
+"""Paths in a cluster's folder, besides its record, and where its nodes have them mounted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDERS = "/opt/windtunnel/orders"
 SLURM_CONF = "/etc/slurm"
 SLURM_STATE = "/var/spool/slurmctld"
 PROGRAMS = "/opt/windtunnel/cluster/node"
-"""In the image: what Slurm calls."""
+"""Folder in the image with the programs that Slurm calls."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Layout:
 
     @property
     def settings(self) -> Path:
-        """What the cluster was made with, of this machine and its user."""
+        """The settings of this machine and its user with which the cluster was made."""
         return self.folder / "fleet.json"
 
     @property
     def socket(self) -> Path:
-        """Where commands reach the background process."""
+        """The socket at which commands reach the background process."""
         return self.folder / "fleet.sock"
 
     @property
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def keys(self) -> Path:
-        """Keys of munge and ssh; the owner's only."""
+        """Keys of munge and ssh, readable by the owner only."""
         return self.folder / "keys"
 
     @property
@@ -59,17 +59,17 @@ class Layout:
 
     @property
     def slurm_state(self) -> Path:
-        """What slurmctld keeps, and the file of completed jobs (jobcomp/filetxt)."""
+        """slurmctld's state, and the file of completed jobs (jobcomp/filetxt)."""
         return self.folder / "slurm" / "state"
 
     @property
     def completed_jobs(self) -> Path:
-        """A line a completed job, as Slurm's jobcomp/filetxt writes it."""
+        """The file with a line for each completed job, as Slurm's jobcomp/filetxt writes it."""
         return self.slurm_state / "completed_jobs"
 
     @property
     def jobs(self) -> Path:
-        """What the simulator counts: ``JOB/NODE``."""
+        """The simulator's counters, in folders ``JOB/NODE``."""
         return self.folder / "jobs"
 
     @property
@@ -78,11 +78,11 @@ class Layout:
         return self.folder / "home"
 
     def shared(self, name: str) -> Path:
-        """A file system of the configuration."""
+        """The folder of a shared file system of the configuration."""
         return self.folder / "shared" / name
 
     def mounts(self, configuration: ClusterConfiguration, *, head: bool) -> dict[str, tuple[Path, bool]]:
-        """By path in a node: the folder, and whether the node may write there."""
+        """By path in a node: the folder that is mounted there, and whether the node may write."""
         mounts = {
             KEYS: (self.keys, head),
             SLURM_CONF: (self.slurm_conf, False),

@@ -1,6 +1,6 @@
-"""What a cluster takes of this machine and of the shell that made it.
+"""The settings that a cluster takes from this machine and from the shell that made it.
 
-Kept, so that its background process goes on as it began, whoever starts it again.
+They are stored, so that the background process has the same ones whenever it is started again.
 
     WINDTUNNEL_CLUSTER_IDLE_SECONDS  dynamic nodes leave after so long (ScaledownIdletime of the configuration)
 """
@@ -19,10 +19,10 @@ from windtunnel_local.runner.variables import Variables
 from windtunnel_local.settings import Settings
 
 _MOST_MEMORY = 0.9
-"""Of this machine's, for one node; as for the containers of jobs."""
+"""Share of this machine's memory for one node; the same as for the containers of jobs."""
 _DEFAULT_UID = 1000
 _SIMULATOR_VARIABLES = ("WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_FRAMEWORK_VERSION", "WINDTUNNEL_REHEARSE_STEPS")
-"""Of the shell that makes the cluster; its nodes get them."""
+"""Variables of the shell that makes the cluster which its nodes get."""
 USERS: Mapping[str, str] = {"alinux": "ec2-user", "ubuntu": "ubuntu", "rhel": "ec2-user", "rocky": "rocky"}
 """The user of AWS's machine images, by the beginning of the operating system's name."""
 
@@ -35,9 +35,9 @@ class Machine:
     uid: int
     gid: int
     memory_bytes: int
-    """Most that one node gets."""
+    """Most memory of one node, bytes."""
     idle_s: float | None = None
-    """After which dynamic nodes leave; None: as the configuration says."""
+    """Idle seconds after which dynamic nodes stop; None: as the configuration says."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The simulator's settings, for all compute nodes."""
 
@@ -48,7 +48,7 @@ class Machine:
 
 
 def machine_of(settings: Settings) -> Machine:
-    """As the settings of a shell say.
+    """The settings from a shell's variables.
 
     Raises:
         SettingsError: a value that cannot be used.
@@ -68,7 +68,7 @@ def machine_of(settings: Settings) -> Machine:
 
 
 def keep(path: Path, machine: Machine) -> Machine:
-    """Write it down, unless an earlier process has: then what that wrote.
+    """Write the settings down and return them; if an earlier process did, return what that wrote.
 
     Raises:
         ClusterError: what was written cannot be read.

@@ -1,6 +1,6 @@
 """The nodes of one cluster as containers, on a network of the cluster's own.
 
-Names and labels in the engine say all: whatever becomes of the background process, the next one finds what runs.
+They are found by names and labels in the engine, so a new background process finds what an old one has started.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _CAPABILITIES = [
     # Gone for good when the node's first process has used them (start.sh).
     "NET_ADMIN", "SETPCAP",
 ]  # fmt: skip
-"""What slurmd, sshd and sudo need: those of an ordinary container, less devices, raw sockets, files' capabilities."""
+"""Capabilities that slurmd, sshd and sudo need: an ordinary container's without devices, raw sockets and setfcap."""
 _PIDS_LIMIT = 32768
 _SYSCTLS = {"net.ipv4.ip_local_reserved_ports": "44000,48620"}
-"""What AWS's own scripts set with `sudo sysctl -w`: nobody in a container may, so it is so from the start."""
+"""Settings that AWS's scripts make with `sudo sysctl -w`. Containers may not, so they are made at the start."""
 _LOG_LIMIT = "20m"
 _LONGEST_LABEL = 63
 _TOGETHER = 4
@@ -59,7 +59,7 @@ class NodeContainer:
     address: str
     instance_type: str
     launched: str
-    """When it was made, as the record writes times."""
+    """When it was made; the record's form of times."""
 
 
 class Nodes:
@@ -74,7 +74,7 @@ class Nodes:
         self._cluster = layout.folder.name
 
     def found(self) -> dict[str, NodeContainer]:
-        """All containers, by node."""
+        """All containers of the cluster, by node."""
         with engine_errors(f"list the nodes of cluster {self._cluster}"):
             listed = self._engine.client().api.containers(all=True, filters=self._filters)
         return {each.node: each for each in map(_container, listed) if each.node}
@@ -87,11 +87,11 @@ class Nodes:
                 api.create_network(self._network, driver="bridge", labels=self._labels)
 
     def start_head(self, configuration: ClusterConfiguration) -> None:
-        """Make the head node and start it, whichever of both is left to do. Idempotent."""
+        """Make the head node if it is missing, and start it unless it runs. Idempotent."""
         self._start(HEAD, configuration.head_instance_type, configuration, {})
 
     def start(self, node: str, instance_type: str, configuration: ClusterConfiguration) -> None:
-        """The same for a compute node."""
+        """As `start_head`, for a compute node."""
         self._start(node, instance_type, configuration, self._machine.environment)
 
     def remove(self, node: str) -> None:
@@ -129,14 +129,14 @@ class Nodes:
         return int(code or 0), bytes(said).decode(errors="replace")
 
     def tail(self, node: str, lines: int) -> str:
-        """The end of what the node's daemons have printed."""
+        """The last lines that the node's daemons have printed."""
         with engine_errors(f"read the log of node {node}"), suppress(NotFound):
             said = self._engine.client().api.logs(self._name(node), tail=lines)
             return bytes(said).decode(errors="replace")
         return ""
 
     def clear_folder(self) -> None:
-        """Give the caller what root in a node has made in shared folders, so that it can be removed."""
+        """Give the caller the files that root in a node has made in shared folders, so that they can be removed."""
         folder = self._layout.folder
         owner = f"{self._machine.uid}:{self._machine.gid}"
         api = self._engine.client().api
@@ -263,12 +263,12 @@ class Nodes:
 
 
 def running_filters(folder: Path, node: str) -> dict[str, Any]:
-    """The engine's filters of the container of a node that runs; ``folder``: its cluster's."""
+    """The engine's filters that find the container of a running node. ``folder``: the cluster's."""
     return {"label": [f"{FOLDER_LABEL}={folder}", f"{NODE_LABEL}={node}"], "status": "running"}
 
 
 def remove_abandoned(engine: Engine) -> None:
-    """Remove containers and networks of clusters whose folders are gone, of whatever home. Idempotent."""
+    """Remove containers and networks of clusters whose folders are gone, in all homes. Idempotent."""
     api = engine.client().api
     with engine_errors("remove what is left of clusters that are gone"):
         filters = {"label": [FOLDER_LABEL]}
@@ -283,7 +283,7 @@ def remove_abandoned(engine: Engine) -> None:
 
 
 def _is_gone(folder: str) -> bool:
-    """Whether it is known not to exist: what another user keeps to themselves may."""
+    """Whether a folder certainly does not exist; one that this user may not look at might."""
     try:
         return not Path(folder).exists()
     except OSError:
@@ -291,10 +291,10 @@ def _is_gone(folder: str) -> bool:
 
 
 def _engine_name(folder: Path, name: str) -> str:
-    """Of a container or network.
+    """The name of a container or network in the engine.
 
-    The engine's DNS takes it for a host's: one of more than 63 characters makes every reverse look-up of a peer
-    wait for 10 s, so a long one is cut.
+    The engine's DNS uses it as a host name. More than 63 characters make every reverse look-up of a peer wait
+    for 10 s, so a long name is cut.
     """
     digest = hashlib.sha256(f"{folder}\n{name}".encode()).hexdigest()[:8]
     begins = f"windtunnel-{digest}-"

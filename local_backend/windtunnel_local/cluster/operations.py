@@ -1,6 +1,6 @@
-"""What can be asked of clusters: both command lines go through here, and ParallelCluster's answers come out.
+"""The operations on clusters for both command lines, with ParallelCluster's answers.
 
-Requests are checked here and carried out by the cluster's background process, so each returns at once.
+Requests are checked here. The cluster's background process carries them out, so each call returns at once.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Fleet(Protocol):
         """
 
     def start(self, folder: Path) -> None:
-        """Start the process unless it runs. It takes up what the record says is under way.
+        """Start the process unless it runs. It goes on with the operation that the record says is under way.
 
         Raises:
             ClusterError: it does not start.
         """
 
     def call(self, folder: Path, order: dict[str, Any]) -> dict[str, Any]:
-        """Give it an order; its answer. It has written down what it will do when it answers.
+        """Send an order and return the answer. By then the process has written the order down.
 
         Raises:
             ClusterError: refused, or nobody answers.
@@ -67,7 +67,7 @@ class UpdateRefused(ClusterError):
 
 
 class DryRun(Exception):
-    """All is well, and nothing was to be done. ``answer``: what is printed."""
+    """A dry run found no mistakes, and did nothing. ``answer``: what is printed."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer["message"])
@@ -76,14 +76,14 @@ class DryRun(Exception):
 
 @dataclass(frozen=True)
 class File:
-    """A configuration as the user gave it."""
+    """A configuration's file as the user gave it."""
 
     name: str
     text: str
 
     @classmethod
     def at(cls, path: str) -> File:
-        """Read it.
+        """Read the file.
 
         Raises:
             BadRequest: it cannot be read, or is no text.
@@ -101,7 +101,7 @@ class File:
 
 @dataclass(frozen=True)
 class Checks:
-    """How a configuration is judged. ``failure_level``: INFO, WARNING or ERROR, from which on it is refused."""
+    """How a configuration is checked. It is refused from ``failure_level`` on: INFO, WARNING or ERROR."""
 
     suppressed: tuple[str, ...] = ()
     failure_level: str = "ERROR"
@@ -111,7 +111,7 @@ class Checks:
         """The configuration.
 
         Raises:
-            BadRequest: something to suppress is none.
+            BadRequest: a validator to suppress does not exist.
             InvalidConfiguration: with all of its mistakes.
         """
         for word in self.suppressed:
@@ -140,7 +140,7 @@ class Clusters:
     def create(
         self, name: str, file: File, region: str | None = None, checks: Checks | None = None
     ) -> tuple[Answer, Read]:
-        """Begin to make a cluster; the answer, and what was read.
+        """Begin to make a cluster. Returns the answer and the configuration.
 
         Raises:
             BadRequest: the name is taken, or no name; the regions of file and command line differ.
@@ -188,7 +188,7 @@ class Clusters:
         *,
         force: bool = False,
     ) -> tuple[Answer, Read]:
-        """Begin to bring another configuration in force.
+        """Begin to update a cluster to another configuration.
 
         Raises:
             ClusterNotFound: no such cluster.
@@ -217,7 +217,7 @@ class Clusters:
         return answers.accepted(answers.summary(state, "UPDATE_IN_PROGRESS"), found.warnings, changed), found
 
     def delete(self, name: str, region: str | None = None) -> Answer:
-        """Begin to remove a cluster with all that is in it. Idempotent while it goes."""
+        """Begin to delete a cluster with all its files. Idempotent until it is gone."""
         record.find(self._home, name).make_deletable()
         cluster = self.find(name, region)
         answer = {"cluster": answers.summary(cluster.state, "DELETE_IN_PROGRESS")}
@@ -229,7 +229,7 @@ class Clusters:
         return answer
 
     def fleet(self, name: str, region: str | None = None) -> Answer:
-        """How its compute fleet is."""
+        """The state of the compute fleet."""
         return answers.fleet(self.find(name, region).state, updated=False)
 
     def set_fleet(self, name: str, status: str, region: str | None = None) -> Answer:
@@ -251,7 +251,7 @@ class Clusters:
     def instances(
         self, name: str, region: str | None = None, node_type: str | None = None, queue: str | None = None
     ) -> Answer:
-        """The nodes that run."""
+        """The running nodes."""
         cluster = self.find(name, region)
         given = self._order(cluster, "instances")["instances"]
         found = [answers.instance(one) for one in given]
@@ -264,11 +264,11 @@ class Clusters:
         }
 
     def by_name(self, name: str) -> ClusterRecord:
-        """That of a cluster of that name, which may not be there."""
+        """The record of a cluster of that name, which need not exist."""
         return ClusterRecord(record.clusters_folder(self._home) / name)
 
     def find(self, name: str, region: str | None = None) -> ClusterRecord:
-        """The cluster of that name, in that region if one is given; whoever asks for it starts its process again.
+        """The cluster of that name, in that region if one is given. Restarts its process if that was killed.
 
         Raises:
             ClusterNotFound: there is none.
@@ -281,7 +281,7 @@ class Clusters:
         return cluster
 
     def see_to(self, cluster: ClusterRecord, state: record.ClusterState) -> None:
-        """Start its process again where it was killed; that of a cluster which failed has left for good."""
+        """Restart a cluster's process if it was killed. That of a failed cluster has ended for good."""
         if not state.status.endswith("_FAILED") or state.status in WORKING:
             with suppress(ClusterError, OSError):  # what is known of the cluster can be told without
                 self._fleet.start(cluster.folder)

@@ -1,6 +1,6 @@
 """`pcluster`: the command line of AWS ParallelCluster 3, on clusters of this machine.
 
-Arguments, JSON on stdout and exit codes are ParallelCluster's; what it does not print goes to stderr.
+Arguments, JSON on stdout and exit codes are ParallelCluster's. Lines that ParallelCluster does not have go to stderr.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Command = Callable[[Clusters, argparse.Namespace], Answer]
 
 
 class Failed(Exception):
-    """What was waited for did not come. ``answer``: what is printed."""
+    """An awaited state did not come. ``answer``: what is printed."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def main(settings: Settings, argv: Sequence[str]) -> int:
 
 
 def run(clusters: Clusters, argv: Sequence[str]) -> int:
-    """The same on any clusters."""
+    """As `main`, on the given clusters."""
     parser = _parser()
     arguments, more = parser.parse_known_args(argv)
     if more and arguments.operation != "ssh":
@@ -134,7 +134,7 @@ def _ssh(clusters: Clusters, given: argparse.Namespace, more: Sequence[str]) -> 
 
 
 def _waited(clusters: Clusters, given: argparse.Namespace, wanted: str) -> Answer:
-    """The cluster once it is no longer on its way; as with ParallelCluster's own, hidden ``--wait``."""
+    """Wait until the cluster's operation is over, as ParallelCluster's hidden ``--wait`` does."""
     for state in states(clusters, given.cluster_name):
         if not state.status.endswith("IN_PROGRESS"):
             break

@@ -41,10 +41,10 @@ STATUSES = (
     "DELETE_IN_PROGRESS", "DELETE_FAILED",
     "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "UPDATE_FAILED",
 )  # fmt: skip
-"""Of a cluster, as `list-clusters --cluster-status` takes them."""
+"""States of a cluster, as `list-clusters --cluster-status` takes them."""
 
 WORKING = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_FAILED")
-"""The cluster takes jobs, and orders to start or stop its fleet."""
+"""States in which the cluster takes jobs, and orders to start or stop its fleet."""
 
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]{1,59}")
 _BEFORE = {
@@ -56,11 +56,11 @@ _BEFORE = {
     "DELETE_IN_PROGRESS": STATUSES,
     "DELETE_FAILED": ("DELETE_IN_PROGRESS",),
 }
-"""Which states may come before one."""
+"""By state: the states that may come before it."""
 
 
 def now() -> str:
-    """This moment as ParallelCluster prints it: UTC, ISO 8601, milliseconds."""
+    """The present time as ParallelCluster prints it: UTC, ISO 8601, milliseconds."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -102,7 +102,7 @@ class ClusterRecord:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is read yet."""
+        """Reads nothing yet."""
         self.folder = folder
         self.name = folder.name
 
@@ -128,13 +128,13 @@ class ClusterRecord:
             raise ClusterNotFound(self.name) from None
 
     def wreck(self, why: ClusterError) -> ClusterState:
-        """Stands for a state that cannot be read: of a cluster that can only be deleted."""
+        """The state that stands for one that cannot be read: the cluster can only be deleted."""
         return ClusterState(
             self.name, self.configuration_file.name, DEFAULT_REGION, status="DELETE_FAILED", failure=str(why)
         )
 
     def make_deletable(self) -> None:
-        """Where the record or the configuration cannot be read: write a record that says so, and can be."""
+        """If the record or the configuration cannot be read, write a readable record that says so."""
         try:
             self.configuration()
         except (DamagedRecord, InvalidConfiguration) as error:
@@ -195,7 +195,7 @@ class ClusterRecord:
         """Set the cluster's state, if it may follow the present one.
 
         Raises:
-            Conflict: it may not: another operation is under way, or came first.
+            Conflict: it may not, as another operation is under way or was first.
         """
 
         def changed(state: ClusterState) -> ClusterState:
@@ -214,7 +214,7 @@ class ClusterRecord:
         return self.change(lambda state: replace(state, head_node=head_node))
 
     def change(self, changed: Callable[[ClusterState], ClusterState]) -> ClusterState:
-        """Write what ``changed`` makes of the state; nobody else changes it meanwhile. The new state."""
+        """Replace the state by ``changed`` of it, under a lock. Returns the new state."""
         with self._locked():
             state = changed(self.state)
             _write(self._state_file, state)

@@ -1,7 +1,7 @@
-"""What a cluster's folder tells whoever looks: files are read, none is written, nothing is asked, nothing is started.
+"""Read the state of a cluster from its folder alone: nothing is written, called or started.
 
-A look takes milliseconds, whether or not an engine answers. What files do not tell (why a job waits, which job came
-by `srun` alone and waits) Slurm's controller says: `squeue`.
+That takes milliseconds, even if no engine answers. For what files do not tell (why a job waits, which jobs of `srun`
+alone wait) ask Slurm's controller: `squeue`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from windtunnel_local.cluster.untrusted_files import text_of
 
 @dataclass(frozen=True)
 class ResourceSeen:
-    """Nodes of one instance type in a queue: ``static`` of them stay, ``most`` may run."""
+    """Nodes of one instance type in a queue: ``static`` of them always run, at most ``most`` can."""
 
     name: str
     instance_type: str
@@ -44,18 +44,18 @@ class QueueSeen:
 
     @property
     def up(self) -> int:
-        """Nodes that run."""
+        """How many nodes run."""
         return sum(each.up for each in self.resources)
 
     @property
     def most(self) -> int:
-        """Nodes that may."""
+        """How many nodes can run."""
         return sum(each.most for each in self.resources)
 
 
 @dataclass(frozen=True)
 class NodeSeen:
-    """A node that runs, or static and should. ``since`` None: it does not. ``jobs``: that have begun there."""
+    """A running node, or a static one that should run (``since`` is None then). ``jobs``: those that began there."""
 
     name: str
     queue: str
@@ -67,55 +67,55 @@ class NodeSeen:
 
 @dataclass(frozen=True)
 class ClusterSeen:
-    """One cluster at one moment; equal to the next look as long as nothing has happened."""
+    """One cluster at one moment. Equal to an earlier one if nothing has changed."""
 
     folder: Path
     state: ClusterState | None
-    """None: its file is damaged; ``problem`` says how."""
+    """None: the record is damaged; ``problem`` says how."""
     problem: str
     configuration: ClusterConfiguration | None
     text: str
-    """Of the configuration file; its beginning, should it be endless."""
+    """Text of the configuration file; of a very long one its beginning."""
     forsaken: bool
-    """Its background process was killed, so what is noted of its nodes may be of before."""
+    """Whether its background process was killed; then the log of nodes may be out of date."""
     queues: tuple[QueueSeen, ...]
     nodes: tuple[NodeSeen, ...]
-    """Those that run and the static ones, in the order of the queues."""
+    """The running nodes and the static ones, in the order of the queues."""
     runs: tuple[JobRun, ...]
-    """Each time that each job ran, those that have ended first."""
+    """All runs of all jobs, ended ones first."""
     older: bool
-    """There are jobs that ended before all of these."""
+    """Whether there are older ended jobs than these."""
 
     @property
     def name(self) -> str:
-        """Its folder's."""
+        """The cluster's name."""
         return self.folder.name
 
     @property
     def fleet_status(self) -> str:
-        """Such as RUNNING; UNKNOWN where nothing is known of it."""
+        """The fleet's state, such as RUNNING; UNKNOWN if it is not known."""
         return "UNKNOWN" if self.state is None else answers.fleet_status(self.state)
 
     @property
     def created(self) -> datetime | None:
-        """When it was."""
+        """When the cluster was created."""
         with suppress(ValueError, AttributeError):
             return datetime.fromisoformat(self.state.created.replace("Z", "+00:00")) if self.state else None
         return None
 
     @property
     def jobs(self) -> list[JobRun]:
-        """The last time of each job, the newest job first."""
+        """The last run of each job, the newest job first."""
         return sorted({run.number: run for run in self.runs}.values(), key=lambda run: -run.number)
 
     @property
     def running(self) -> int:
-        """How many jobs run, as far as is seen."""
+        """How many jobs run, as far as the files tell."""
         return sum(run.started is not None and run.ended is None for run in self.jobs)
 
     @property
     def pending(self) -> int:
-        """How many wait, as far as is seen."""
+        """How many jobs wait, as far as the files tell."""
         return sum(run.started is None and run.ended is None for run in self.jobs)
 
 
@@ -179,7 +179,7 @@ def _configuration(text: str, region: str) -> ClusterConfiguration:
 
 
 def _up(folder: Path) -> Mapping[str, datetime]:
-    """Since when each node runs that does."""
+    """By running node: since when it runs."""
     try:
         noted = (folder / node_log.FILE).stat()
     except OSError:
@@ -189,7 +189,7 @@ def _up(folder: Path) -> Mapping[str, datetime]:
 
 @lru_cache(maxsize=32)
 def _up_as_noted(folder: Path, _size: int, _changed_ns: int) -> Mapping[str, datetime]:
-    """Read once for each size and time of the file."""
+    """As `_up`, from the log of nodes; cached for each size and time of the file."""
     return {time.node: time.since for time in node_log.up_times(node_log.read(folder)) if time.until is None}
 
 
@@ -224,9 +224,9 @@ def _nodes(
 
 
 def _is_forsaken(layout: Layout, state: ClusterState | None) -> bool:
-    """Whether its process should live and does not. That of a cluster which failed has left for good.
+    """Whether the background process should run and does not. That of a failed cluster has ended for good.
 
-    Its lock is looked for, and not tried: a process that begins meanwhile would find it taken, and leave.
+    The lock is only looked at, and not taken: a process that starts meanwhile would find it taken, and end.
     """
     if state is None or (state.status.endswith("_FAILED") and state.status not in WORKING):
         return False

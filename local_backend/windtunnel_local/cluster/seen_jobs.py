@@ -1,7 +1,7 @@
-"""The Slurm jobs of a cluster, as its folder tells: those that have ended, and those that wait or run.
+"""Read a cluster's Slurm jobs from its folder: those that have ended, and those that wait or run.
 
-What of it nodes may have written is taken with the limits of `untrusted_files`, and no line of it may stand for more
-than a processor or the memory has room for.
+Nodes may have written these files. So they are read with the limits of `untrusted_files`, and no line may expand to
+more than fits in memory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from windtunnel_local.cluster.slurm_jobs import JobRun, read_jobs
 from windtunnel_local.cluster.untrusted_files import changed, folders_in, tail_of, text_of
 
 _MOST_OF_JOBS = 512 << 10
-"""Bytes of the file of completed jobs, from its end: a thousand jobs."""
+"""Bytes read from the end of the file of completed jobs: about a thousand jobs."""
 _LONGEST_LINE = 16 << 10
 _MOST_OF_NAMES = 16 << 20
-"""Bytes for the names of nodes that those lines stand for: a thousand times 200 nodes."""
+"""Most bytes of expanded node names in those lines: a thousand jobs of 200 nodes."""
 _A_NAME = 60
 _JOB_LINE = re.compile(r"JobId=[0-9]{1,10} ")
 _JOB_FOLDER = re.compile(r"[0-9]{1,10}")
@@ -30,11 +30,11 @@ _NODES = re.compile(r"NodeList=(\S*)")
 _RANGES = re.compile(r"\[([^\]]*)\]")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _COMES_AGAIN = ("REQUEUED", "NODE_FAIL", "PREEMPTED")
-"""How a time of a job ends after which it goes back to the queue."""
+"""States at the end of a run after which the job goes back to the queue."""
 
 
 def ended_jobs(layout: Layout) -> tuple[tuple[JobRun, ...], bool]:
-    """The times of jobs that are over, oldest first, and whether these are all."""
+    """The ended runs of jobs, oldest first, and whether these are all."""
     text, whole = tail_of(layout.completed_jobs, _MOST_OF_JOBS)
     runs, taken = _completed(text)
     return runs, whole and taken
@@ -58,7 +58,7 @@ def _completed(text: str) -> tuple[tuple[JobRun, ...], bool]:
 
 
 def _room_of_names(line: str) -> int:
-    """Bytes that the names take when its ranges are written out."""
+    """Bytes of the node names once their ranges are expanded."""
     return sum(
         (_A_NAME + len(nodes)) * sum(map(_count, ",".join(_RANGES.findall(nodes)).split(",")))
         for nodes in _NODES.findall(line)
@@ -76,9 +76,9 @@ def _count(numbers: str) -> int:
 def going_jobs(
     layout: Layout, ended: tuple[JobRun, ...], up: Mapping[str, datetime], *, every_job: bool
 ) -> Iterator[JobRun]:
-    """Jobs that wait or run: Slurm keeps their scripts; where one begins, it makes a folder for what is counted.
+    """Jobs that wait or run. Slurm keeps their scripts, and a folder for counters appears when one begins.
 
-    A job without a script (`srun`, `salloc`) is seen when it begins, unless it may be one of those that are not read.
+    A job without a script (`srun`, `salloc`) is seen once it begins, unless it may be an ended job that was not read.
     """
     last = {run.number: run for run in ended}
     spooled = dict(_spooled(layout.slurm_state))
@@ -104,7 +104,7 @@ def _spooled(folder: Path) -> Iterator[tuple[int, Path]]:
 def _traces(
     folder: Path, up: Mapping[str, datetime], since: datetime | None
 ) -> tuple[datetime | None, tuple[str, ...]]:
-    """When a job began, at the latest, and where. ``since``: only what came after that is of this time of it."""
+    """The latest time at which a job can have begun, and its nodes. ``since``: ignores folders of earlier runs."""
     nodes = {entry.name: changed(entry.path) for entry in folders_in(folder) if entry.name in up}
     moments = [changed(folder), *nodes.values()]
     told = [moment for moment in moments if moment and (since is None or moment > since)]
@@ -114,7 +114,7 @@ def _traces(
 
 
 def _script(folder: Path) -> tuple[str, datetime | None]:
-    """The name of a job, and when it was submitted."""
+    """The name of a job and the time of its submission, from the folder in which Slurm keeps its script."""
     prefix = "SLURM_JOB_NAME="
     kept = text_of(folder / "environment").split("\0")
     name = next((each.removeprefix(prefix) for each in kept if each.startswith(prefix)), "")

@@ -1,4 +1,4 @@
-"""slurm.conf of a cluster: pure. What ParallelCluster 3 writes, as far as it has a meaning without its machines."""
+"""Make a cluster's slurm.conf. Pure. The lines of ParallelCluster 3 that make sense without its machines."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HEAD = "head"
 """The head node's host name."""
 COMPLETED_JOBS = f"{SLURM_STATE}/completed_jobs"
 RESUME_TIMEOUT_S = 120
-"""A container is there in seconds, also where sixteen start on two processors."""
+"""Slurm's ResumeTimeout: a container starts in seconds, even if sixteen start on two processors."""
 
 _USABLE_MEMORY = 0.95
-"""Of an instance's memory, as ParallelCluster tells Slurm."""
+"""The share of an instance's memory that ParallelCluster tells Slurm."""
 _NEVER = -1
 
 
@@ -26,8 +26,8 @@ def slurm_conf(
 
     Args:
         configuration: queues become partitions, the first the default; compute resources become nodes.
-        user: who runs slurmctld: the cluster's user, so that what it writes is theirs.
-        idle_s: dynamic nodes leave after so long; None: as the configuration says.
+        user: who runs slurmctld: the cluster's user, who then owns the files that it writes.
+        idle_s: idle seconds after which dynamic nodes stop; None: as the configuration says.
         running: whether the fleet runs; no job starts while it is stopped.
     """
     custom = dict(configuration.custom_slurm_settings)
@@ -93,7 +93,7 @@ def _general(
 
 
 def _groups(queue: Queue) -> Iterable[tuple[ComputeResource, bool]]:
-    """The resources of a queue, each with whether its static or its dynamic nodes are meant; none without nodes."""
+    """The static and the dynamic nodes of each resource of a queue, as pairs; groups without nodes are left out."""
     for resource in queue.compute_resources:
         for static in (True, False):
             if any(node.static == static for node in queue.nodes(resource)):
@@ -101,7 +101,7 @@ def _groups(queue: Queue) -> Iterable[tuple[ComputeResource, bool]]:
 
 
 def _range(queue: Queue, resource: ComputeResource, static: bool) -> str:
-    """The names of these nodes, as Slurm writes many."""
+    """The names of these nodes in Slurm's short form: ``a-[1-3]``."""
     names = [node.name for node in queue.nodes(resource) if node.static == static]
     return f"{names[0].rpartition('-')[0]}-[1-{len(names)}]"
 

@@ -1,6 +1,6 @@
-"""What Slurm says of jobs, read: pure. The file of completed jobs and ``scontrol show job`` write alike, ``KEY=value``.
+"""Parse Slurm's records of jobs. Pure. The file of completed jobs and ``scontrol show job`` both have ``KEY=value``.
 
-A job that was requeued has a line for each time that it ran.
+A job that was requeued has a line for each run.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MOST_NODES = 100_000
 
 @dataclass(frozen=True)
 class JobRun:
-    """A job, one of the times that it ran. ``started`` None: not yet; ``ended`` None: it runs."""
+    """One run of a job. ``started`` None: not yet; ``ended`` None: it runs."""
 
     number: int
     task: str | None
-    """Of a job array, as squeue names it: ``2_0``."""
+    """squeue's name of a task of a job array: ``2_0``."""
     name: str
     state: str
     queue: str
@@ -34,13 +34,13 @@ class JobRun:
 
 
 def read_jobs(text: str) -> list[JobRun]:
-    """The jobs of all lines that are some, in their order. Times are the nodes' clock, UTC."""
+    """The jobs in the text, in its order; lines without a job are skipped. Times are by the nodes' clock, UTC."""
     found = (_job(dict(_members(line))) for line in text.splitlines())
     return [job for job in found if job is not None]
 
 
 def _members(line: str) -> Iterator[tuple[str, str]]:
-    """A value goes on to the next key. In linear time: a job's name is in the line, of whatever its user chose."""
+    """The keys and values of a line. Takes linear time, because users choose the job's name in it."""
     keys = list(_KEY.finditer(line))
     ends = [*(key.start() for key in keys[1:]), len(line)]
     for key, end in zip(keys, ends, strict=False):
@@ -48,7 +48,7 @@ def _members(line: str) -> Iterator[tuple[str, str]]:
 
 
 def expand(names: str) -> tuple[str, ...]:
-    """``a-[1-3,7],b`` as Slurm writes it: a-1, a-2, a-3, a-7, b. Digits keep their leading zeros."""
+    """Expand Slurm's ``a-[1-3,7],b`` to a-1, a-2, a-3, a-7, b. Digits keep their leading zeros."""
     found: list[str] = []
     for prefix, numbers in _PART.findall(names):
         found += [prefix + number for number in _numbers(numbers)] if numbers else [prefix]

@@ -1,6 +1,6 @@
-"""Files below a folder where others write what they like: a node's users may become root in it.
+"""Read files in folders to which nodes write, whose users may become root there.
 
-Nothing is followed as a link, waited for, or read without a limit; what cannot be read is not there.
+Links are not followed, nothing is waited for, and each read has a limit. A file that cannot be read counts as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_OF_TEXT = 256 << 10
 
 
 def folders_in(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Folders in it, in no order."""
+    """The names of the folders in a folder, in no order."""
     try:
         with os.scandir(folder) as entries:
             for entry in islice(entries, _MOST_ENTRIES):
@@ -29,19 +29,19 @@ def folders_in(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def changed(path: str | Path) -> datetime | None:
-    """When it was, last."""
+    """When the file was last changed."""
     with suppress(OSError, ValueError, OverflowError):
         return datetime.fromtimestamp(os.lstat(path).st_mtime, timezone.utc)
     return None
 
 
 def text_of(path: Path) -> str:
-    """Its beginning; empty where there is no such file."""
+    """The beginning of the file; empty if there is none."""
     return _bytes(path, 0, _MOST_OF_TEXT).decode(errors="replace")
 
 
 def tail_of(path: Path, most: int) -> tuple[str, bool]:
-    """Its last lines, and whether that is all."""
+    """The last lines of the file, and whether these are all."""
     try:
         begin = max(0, os.lstat(path).st_size - most)
     except OSError:

@@ -1,4 +1,4 @@
-"""What an update changes, key by key, and whether ParallelCluster would do it now."""
+"""List what an update changes, key by key, and whether ParallelCluster would do it now."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .keys import CLUSTER
 from .model import DEFAULT_MAX_COUNT, DEFAULT_MIN_COUNT
 
 NOTHING = "-"
-"""ParallelCluster's word for a value that is not there."""
+"""ParallelCluster's word for a missing value."""
 _STOP = "Stop the compute fleet (pcluster update-compute-fleet --status STOP_REQUESTED)"
 
 
 @dataclass(frozen=True)
 class KeyChange:
-    """One difference. ``refusal``: why it cannot be done now, and what to do; None: it can."""
+    """One changed key. ``refusal``: why the change cannot be made now, and what to do; None: it can."""
 
     parameter: str
     """``Scheduling.SlurmQueues[compute1].ComputeResources[queue1-i1].MaxCount``."""
@@ -95,7 +95,7 @@ class _Comparison:
 
 
 def _grows(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether no node goes by a new count: nodes are static or dynamic by their name, so MinCount takes of MaxCount."""
+    """Whether new counts remove no node. Node names have static or dynamic in them, so MinCount takes from MaxCount."""
     most = after.get("MaxCount", DEFAULT_MAX_COUNT) - before.get("MaxCount", DEFAULT_MAX_COUNT)
     least = after.get("MinCount", DEFAULT_MIN_COUNT) - before.get("MinCount", DEFAULT_MIN_COUNT)
     return bool(most >= 0 if name == "MaxCount" else most >= least)

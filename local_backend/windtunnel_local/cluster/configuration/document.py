@@ -1,7 +1,7 @@
 """A YAML document as plain values, each with the line where it stands.
 
-PyYAML composes; what its constructors would make of a mapping (a dict without lines, of duplicate keys the last) is
-made here instead.
+PyYAML parses. Mappings are built here, because its constructors drop line numbers and all but the last of several
+equal keys.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import yaml
 
 Scalar = str | int | float | bool | None
 LONGEST = 1 << 18
-"""Characters of a file that is looked at: ParallelCluster's largest clusters need a tenth, and PyYAML is slow."""
+"""Most characters of a file: ParallelCluster's largest clusters need a tenth, and PyYAML is slow."""
 _MOST_ENTRIES = 20_000
-"""Aliases let a small file hold a large document."""
+"""Most values of a document: by aliases a small file can hold a large one."""
 _MERGE = "tag:yaml.org,2002:merge"
 _SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null")}
 _AS_TEXT = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp"}
 
 
 class NotYaml(Exception):
-    """The text is no YAML document that a configuration can be. ``line``: where, from 1."""
+    """The text is not YAML, or too large for a configuration. ``line``: where, from 1."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class Entry:
         return None if entry is None else entry.plain
 
     def at(self, *keys: str) -> Entry | None:
-        """What lies below these keys, one in the other; None where one is missing."""
+        """The entry below these keys, each in the one before; None if one is missing."""
         found: Entry | None = self
         for key in keys:
             found = found.value.get(key) if found and isinstance(found.value, dict) else None
@@ -65,7 +65,7 @@ class Entry:
 
 
 def parse(text: str, duplicate: Callable[[int, str], None]) -> Entry:
-    """The document. Of a key that stands twice in one mapping the first counts, and ``duplicate`` hears of it.
+    """The document. Of equal keys in one mapping the first counts, and ``duplicate`` is called for the others.
 
     Raises:
         NotYaml: no YAML, more than one document, too large a one, or one that holds itself.

@@ -1,4 +1,4 @@
-"""One key of a configuration: what it takes, whether it has an effect here, and when an update may change it."""
+"""One key of a configuration: its values, whether it has an effect here, and when an update may change it."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal["text", "any", "whole", "number", "flag", "section", "list", "settings"]
-"""``any``: one value of whatever type. ``settings``: names and values that are somebody else's, in any depth."""
+"""``any``: one value of any type. ``settings``: names and values that other software defines, in any depth."""
 Change = Literal["never", "always", "stopped", "strategy", "growing"]
 """When an update may change a key.
 
     always      also while the fleet runs
-    growing     while it runs, if no node goes by it; else as `strategy`, of which DRAIN is not enough
+    growing     while it runs, if the change removes no node; else as `strategy`, for which DRAIN is not enough
     strategy    with the fleet stopped, or with a QueueUpdateStrategy
     stopped     with the fleet stopped
-    never       only another cluster has another value
+    never       only a new cluster can have another value
 """
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key. ``effect``: it changes something here; of a section, that is said of the keys in it."""
+    """One key. ``effect``: whether it changes something here; for a section, whether its keys do."""
 
     kind: Kind = "text"
     effect: bool = False
     required: bool = False
     change: Change | None = None
-    """None: as the section that it stands in."""
+    """When an update may change it; None: as its section."""
     pattern: str = ""
-    """Of a text with an effect, checked; of one without, only warned of: there is no account to hold it against."""
+    """Pattern of a text. A text without effect that does not match gets a warning only: no AWS account can check it."""
     choices: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
     keys: Mapping[str, Key] = field(default_factory=dict)
-    """Of a section."""
+    """The keys of a section."""
     of: Key | None = None
-    """Of a list: its members."""
+    """The members of a list."""
     named_by: str = ""
-    """Of a list of sections: the key by which an update finds a member again."""
+    """For a list of sections: the key by which an update finds a member again."""
 
 
 def section(
     *shared: Mapping[str, Key], required: bool = False, change: Change | None = None, **own: Key
 ) -> Key:
-    """Keys with values: ``shared`` with other sections, and its own."""
+    """A section: keys ``shared`` with other sections, and its own."""
     keys = {name: key for mapping in (*shared, own) for name, key in mapping.items()}
     return Key("section", keys=keys, required=required, change=change)
 
@@ -56,7 +56,7 @@ def each(
     change: Change | None = None,
     **own: Key,
 ) -> Key:
-    """A list of sections, told apart by the key ``named_by``."""
+    """A list of sections, which the key ``named_by`` tells apart."""
     return Key("list", of=section(*shared, own), named_by=named_by, required=required, change=change)
 
 
@@ -66,5 +66,5 @@ def texts(pattern: str = "", *, required: bool = False, change: Change | None = 
 
 
 def several(key: Key, names: str) -> dict[str, Key]:
-    """The same for several names."""
+    """The same key under several names."""
     return dict.fromkeys(names.split(), key)

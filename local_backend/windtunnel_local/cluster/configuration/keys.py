@@ -20,7 +20,7 @@ OSES = (
     "rhel9",
     "rocky9",
 )
-"""Of ParallelCluster 3. The nodes here are Debian's whatever is chosen; it decides the user's name."""
+"""Operating systems of ParallelCluster 3. The nodes here always run Debian; the choice decides the user's name."""
 
 REGIONS = (
     "af-south-1", "ap-east-1", "ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1",

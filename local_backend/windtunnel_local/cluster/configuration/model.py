@@ -1,4 +1,4 @@
-"""What a cluster consists of, as its YAML file says: what has an effect here, and nothing else."""
+"""The parts of a cluster from its YAML file that have an effect here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Node:
-    """One node that may run. ``static``: it runs as long as the fleet does."""
+    """One node that can run. ``static``: it runs as long as the fleet does."""
 
     name: str
     static: bool
@@ -31,11 +31,11 @@ class ComputeResource:
     max_count: int
     efa: bool
     static_priority: int = 1
-    """Slurm's weight of its static nodes; of free nodes that fit, a job gets those with the least."""
+    """Slurm's weight of its static nodes. Of the free nodes that fit, a job gets those with the lowest weight."""
     dynamic_priority: int = 1000
-    """The same of its dynamic nodes."""
+    """The same for its dynamic nodes."""
     custom_slurm_settings: Settings = ()
-    """Of each node's line in slurm.conf."""
+    """Settings in each node's line of slurm.conf."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Queue:
     capacity_type: str
     compute_resources: tuple[ComputeResource, ...]
     job_exclusive_allocation: bool = False
-    """Each job has its nodes to itself (Slurm's OverSubscribe=EXCLUSIVE)."""
+    """Whether each job has its nodes to itself (Slurm's OverSubscribe=EXCLUSIVE)."""
     custom_slurm_settings: Settings = ()
-    """Of the partition's line in slurm.conf."""
+    """Settings in the partition's line of slurm.conf."""
 
     def nodes(self, resource: ComputeResource) -> Iterator[Node]:
         """The nodes of one of its resources, named as ParallelCluster names them: static ones first."""
@@ -65,7 +65,7 @@ class SharedFolder:
     name: str
     mount_dir: str
     storage_type: str
-    """Ebs, Efs, FsxLustre, ...: here all are the same folder of this machine."""
+    """Ebs, Efs, FsxLustre, ...: here each is a folder of this machine."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class ClusterConfiguration:
     queues: tuple[Queue, ...]
     shared_storage: tuple[SharedFolder, ...] = ()
     scaledown_idletime_minutes: int = DEFAULT_SCALEDOWN_MINUTES
-    """After so long without a job a dynamic node leaves; -1: never."""
+    """Idle time after which a dynamic node stops; -1: never."""
     custom_slurm_settings: Settings = ()
-    """Lines of slurm.conf."""
+    """Additional lines of slurm.conf."""
     tags: tuple[tuple[str, str], ...] = ()
     without_effect: tuple[str, ...] = ()
-    """Keys that the file gives and that change nothing here, each once: ``HeadNode.Ssh.KeyName``."""
+    """Keys in the file that have no effect here, each once: ``HeadNode.Ssh.KeyName``."""
 
     def nodes(self) -> Iterator[tuple[Queue, ComputeResource, Node]]:
-        """Every node that may run, in the file's order."""
+        """Every node that can run, in the file's order."""
         for queue in self.queues:
             for resource in queue.compute_resources:
                 for node in queue.nodes(resource):

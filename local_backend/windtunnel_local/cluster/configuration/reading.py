@@ -1,4 +1,4 @@
-"""A configuration file, read: either a `ClusterConfiguration`, or all that is wrong with it."""
+"""Read a configuration file: returns a `ClusterConfiguration`, or raises with all of its mistakes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Read:
 
     configuration: ClusterConfiguration
     warnings: tuple[Problem, ...]
-    """Fine here, and refused or different on AWS."""
+    """What works here, and is refused or different on AWS."""
     document: Mapping[str, Any]
-    """Its plain values, for comparison."""
+    """The file's plain values, for comparison."""
 
 
 def read(text: str, file: str, region: str = DEFAULT_REGION) -> ClusterConfiguration:
@@ -45,7 +45,7 @@ def read(text: str, file: str, region: str = DEFAULT_REGION) -> ClusterConfigura
     Args:
         text: YAML.
         file: its name in messages.
-        region: where the file names none.
+        region: used if the file names none.
 
     Raises:
         InvalidConfiguration: with all of its mistakes.
@@ -54,7 +54,7 @@ def read(text: str, file: str, region: str = DEFAULT_REGION) -> ClusterConfigura
 
 
 def read_all(text: str, file: str, region: str = DEFAULT_REGION) -> Read:
-    """As `read`, with all that is known of the file.
+    """As `read`; also returns warnings, plain values and keys without effect.
 
     Raises:
         InvalidConfiguration: with all of its mistakes.
@@ -67,7 +67,7 @@ def read_all(text: str, file: str, region: str = DEFAULT_REGION) -> Read:
 
 
 def _document(text: str, findings: Findings) -> Entry:
-    """What is sound in the file; ``findings`` hears of the rest."""
+    """The valid part of the file; mistakes are added to ``findings``."""
     try:
         given = parse(text, lambda line, words: findings.error(line, "", words))
     except NotYaml as error:
@@ -135,7 +135,7 @@ def _settings(entry: Entry | None) -> Settings:
 
 
 def _idle_keys(entry: Entry, key: Key, path: str) -> list[str]:
-    """The keys without effect, dotted; members of lists without their numbers, so each is said once."""
+    """The dotted keys without effect. Members of lists have no numbers in them, so each key is told once."""
     if key.kind == "section" and isinstance(entry.value, dict):
         found: list[str] = []
         for name, value in entry.value.items():

@@ -1,4 +1,4 @@
-"""What ParallelCluster's validators say of several keys together, and what is not possible here."""
+"""Rules over several keys: those of ParallelCluster's validators, and what is not possible here."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _LONGEST_STORAGE_NAME = 30
 _MOST_QUEUES = 50
 _MOST_RESOURCES = 50
 _MOST_NODES = 10_000
-"""Both of the whole cluster; the second is this machine's limit, and not ParallelCluster's."""
+"""Limits of the whole cluster. The second is this machine's, and not ParallelCluster's."""
 
 _RESERVED_FOLDERS = re.compile(
     "/(bin|boot|dev|etc|lib|lib64|media|mnt|proc|root|run|sbin|srv|sys|tmp|usr|var|NONE"
     "|opt(/slurm|/intel|/parallelcluster(/shared|/shared_login_nodes)?|/windtunnel|/aws)?)"
 )
-"""ParallelCluster's, and what the nodes' image has in /opt."""
+"""Mount points that ParallelCluster refuses, and folders that the nodes' image has in /opt."""
 _OF_THE_NODES = re.compile(
     "/(dev|etc/(munge|slurm|ssh)|opt/(aws|venv|windtunnel)|proc|run|sys|var/spool/slurm(ctl)?d)(/.*)?"
 )
-"""What a node finds its own keys, programs and state in: a folder there would hide them."""
+"""Folders with a node's own keys, programs and state, which a mount there would hide."""
 _SETTING = re.compile(r"\w+=[^\x00-\x1f]*")
 
 _OURS = {
@@ -45,7 +45,7 @@ _OURS = {
 
 
 def check(root: Entry, findings: Findings) -> None:
-    """Find what is wrong between sound values."""
+    """Check valid values against each other."""
     scheduling = root.at("Scheduling")
     if scheduling is None:
         return
@@ -92,7 +92,7 @@ def _queues(scheduling: Entry, findings: Findings) -> None:
 
 
 def _nodes(queues: Iterable[tuple[str, Entry]], line: int, findings: Findings) -> None:
-    """Over all queues: not more than a machine can name, and no name twice."""
+    """Check the nodes of all queues: not too many, and no name twice."""
     first: dict[str, tuple[str, int]] = {}
     total = 0
     for path, queue in queues:
@@ -222,7 +222,7 @@ def _unknown(name: str) -> str:
 
 
 def mount_dir(given: str) -> str:
-    """The absolute path in a node: ParallelCluster takes `fsx` for `/fsx`."""
+    """The absolute path in a node; ParallelCluster reads `fsx` as `/fsx`."""
     return f"/{given.strip('/')}"
 
 

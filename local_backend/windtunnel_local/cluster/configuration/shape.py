@@ -1,7 +1,6 @@
-"""A document held against the table of keys: unknown and missing keys, types, ranges, choices.
+"""Check a document against the table of keys: unknown and missing keys, types, ranges, choices.
 
-What is left, `sound`, holds only values of the right type, so that `rules` can look for more mistakes in a file that
-has some.
+`sound` returns the part with valid values, in which `rules` can then look for more mistakes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NOUNS = {
 
 
 def sound(entry: Entry, key: Key, path: str, findings: Findings) -> Entry | None:
-    """The entry without what is wrong in it, None if it is wrong itself; ``findings`` hears of each mistake."""
+    """The valid part of an entry; None if the entry itself is wrong. Adds each mistake to ``findings``."""
     if entry.value is None:
         findings.error(entry.line, path, f"has no value. Give it {_NOUNS[key.kind]}, or remove the key.")
         return None
@@ -65,7 +64,7 @@ def _list(entry: Entry, key: Key, path: str, findings: Findings) -> Entry | None
 
 
 def _settings(entry: Entry, path: str, findings: Findings) -> Entry | None:
-    """Names and values that are somebody else's, in any depth."""
+    """Check names and values that other software defines, in any depth."""
     if isinstance(entry.value, (dict, list)):
         return entry
     _wrong_kind(entry, Key("settings"), path, findings)
@@ -97,7 +96,7 @@ def _scalar(entry: Entry, key: Key, path: str, findings: Findings) -> Entry | No
 
 
 def _coerced(value: Scalar, kind: str) -> Scalar:
-    """As marshmallow reads it for ParallelCluster: a text is a number where it looks like one. None: wrong kind."""
+    """The value as ParallelCluster (marshmallow) reads it: a text that looks like a number is one. None: wrong type."""
     if kind == "any":
         return value
     if kind == "text":

@@ -32,7 +32,7 @@ def main(folder: Path) -> int:
         return 0
 
     def has_own_folder() -> bool:
-        """Somebody may have removed it, and made another cluster of that name."""
+        """Whether the folder is still the same one: it may have been removed, and a cluster of that name made anew."""
         try:
             return os.path.samestat(os.fstat(descriptor), layout.lock.stat())
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The way from commands to a cluster's background process."""
+"""How commands start a cluster's background process and send it orders."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _POLL_S = 0.05
 
 
 def start(folder: Path) -> None:
-    """See that the cluster's background process runs; it takes over where an earlier one left off.
+    """Start the cluster's background process, unless it runs. It goes on where an earlier one left off.
 
-    Idempotent, also between processes. Blocks until the process hears orders: half a second.
+    Idempotent, also between processes. Blocks until the process takes orders: half a second.
 
     Raises:
-        ClusterError: it did not start; ends with its log.
+        ClusterError: it did not start; the message ends with its log.
     """
     layout = Layout(folder)
     deadline = time.monotonic() + _START_S
@@ -41,10 +41,10 @@ def start(folder: Path) -> None:
 
 
 def call(folder: Path, order: dict[str, Any]) -> dict[str, Any]:
-    """Have the background process do something; its answer.
+    """Send the background process an order and return its answer.
 
     Raises:
-        ClusterError: it does not run (call `start` first), or refuses; of the class that it says.
+        ClusterError: it does not run (call `start` first), or refuses: then of the class that its answer names.
     """
     try:
         answer = ask(Layout(folder).socket, order)

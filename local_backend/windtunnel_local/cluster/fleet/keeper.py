@@ -1,7 +1,7 @@
-"""Keeps the compute nodes that shall run, and no others: level, not edge.
+"""Keep the wanted compute nodes running, and no others, by comparing again and again.
 
-An order changes which nodes are wanted; what is there is looked at again and again. So a node that dies is
-replaced, an engine that was away is caught up with, and an order that came twice does nothing.
+An order only changes which nodes are wanted. The keeper compares them with the containers that run. So a node that
+dies is replaced, an engine's absence is made up for, and an order that comes twice does nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger("windtunnel.cluster")
 
 
 class Containers(Protocol):
-    """What the keeper needs of `Nodes`."""
+    """The part of `Nodes` that the keeper uses."""
 
     def found(self) -> Mapping[str, NodeContainer]:
         """All containers, by node."""
@@ -34,13 +34,13 @@ class Containers(Protocol):
 
 
 class Duties(Protocol):
-    """What the keeper's owner does for it, in the keeper's thread or one of its own."""
+    """What the keeper's owner does for it. Called in the keeper's thread or in a thread of its own."""
 
     def look(self) -> None:
-        """Called before every look at what is there."""
+        """Called before every look at the containers."""
 
     def say_lost(self, names: Sequence[str]) -> None:
-        """These are wanted, do not run, and are about to be started."""
+        """Called with wanted nodes that do not run, before they are started."""
 
     def start_node(self, name: str) -> None:
         """Make a node and start it."""
@@ -50,7 +50,7 @@ class Keeper:
     """One cluster's compute nodes. `want` and its like may be called from any thread and do not block."""
 
     def __init__(self, folder: Path, nodes: Containers, duties: Duties, look_s: float = _LOOK_S) -> None:
-        """Nothing is kept before `begin`. ``folder``: of the cluster; tells when each node ran."""
+        """Does nothing before `begin`. ``folder``: of the cluster; its log of nodes is written there."""
         self._look_s = look_s
         self._folder = folder
         self._nodes = nodes
@@ -65,11 +65,11 @@ class Keeper:
         """Why a node could not be started the last time."""
 
     def begin(self) -> None:
-        """Begin to keep them."""
+        """Start the keeper's thread."""
         self._thread.start()
 
     def end(self) -> None:
-        """Keep them no more; blocks while a look is under way. Idempotent."""
+        """Stop the keeper; blocks while it looks at containers. Idempotent."""
         self._ended.set()
         self._wake.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
@@ -77,26 +77,26 @@ class Keeper:
 
     @property
     def wanted(self) -> frozenset[str]:
-        """The nodes that shall run."""
+        """The nodes that are to run."""
         with self._lock:
             return frozenset(self._wanted)
 
     @property
     def changes(self) -> int:
-        """How often it was changed which nodes are wanted."""
+        """How often the wanted nodes were changed."""
         with self._lock:
             return self._changes
 
     def want(self, names: Iterable[str]) -> None:
-        """These shall run, too."""
+        """Add nodes to those that are to run."""
         self._change(lambda wanted: wanted.union(names))
 
     def unwant(self, names: Iterable[str]) -> None:
-        """These shall not run."""
+        """Remove nodes from those that are to run."""
         self._change(lambda wanted: wanted.difference(names))
 
     def want_only(self, names: Iterable[str], since: int | None = None) -> None:
-        """These shall run, and no others. ``since``: `changes` when that was found out; a newer order wins."""
+        """Set the nodes that are to run. Does nothing if `changes` is no longer ``since``: a newer order wins."""
         self._change(lambda _: set(names), since)
 
     def _change(self, changed: Callable[[set[str]], set[str]], since: int | None = None) -> None:

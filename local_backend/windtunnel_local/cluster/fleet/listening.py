@@ -21,11 +21,11 @@ log = logging.getLogger("windtunnel.cluster")
 
 
 def listen(path: Path, answer: Answer, owner: tuple[int, int] | None = None) -> socket.socket:
-    """Listen at ``path``, in the place of a socket that a killed process left; a thread a caller answers.
+    """Listen at ``path`` with a thread for each caller. Replaces a socket that a killed process left.
 
     Args:
-        path: in a folder that is there.
-        answer: an order's line to its answer; its ``WindtunnelError`` becomes {"error": ...}.
+        path: in an existing folder.
+        answer: makes the answer to an order's line; its ``WindtunnelError`` becomes {"error": ...}.
         owner: uid and gid of who may connect, besides root; None: this process's user.
     """
     path.unlink(missing_ok=True)
@@ -48,8 +48,8 @@ def ask(path: Path, order: dict[str, Any], timeout_s: float = _PATIENCE_S) -> di
     """Send one order and wait for its answer.
 
     Raises:
-        OSError: nobody listens there, or not for long enough.
-        ValueError: what came back is no answer.
+        OSError: nobody listens there, or no answer came in time.
+        ValueError: the bytes that came back are no answer.
     """
     with socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(timeout_s)

@@ -1,4 +1,4 @@
-"""What the background process may be asked, by whom, and how an order is read: pure."""
+"""The orders of the background process, who may give them, and how one is parsed. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from windtunnel_local.cluster.errors import ClusterError
 
 POWER = ("resume", "suspend")
-"""What Slurm asks: the only orders that are heard from inside of a cluster."""
+"""Orders of Slurm: the only ones that are taken from inside of a cluster."""
 COMMANDS = ("stop-fleet", "start-fleet", "update", "delete", "instances", *POWER)
-"""What the commands of this machine's user may ask."""
+"""Orders of commands of this machine's user."""
 LONGEST_ORDER = 1 << 20
 
 
 class BadOrder(ClusterError):
-    """No order, or one that may not be given there."""
+    """The line is no order, or one that this socket does not take."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Order:
 
 
 def read_order(line: bytes, allowed: Collection[str], nodes: Collection[str]) -> Order:
-    """One line as an order.
+    """Parse one line as an order.
 
     Args:
         line: a JSON object.
-        allowed: what may be asked there.
-        nodes: those of the configuration; an order that names another is refused as a whole.
+        allowed: the orders that this socket takes.
+        nodes: all nodes of the configuration. An order that names another node is refused as a whole.
 
     Raises:
         BadOrder: with the reason.

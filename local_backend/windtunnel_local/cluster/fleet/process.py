@@ -1,4 +1,4 @@
-"""A cluster's background process: hears orders, takes the steps they ask for one at a time, writes the states."""
+"""A cluster's background process: takes orders, carries out their steps one at a time, and writes the states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windtunnel_local.service.ground.errors import WindtunnelError
 
 _FAILED = ("CREATE_FAILED", "DELETE_FAILED")
 _LEFT_ALONE_S = 60.0
-"""After which the process of a cluster that failed leaves; the next command starts it again."""
+"""Seconds after which the process of a failed cluster ends; the next command starts it again."""
 log = logging.getLogger("windtunnel.cluster")
 
 Step = Callable[[], None]
@@ -29,7 +29,7 @@ class Fleet:
     """The process of one cluster."""
 
     def __init__(self, layout: Layout, steps: Steps) -> None:
-        """``steps``: of the cluster in ``layout``."""
+        """``steps``: those of the cluster in ``layout``."""
         self._layout = layout
         self._steps = steps
         self._record = self._steps.record
@@ -37,11 +37,11 @@ class Fleet:
         self._queue: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
 
     def leave(self) -> None:
-        """End the process after the step under way; the cluster goes on. For signals, too."""
+        """End the process after the present step; the cluster runs on. May be called by a signal handler."""
         self._queue.put(None)
 
     def run(self) -> None:
-        """Go on where an earlier process has left off, then do what is ordered. Blocks."""
+        """Finish what an earlier process has begun, then carry out orders. Blocks."""
         layout = self._layout
         layout.orders.mkdir(mode=0o700, exist_ok=True)
         for interrupted in self._interrupted():
@@ -72,7 +72,7 @@ class Fleet:
                     return None
 
     def _interrupted(self) -> Iterator[Step]:
-        """What an earlier process was at."""
+        """The step that an earlier process had begun."""
         state = self._record.state
         if state.status == "CREATE_IN_PROGRESS":
             yield self._create

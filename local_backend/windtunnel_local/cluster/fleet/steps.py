@@ -1,4 +1,4 @@
-"""What is done to one cluster: each step can be done again from its beginning, whatever an earlier try has left."""
+"""The steps that create, update, start, stop and delete a cluster. Each can be repeated from its beginning."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from windtunnel_local.settings import Settings
 
 _UP_S = 180.0
 _NODE_S = 15.0
-"""For a node to register, on top of that; on a busy machine."""
+"""Additional seconds for a node to register on a busy machine."""
 _RESYNC_S = 15.0
 _POLL_S = 0.2
 _ASK_AGAIN_S = 30.0
-"""For a node to be on its way once Slurm was told to power it up. Told while it is, Slurm begins anew, and takes what
-has begun meanwhile for no answer.
+"""Seconds between two orders to Slurm to power up the same node. If told too soon, Slurm begins anew and ignores the
+node that is already starting.
 """
 _LOG_LINES = 15
 log = logging.getLogger("windtunnel.cluster")
 
 
 class Abandoned(ClusterError):
-    """The cluster is being deleted: whatever else is under way ends."""
+    """The cluster is being deleted, so the present step ends."""
 
 
 class Steps:
-    """One cluster. Steps are called one at a time; what the keeper asks for, at any time."""
+    """The steps of one cluster. They are called one at a time; the keeper's methods may be called at any time."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Steps:
         self._under_way = threading.Lock()
         self._looked = 0.0
         self._asked: dict[str, float] = {}
-        """When each static node was last asked for, in this start of theirs."""
+        """When Slurm was last told to power up each static node, since the fleet's start."""
 
     @property
     def owner(self) -> tuple[int, int]:
@@ -87,14 +87,14 @@ class Steps:
         return self._machine.uid, self._machine.gid
 
     def need_own_folder(self) -> None:
-        """Raises ``ClusterNotFound`` where the cluster's folder was removed; there may be another of that name."""
+        """Raises ``ClusterNotFound`` if the cluster's folder was removed, even if there is another of that name."""
         if not self._has_own_folder():
             raise ClusterNotFound(self.record.name)
 
     # --- steps ---
 
     def create(self) -> None:
-        """From nothing to a cluster that takes jobs. What an earlier try has made of containers goes first."""
+        """Create the cluster until it takes jobs. Containers of an earlier try are removed first."""
         with self._under_way:
             self.record.set_fleet("STARTING")
             ensure_cluster_image(self._settings, self._say, self._engine)
@@ -109,7 +109,7 @@ class Steps:
             self.record.set_fleet("RUNNING")
 
     def go_on(self) -> None:
-        """Take over a cluster that works: an earlier process, or the engine, has ended."""
+        """Take over a running cluster after the end of an earlier process or of the engine."""
         with self._under_way:
             make_folders(self._layout, self.configuration, self._machine)
             self._ensure_head()
@@ -128,7 +128,7 @@ class Steps:
             self.record.set_fleet("STOPPED")
 
     def start_fleet(self) -> None:
-        """Bring back the static nodes, and let jobs start."""
+        """Start the static nodes, and let jobs start."""
         with self._under_way:
             self.record.set_fleet("STARTING")
             self._write_conf(running=True)
@@ -137,7 +137,7 @@ class Steps:
             self.record.set_fleet("RUNNING")
 
     def update(self) -> None:
-        """Bring the next configuration in force; where there is none, an earlier process has come that far."""
+        """Bring the next configuration in force. If there is none, an earlier process did that."""
         with self._under_way:
             if not self.record.update_file.exists():
                 return
@@ -151,9 +151,9 @@ class Steps:
             self.record.take_update()
 
     def delete(self) -> None:
-        """Remove containers, network and files. The record goes last.
+        """Remove containers, network and files; the record last.
 
-        Raises ``ClusterNotFound`` where it is gone: an order that came twice must not remove another of that name.
+        Raises ``ClusterNotFound`` if it is gone: an order that comes twice must not remove a new cluster of that name.
         """
         self.need_own_folder()
         self.keeper.end()
@@ -164,7 +164,7 @@ class Steps:
             self.record.remove()
 
     def roll_back(self, error: Exception) -> str:
-        """Remove what a failed creation has made; why it failed, with the ends of the nodes' logs."""
+        """Remove what a failed creation has made. Returns why it failed, with the last lines of the nodes' logs."""
         self.keeper.end()
         words = [str(error)]
         try:
@@ -175,12 +175,12 @@ class Steps:
         return "\n".join(words)
 
     def _tails(self, names: Iterable[str]) -> list[str]:
-        """The ends of nodes' logs, of those that have one."""
+        """The last lines of the nodes' logs."""
         tails = {name: self.nodes.tail(name, _LOG_LINES).strip() for name in sorted(names)}
         return [f"The end of {name}'s log:\n{tail}" for name, tail in tails.items() if tail]
 
     def _apply_again(self, before: ClusterConfiguration, why: str) -> None:
-        """What was in force; ``why``: it no longer is."""
+        """Apply the earlier configuration again. ``why``: the reason why the update failed."""
         try:
             self._apply(before)
         except (WindtunnelError, OSError) as error:
@@ -191,22 +191,22 @@ class Steps:
     # --- what the keeper asks for ---
 
     def start_node(self, name: str) -> None:
-        """Make a compute node and start it; none that the configuration lacks."""
+        """Make a compute node and start it, unless the configuration does not have it."""
         types = {node.name: resource.instance_type for _, resource, node in self.configuration.nodes()}
         if name in types:
             self.nodes.start(name, types[name], self.configuration)
             node_log.append(self._layout.folder, name, types[name], "up")
 
     def say_lost(self, names: Sequence[str]) -> None:
-        """Have Slurm give up what ran on nodes that it takes for up: jobs go back to the queue at once."""
+        """Tell Slurm that nodes are down which it takes for up: their jobs go back to the queue at once."""
         states = self._slurm.states()
         lost = [name for name in names if name not in not_ready(names, states)]
         self._slurm.set_nodes(lost, "DOWN", "lost")
 
     def look(self) -> None:
-        """See that the head node runs, and what Slurm counts on; nothing while a step is under way.
+        """Make sure that the head node runs, and want the nodes that Slurm wants. Does nothing during a step.
 
-        Raises ``ClusterNotFound`` where nothing may be kept any more.
+        Raises ``ClusterNotFound`` if the cluster is gone.
         """
         self.need_own_folder()
         if not self._under_way.acquire(blocking=False):
@@ -222,7 +222,7 @@ class Steps:
     # --- what runs ---
 
     def _resync(self) -> None:
-        """Want what Slurm counts on: an order of its may have found nobody."""
+        """Want the nodes that Slurm has powered up: an order of Slurm's may have got lost while no process ran."""
         since = self.keeper.changes
         self._looked = time.monotonic()
         if self.record.fleet_status == "RUNNING":
@@ -233,9 +233,9 @@ class Steps:
             self._take_back(states)
 
     def _take_back(self, states: Mapping[str, str]) -> None:
-        """Nodes that did not come within ResumeTimeout are down for good, unless somebody ends them once more.
+        """Power down nodes that missed ResumeTimeout: Slurm would leave them down for good.
 
-        Static ones that are powered down are asked for: Slurm takes none for up that began before.
+        Static nodes that are powered down are asked for again: Slurm ignores those that began before that.
         """
         given_up = [name for name, state in states.items() if state == "down~"]
         if given_up:
@@ -246,7 +246,7 @@ class Steps:
         )
 
     def _ensure_head(self) -> bool:
-        """See that the head node runs; whether it had to be started."""
+        """Make sure that the head node runs. Returns whether it had to be started."""
         head = self.nodes.found().get(HEAD)
         if head is not None and head.state == "running":
             return False
@@ -274,7 +274,7 @@ class Steps:
             raise ClusterError("\n".join([str(error), *why])) from error
 
     def _static_are_up(self) -> bool:
-        """Ask for what is left to ask for; whether nothing is."""
+        """Ask Slurm for the static nodes that are not up. Returns whether all are."""
         states = {name: state for name, state in self._slurm.states().items() if name in self._static}
         now = time.monotonic()
         asked = {name for name, when in self._asked.items() if now - when <= _ASK_AGAIN_S}
@@ -325,7 +325,7 @@ class Steps:
             time.sleep(_POLL_S)
 
     def _say(self, line: str) -> None:
-        """How far something is that takes minutes, and that nobody wants of a cluster which is being deleted."""
+        """Log the progress of a long step. Raises `Abandoned` if the cluster is being deleted."""
         self._check()
         log.info("%s", line)
 
@@ -356,5 +356,5 @@ def _head_node(node: NodeContainer) -> HeadNode:
 
 
 def instance_id(node: NodeContainer) -> str:
-    """An id in EC2's form, of the container's."""
+    """An instance id in EC2's form, made from the container's id."""
     return f"i-{node.id[:17]}"
