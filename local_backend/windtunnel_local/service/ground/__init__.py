@@ -1,1 +1,1 @@
-"""What everything else in the service stands on: the job as data, its states, and the ports to the outside."""
+"""The base of the service, which imports none of its other parts: a job as data, its states, the ports."""

@@ -1,4 +1,4 @@
-"""How long a job has run and what of it is billed, by SageMaker's rules."""
+"""How long a job has run, and how much of that time is billed, by SageMaker's rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BETWEEN_ATTEMPTS = {"Starting", "Pending", "Interrupted", "Restarting"}
 
 
 def running_time(lifecycle: Lifecycle, now: datetime) -> timedelta:
-    """Wall clock of ONE instance up to ``now``, over all attempts: from each download to the attempt's end.
+    """Running time of ONE instance up to ``now``: the sum over all attempts, each from its download to its end.
 
     Waiting for capacity, and the time from an interruption to the next download, do not count.
     """
@@ -26,7 +26,7 @@ def running_time(lifecycle: Lifecycle, now: datetime) -> timedelta:
 
 
 def running(secondaries: Iterable[str]) -> list[bool]:
-    """Of each secondary status in the order of a job's life: whether its time counts."""
+    """For each secondary status of a job, in the order of time: whether its time counts as running time."""
     found, runs = [], False
     for secondary in secondaries:
         runs = secondary == "Downloading" or (runs and secondary not in _BETWEEN_ATTEMPTS)
@@ -35,9 +35,9 @@ def running(secondaries: Iterable[str]) -> list[bool]:
 
 
 def training_seconds(lifecycle: Lifecycle) -> int | None:
-    """TrainingTimeInSeconds: whole seconds of ONE instance; a started second counts.
+    """TrainingTimeInSeconds of ONE instance, rounded up to whole seconds.
 
-    None: not known yet (the job runs), or nothing ran (the job ended before its download began).
+    None: the job still runs, or it ended before its download began.
     """
     if lifecycle.training_start is None or lifecycle.training_end is None:
         return None
@@ -45,7 +45,7 @@ def training_seconds(lifecycle: Lifecycle) -> int | None:
 
 
 def billable_seconds(lifecycle: Lifecycle, spot: SpotTerms | None = None) -> int | None:
-    """BillableTimeInSeconds of ONE instance: the training time, less the discount assumed for a spot job."""
+    """BillableTimeInSeconds of ONE instance: the training time; for a spot job reduced by the assumed discount."""
     seconds = training_seconds(lifecycle)
     if seconds is None or spot is None:
         return seconds

@@ -12,23 +12,23 @@ from windtunnel_local.service.ground.job_paths import JobPaths
 
 @dataclass(frozen=True)
 class Pace:
-    """How long the service's threads wait. Tests wait less."""
+    """How long the service's threads wait, in seconds. Tests set shorter times."""
 
     tick_s: float = 0.25
-    """Between two looks at the clock and the record."""
+    """Between two checks of the clock and of the job's record."""
     retry_s: float = 0.5
-    """Before a job goes on whose record could not be read or written; longer each time."""
+    """Before a job's record that could not be read or written is tried again; longer each time."""
     stalled_s: float = 0.5
-    """Before output is followed again that the store could not take, or that the engine was not there for."""
+    """Before a container's output is read again, after the store could not take it or the engine was away."""
     checkpoints_s: float = 1.0
-    """Between two looks at a job's checkpoints: one that has not changed meanwhile is stored."""
+    """Between two checks of a job's checkpoints: a file that has not changed in between is stored."""
     clean_up_s: float = 20.0
-    """For a job that has ended to be cleaned up, before DeleteTrainingJob is refused."""
+    """How long DeleteTrainingJob waits for the clean-up of a job that has ended, before it is refused."""
 
 
 @dataclass(frozen=True)
 class ServiceConfig:
-    """One backend's identity, places and limits."""
+    """One backend's identity, folders and limits."""
 
     home: Path
     """WINDTUNNEL_HOME, absolute."""
@@ -37,42 +37,42 @@ class ServiceConfig:
     image: str
     """The local training image that stands in for AWS's Neuron images."""
     stop_grace_s: float
-    """From SIGTERM to SIGKILL."""
+    """Seconds from SIGTERM to SIGKILL when a job is stopped."""
     image_contents: str | None = None
-    """The versions in it, as text for a job's log; None: they are not known, and nothing is said."""
+    """The versions in the image, as text for a job's log; None: not known, and the log does not mention them."""
     user: str | None = None
-    """``uid:gid`` of everything a job writes; None leaves it to the image."""
+    """``uid:gid`` of a job's processes and files; None leaves it to the image."""
     memory_cap_bytes: int | None = None
-    """Most memory of one container; the instance's own memory where that is smaller."""
+    """Most memory of one container; if the instance has less, the instance's memory counts."""
     api: Forward | None = None
-    """Where this backend listens; None: no job's code can reach it."""
+    """Where a job's code can call this backend; None: it cannot."""
     aws_in_jobs: bool = False
-    """Whether a job's code reaches this backend as its AWS, unless the job says so itself."""
+    """Whether a job's code reaches this backend as its AWS, unless the job's Environment sets this."""
     strict_requirements: bool = False
-    """Whether pip fails a job whose pins it cannot install, unless the job says so itself."""
+    """Whether a job fails when pip cannot install its pinned versions, unless the job's Environment sets this."""
     forward_sigterm: bool = False
-    """Whether the script gets the SIGTERM of a stop or an interruption, unless the job says so itself."""
+    """Whether the script gets the SIGTERM of a stop or an interruption, unless the job's Environment sets this."""
     max_cores: int = 2**31
-    """Most simulated cores of all jobs that run at once; further jobs wait."""
+    """Most simulated cores of all running jobs together; further jobs wait."""
     max_memory_bytes: int = 2**63
-    """Most memory that is reserved for all jobs that run at once; further jobs wait."""
+    """Most memory reserved for all running jobs together; further jobs wait."""
     spot: SpotTerms = field(default_factory=SpotTerms)
-    """How managed spot jobs are simulated that do not say so themselves."""
+    """How managed spot jobs are simulated, unless the job's Environment sets this."""
     pace: Pace = Pace()
 
     @property
     def jobs(self) -> Path:
-        """The folder of all job folders."""
+        """The folder that holds the folders of all jobs."""
         return self.home / "jobs"
 
     def paths(self, job: str) -> JobPaths:
-        """The folders of one job."""
+        """The folders of one job; ``job``: its slot."""
         return JobPaths(self.jobs / job)
 
     def arn(self, kind: str, name: str) -> str:
-        """The ARN of something of this backend's SageMaker; ``kind``: as ARNs have it."""
+        """The ARN of a SageMaker resource of this backend; ``kind``: as it stands in ARNs, like ``model``."""
         return f"arn:aws:sagemaker:{self.region}:{self.account_id}:{kind}/{name}"
 
     def job_arn(self, name: str) -> str:
-        """The ARN of a job of this backend."""
+        """The ARN of a training job of this backend."""
         return self.arn("training-job", name)

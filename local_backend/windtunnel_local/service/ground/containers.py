@@ -1,4 +1,4 @@
-"""The containers of a job as data: what a runner starts, and what it says of them."""
+"""The containers of a job as data: what a runner starts, and the states and logs that it returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Mount:
-    """A host path seen inside the container."""
+    """A path of this machine that is mounted in the container at ``target``."""
 
     source: str
     target: str
@@ -19,28 +19,28 @@ class Mount:
 
 @dataclass(frozen=True)
 class Keeper:
-    """What a container needs to outlive its job: it runs a keeper, which runs one job's process after the other."""
+    """What a warm pool's container needs: its main process is a keeper, which runs the jobs' processes in turn."""
 
     folder: str
-    """Where orders are left for it, on this machine; ``<folder>-private`` beside it is the runner's own."""
+    """The folder on this machine from which the keeper reads its orders; ``<folder>-private`` is the runner's own."""
     target: str
-    """The same, as the container sees it."""
+    """The same folder, as the container sees it."""
     environment: Mapping[str, str]
-    """What the container's processes share; a job's own variables come with its order."""
+    """Variables of all processes in the container; those of one job come with its order."""
 
 
 @dataclass(frozen=True)
 class Forward:
-    """A port of this machine's loopback that a container finds on its own."""
+    """A loopback port of this machine that is forwarded to the same loopback port inside the container."""
 
     port: int
     socket: str
-    """A Unix socket on this machine, alone in its folder, behind which the same answers as at the port."""
+    """A Unix socket on this machine, alone in its folder, on which the same server listens as on the port."""
 
 
 @dataclass(frozen=True)
 class ContainerPlan:
-    """One host of a job, as data: what a runner needs to start it and nothing else."""
+    """One host of a job, as data: all that a runner needs to start its container."""
 
     job: str
     host: str
@@ -49,22 +49,22 @@ class ContainerPlan:
     environment: Mapping[str, str]
     mounts: tuple[Mount, ...]
     user: str | None
-    """``uid:gid`` that owns everything the job writes."""
+    """``uid:gid`` that runs the job and owns everything it writes; None: the image's user."""
     network: str | None
-    """A network of the job's own (several hosts), ``"none"``, or None: one with no way to other containers."""
+    """The job's own network (several hosts), ``"none"``, or None: a network that reaches no other container."""
     memory_bytes: int | None
     shm_bytes: int
     entrypoint: tuple[str, ...] | None = None
     """Replaces the image's entry point; None keeps it."""
     isolated: bool = False
-    """No traffic in or out, but for calls between the hosts of the job's own network."""
+    """EnableNetworkIsolation: no traffic except between the hosts of the job's own network."""
     forward: Forward | None = None
-    """Set only where the job is not isolated."""
+    """Set only if the job is not isolated."""
     port: int | None = None
-    """At which it is called, from this machine alone: see `Runner.address`."""
+    """The port at which the container answers, reachable from this machine only: see `Runner.address`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     keeper: Keeper | None = None
-    """Set: the container is kept when its process has ended, until `Runner.remove`."""
+    """If set, the container stays when the job's process has ended, until `Runner.remove`."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class JobPlan:
 
 @dataclass(frozen=True)
 class ContainerState:
-    """What the engine says of one host's container."""
+    """The state of one host's container, as the engine reports it."""
 
     status: Literal["absent", "created", "running", "exited"]
     exit_code: int | None = None
@@ -85,13 +85,13 @@ class ContainerState:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     lost: bool = False
-    """Whether it exited because the engine or the machine did: no doing of the script, whatever its code."""
+    """Whether it exited because the engine or the machine went down, so that its exit code says nothing."""
     why: str | None = None
-    """How it was lost or killed, and what to do, where the engine knows more than the exit code says."""
+    """Why it was lost or killed and what to do, if the engine knows more than the exit code."""
 
 
 MAX_LINE_BYTES = 1 << 20
-"""A longer line is delivered in pieces: a job that never ends its line must not fill our memory."""
+"""A longer line is delivered in pieces, so that a job which never ends its line cannot fill our memory."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LogLine:
 
 @dataclass(frozen=True)
 class LogBatch:
-    """Lines in order, and the cursor that resumes right behind the last of them."""
+    """Lines in order, and the cursor with which reading resumes right after the last of them."""
 
     lines: tuple[LogLine, ...]
     cursor: str

@@ -1,4 +1,4 @@
-"""What is kept of models and endpoints: a part of `ports.Store`."""
+"""The part of `ports.Store` that stores models, endpoint configurations, endpoints and transform jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel_local.service.ground.hosting import Invocation, Kind, Resource, 
 
 @dataclass(frozen=True)
 class EndpointMetric:
-    """A minute of one metric: each value, and how often there was one. ``minute_ms``: its beginning."""
+    """One minute of one metric. ``counts``: how often each value occurred; ``minute_ms``: its start, Unix ms."""
 
     endpoint: str
     variant: str
@@ -21,42 +21,42 @@ class EndpointMetric:
 
 
 class EndpointStore(Protocol):
-    """Durable when a call returns. Safe from several threads."""
+    """Stores resources, invocations and metrics. Each change is durable when the call returns. Thread-safe."""
 
     def insert_resource(self, resource: Resource) -> None:
-        """Record a new one; raises ``ResourceExists``."""
+        """Record a new resource; raises ``ResourceExists``."""
 
     def get_resource(self, kind: Kind, name: str) -> Resource | None:
         """The record, or None."""
 
     def update_resource(self, resource: Resource) -> None:
-        """Replace what may change: status, record, tags, the time. Raises ``ResourceNotFound``."""
+        """Replace what may change: status, record, tags, time of the change. Raises ``ResourceNotFound``."""
 
     def delete_resource(self, kind: Kind, name: str) -> bool:
-        """Whether there was one."""
+        """Remove a resource; return whether there was one."""
 
     def list_resources(self, query: ResourceQuery) -> tuple[Sequence[Resource], str | None]:
-        """One page and the token of the next (None at the end). Raises ``ValidationFailed``: not such a token."""
+        """One page, and the token of the next one (None at the end). Raises ``ValidationFailed`` for a bad token."""
 
     def add_invocation(self, invocation: Invocation) -> None:
-        """Behind all others."""
+        """Append an asynchronous invocation to the endpoint's queue."""
 
     def invocations(self, endpoint: str, after: int, limit: int) -> Sequence[tuple[int, Invocation]]:
-        """An endpoint's with their numbers, in the order in which they were accepted, behind a number."""
+        """The invocations of an endpoint with numbers above ``after``, with their numbers, oldest first."""
 
     def remove_invocation(self, invocation_id: str) -> None:
-        """It is answered. Idempotent."""
+        """Remove an invocation that is answered. Idempotent."""
 
     def remove_invocations(self, endpoint: str) -> None:
-        """All of an endpoint. Idempotent."""
+        """Remove all invocations of an endpoint. Idempotent."""
 
     def append_endpoint_metrics(self, metrics: Sequence[EndpointMetric]) -> None:
-        """Store them in one transaction; those of more than 15 days before are removed."""
+        """Store the values in one transaction; remove values older than 15 days."""
 
     def endpoint_metrics(
         self, endpoint: str, variant: str, name: str, start_ms: int, end_ms: int
     ) -> Sequence[EndpointMetric]:
-        """Those of minutes with start_ms <= minute < end_ms, in order of time."""
+        """The minutes of one metric with start_ms <= minute < end_ms, in order of time."""
 
     def endpoint_metric_names(self) -> Sequence[tuple[str, str, str]]:
-        """Endpoints, variants and metrics that there are, in order."""
+        """All (endpoint, variant, metric) names that have values, sorted."""

@@ -1,4 +1,4 @@
-"""What can go wrong, as the service says it.
+"""The service's errors.
 
 WindtunnelError
 ├── ServiceError             answered to the client; `code` is AWS's error code
@@ -12,14 +12,14 @@ WindtunnelError
 │   ├── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
 │   ├── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
 │   └── OutOfThreads         ServiceUnavailable: the system starts no more threads
-├── IllegalTransition        a lifecycle was asked for a step that it does not allow: a bug of ours
+├── IllegalTransition        an event that the job's current status does not allow
 ├── RunnerError              a job cannot run; its text becomes the FailureReason
 │   ├── RunnerUnavailable    no container engine
 │   └── ImageNotFound        an image that the engine does not have
 ├── InputError               a channel or the source cannot be provided; becomes the FailureReason
 └── ObjectError              the object store
     ├── NoSuchBucket
-    ├── NoRoom               what is to be stored is larger than what is free
+    ├── NoRoom               the object is larger than the free disk space
     └── NoSuchKey
 """
 
@@ -68,11 +68,11 @@ class JobInUse(ServiceError):
 
 
 _WORDS = {"endpoint-config": "endpoint configuration", "transform-job": "transform job"}
-"""What AWS's texts call what an ARN calls otherwise."""
+"""Kinds whose name in AWS's error texts differs from the name in ARNs."""
 
 
 class ResourceNotFound(ServiceError):
-    """No such model, endpoint configuration, endpoint or transform job. SDKs look for these words of AWS's."""
+    """No such model, endpoint configuration, endpoint or transform job. In AWS's words: SDKs search for them."""
 
     code = "ValidationException"
 
@@ -81,7 +81,7 @@ class ResourceNotFound(ServiceError):
 
 
 class ResourceExists(ServiceError):
-    """The name is taken. SDKs look for these words of AWS's."""
+    """The name is taken. In AWS's words: SDKs search for them."""
 
     code = "ValidationException"
 
@@ -102,7 +102,7 @@ class InvalidParameter(ServiceError):
 
 
 class StoreUnavailable(ServiceError):
-    """The record cannot be written now. What was to be recorded can be tried again, whole."""
+    """The record cannot be written now; nothing of the change was stored, so it can be tried again."""
 
     code = "ServiceUnavailable"
     status = 503
@@ -122,7 +122,7 @@ class OutOfThreads(ServiceError):
 
 
 class IllegalTransition(WindtunnelError):
-    """The event is not allowed where the job stands."""
+    """The job's current status does not allow the event."""
 
 
 class RunnerError(WindtunnelError):
@@ -142,11 +142,11 @@ class InputError(WindtunnelError):
 
 
 class ObjectError(WindtunnelError):
-    """The object store refuses."""
+    """The object store refuses a request."""
 
 
 class NoRoom(ObjectError):
-    """What is to be stored is larger than what is free on the disk."""
+    """The object is larger than the free space on the disk."""
 
 
 class NoSuchBucket(ObjectError):
@@ -158,10 +158,10 @@ class NoSuchKey(ObjectError):
 
 
 def is_out_of_threads(error: BaseException) -> bool:
-    """Whether a thread could not be started. Python has no class for it."""
+    """Whether the error means that a thread could not be started; Python has no class of its own for it."""
     return isinstance(error, RuntimeError) and str(error) == "can't start new thread"
 
 
 def is_full_disk(error: BaseException) -> TypeGuard[OSError]:
-    """Whether there was no room left on the disk, or in its owner's quota."""
+    """Whether the error means that the disk, or the user's quota on it, is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,4 +1,4 @@
-"""What serves, as data: models, endpoint configurations, endpoints and transform jobs, each a `Resource`."""
+"""Models, endpoint configurations, endpoints and transform jobs as data, each a `Resource`."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Literal, get_args
 from windtunnel_local.service.ground.list_query import ListQuery
 
 ServingKind = Literal["endpoint", "transform-job"]
-"""What has instances."""
+"""The kinds of resources that have instances."""
 Kind = Literal["model", "endpoint-config", "endpoint", "transform-job"]
-"""As in ARNs."""
+"""The kinds of resources, as they stand in ARNs."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 EndpointStatus = Literal["Creating", "InService", "Updating", "Failed", "Deleting"]
 TransformStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
 
 LOG_GROUPS = "/aws/sagemaker/Endpoints/"
-"""What the name of each endpoint's log group begins with."""
+"""The prefix of each endpoint's log group; the endpoint's name follows."""
 TRANSFORM_GROUP = "/aws/sagemaker/TransformJobs"
 """The log group of all transform jobs."""
 LIMIT_TAG = "windtunnel:max-seconds"
-"""Of an endpoint: when it is deleted, counted from its creation."""
+"""A tag of an endpoint: it is deleted so many seconds after its creation."""
 STARTUP_S = 480
-"""AWS gives a container eight minutes to answer a ping, unless an endpoint's variant says otherwise."""
+"""Seconds that a container has to answer its first ping: AWS's eight minutes, unless the variant sets another time."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """One record. ``request``: what it was made of, without Tags; ``record``: what has become of it, as JSON."""
+    """One record. ``request``: the request that made it, without Tags; ``record``: its current state, as JSON."""
 
     kind: Kind
     name: str
@@ -45,16 +45,16 @@ class Resource:
 
 @dataclass(frozen=True)
 class ResourceQuery(ListQuery):
-    """A list of one kind."""
+    """A query for the resources of one kind."""
 
     kind: Kind
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A production variant as it was when its endpoint took it: the model may be deleted since.
+    """A production variant, copied when the endpoint was created or updated: its model may be deleted since then.
 
-    ``container``: CreateModel's; ``timeout_s``: from the container's start to its first good answer to a ping.
+    ``container``: as CreateModel named it; ``timeout_s``: seconds from the container's start to its first good ping.
     """
 
     name: str
@@ -68,45 +68,45 @@ class Variant:
 
 @dataclass(frozen=True)
 class Instance:
-    """One container of an endpoint or a transform job. One that ends has a successor with another number."""
+    """One container of an endpoint or a transform job. If it ends, another with a new number replaces it."""
 
     owner: str
-    """The name of that endpoint or job."""
+    """The name of the endpoint or transform job."""
     created: str
-    """When the owner was, as text: tells apart two of one name."""
+    """When the owner was created, as text: distinguishes two owners that had the same name."""
     number: int
     variant: str
-    """Of a transform job: the job's name."""
+    """The variant's name; for a transform job the job's name."""
     generation: int
     ready: bool = False
     """Whether it has answered a ping."""
     kind: ServingKind = "endpoint"
-    """Of the owner."""
+    """The owner's kind."""
 
     @property
     def owned_by(self) -> str:
-        """The owner, for messages."""
+        """The owner's kind and name, for messages."""
         return f"{self.kind.replace('-', ' ')} {self.owner}"
 
     @property
     def slot(self) -> str:
-        """Its name for the runner. No training job's name has a "_", so none is taken for one."""
+        """The runner's name for it. It has a "_", as no training job's name has, so that the two cannot be confused."""
         return f"{self.kind.partition('-')[0]}_{self.owner}.{self.number}"
 
     @property
     def id(self) -> str:
-        """As EC2 names instances."""
+        """An instance id in EC2's form, always the same for this instance."""
         seed = f"{self.owner} {self.created} {self.number}"
         return f"i-{hashlib.sha256(seed.encode()).hexdigest()[:17]}"
 
     @property
     def group(self) -> str:
-        """Its log group."""
+        """The instance's log group."""
         return LOG_GROUPS + self.owner if self.kind == "endpoint" else TRANSFORM_GROUP
 
     @property
     def stream(self) -> str:
-        """Its log stream in that group, as AWS names it."""
+        """The instance's log stream in that group, as AWS names it."""
         if self.kind == "endpoint":
             return f"{self.variant}/{self.id}"
         return f"{self.owner}/{self.id}-{int(datetime.fromisoformat(self.created).timestamp())}"
@@ -114,7 +114,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class AsyncInference:
-    """An endpoint asked through S3: where answers go, and how many questions an instance is asked at once."""
+    """AsyncInferenceConfig: the S3 URIs for answers and failures, and how many requests an instance gets at once."""
 
     output: str
     failure: str | None
@@ -123,7 +123,7 @@ class AsyncInference:
 
 @dataclass(frozen=True)
 class Invocation:
-    """A question of InvokeEndpointAsync that was accepted. ``headers``: the container's; locations are S3 URIs."""
+    """An accepted InvokeEndpointAsync. ``headers``: for the container; input, output and failure are S3 URIs."""
 
     id: str
     endpoint: str
@@ -138,7 +138,7 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Fleet:
-    """The variants of one configuration, all in service together."""
+    """All variants of one endpoint configuration; they go in and out of service together."""
 
     config: str
     generation: int
@@ -147,13 +147,13 @@ class Fleet:
 
     @property
     def count(self) -> int:
-        """Of its instances."""
+        """The number of its instances."""
         return sum(variant.count for variant in self.variants)
 
 
 @dataclass(frozen=True)
 class EndpointState:
-    """What an endpoint is made of now. ``following``: what takes its place when all of that is ready."""
+    """The current state of an endpoint. ``following``: the fleet of an update, which takes over once it is ready."""
 
     fleet: Fleet
     following: Fleet | None = None
@@ -163,30 +163,30 @@ class EndpointState:
 
     @property
     def fleets(self) -> tuple[Fleet, ...]:
-        """What there is to be instances of."""
+        """The fleets whose instances should run."""
         return (self.fleet,) if self.following is None else (self.fleet, self.following)
 
     def of(self, fleet: Fleet, variant: str | None = None) -> tuple[Instance, ...]:
-        """Instances of a fleet, or of one of its variants."""
+        """The instances of a fleet, or of one of its variants."""
         return tuple(
             i for i in self.instances if i.generation == fleet.generation and variant in (None, i.variant)
         )
 
     def variant(self, instance: Instance) -> Variant | None:
-        """What it is an instance of; None if that is no longer wanted."""
+        """The variant that an instance belongs to; None if no fleet has this variant any more."""
         fleets = (fleet for fleet in self.fleets if fleet.generation == instance.generation)
         return next((v for fleet in fleets for v in fleet.variants if v.name == instance.variant), None)
 
     def without(self, numbers: Sequence[int]) -> EndpointState:
-        """As it is when these instances are gone."""
+        """A copy of the state without these instances."""
         return replace(self, instances=tuple(i for i in self.instances if i.number not in numbers))
 
 
 @dataclass(frozen=True)
 class TransformState:
-    """What has become of a transform job. Times: in ISO 8601, UTC.
+    """The current state of a transform job. Times are ISO 8601 texts, UTC.
 
-    ``variant``: its model and instances, as an endpoint has them; ``container`` with the job's variables.
+    ``variant``: its model and instances, as for an endpoint; its ``container`` includes the job's Environment.
     """
 
     variant: Variant
@@ -198,8 +198,8 @@ class TransformState:
 
 
 def stored_stream(group: str, stream: str) -> str:
-    """The name of an instance's stream in the store, which has one space of names for all groups.
+    """The name of an instance's log stream in the store, where the streams of all groups share one namespace.
 
-    No training job's stream begins with a slash.
+    It begins with the group's slash, as no training job's stream does.
     """
     return f"{group}:{stream}"

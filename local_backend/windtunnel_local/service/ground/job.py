@@ -1,4 +1,4 @@
-"""A training job as the backend remembers it: plain, frozen data."""
+"""A training job as the backend records it: plain, frozen data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SecondaryStatus = Literal[
 WarmPoolState = Literal["Available", "Terminated", "Reused", "InUse"]
 
 StopCause = Literal["requested", "requested_late", "max_runtime", "max_wait", "max_pending"]
-"""``requested_late``: while what the job made was being stored."""
+"""``requested_late``: a user asked to stop while the job's outputs were being uploaded."""
 
 SpotClock = Literal["start", "checkpoint"]
 
@@ -48,7 +48,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """Where a job stands. Changed only by `lifecycle.advance`."""
+    """A job's status and the history of its secondary status. Only `lifecycle.advance` changes it."""
 
     status: Status
     secondary: SecondaryStatus
@@ -58,9 +58,9 @@ class Lifecycle:
     training_start: datetime | None = None
     training_end: datetime | None = None
     failure_reason: str | None = None
-    """Known from the start of Uploading; an answer to a client shows it once the status is Failed."""
+    """Set from the start of Uploading on; an answer to a client shows it only once the status is Failed."""
     stop_cause: StopCause | None = None
-    """Why the job is being stopped; decides between Stopped and the limits' own last states."""
+    """Why the job is being stopped; decides whether it ends as Stopped, MaxRuntimeExceeded or MaxWaitTimeExceeded."""
 
     @property
     def finished(self) -> bool:
@@ -69,12 +69,12 @@ class Lifecycle:
 
     @property
     def attempt_start(self) -> datetime:
-        """When the last attempt's download began, or the job was created."""
+        """When the last attempt's download began; the job's creation if none has begun."""
         begun = [transition.start for transition in self.transitions if transition.status == "Downloading"]
         return begun[-1] if begun else self.created
 
     def count(self, secondary: SecondaryStatus) -> int:
-        """How often the job has been in a state."""
+        """How often the job has entered a secondary status."""
         return sum(transition.status == secondary for transition in self.transitions)
 
 
@@ -83,22 +83,22 @@ MOST_INTERRUPTIONS = 1000
 
 @dataclass(frozen=True)
 class SpotTerms:
-    """How a managed spot job is simulated; settled when it is accepted, so that a restart changes nothing.
+    """How a managed spot job is simulated; fixed when the job is accepted, so that a restart changes nothing.
 
-    The defaults are those of a backend that is told nothing of it.
+    The defaults hold where neither the job nor the backend's settings name a value.
     """
 
     interruptions: int = 0
-    """How often the job is interrupted, if it runs for long enough."""
+    """How many interruptions the job gets, if it runs long enough."""
     seed: int = 0
-    """The same seed gives the same moments."""
+    """The same seed gives interruptions at the same moments."""
     mean_s: float = 60.0
-    """Seconds of training between two interruptions, on average."""
+    """Average seconds of training from the start of an attempt (see ``after``) to its interruption."""
     discount: float = 0.7
-    """What spot capacity is assumed to save of the on-demand price: 0.7 is 70 %."""
+    """The saving of spot capacity that is assumed, as a share of the on-demand price: 0.7 is 70 %."""
     after: SpotClock = "start"
-    """What the seconds of an attempt count from: the start of its containers, or the first checkpoint that
-    it stored.
+    """From when the seconds of an attempt are counted: the start of its containers, or the first checkpoint
+    that it stored.
     """
 
 
@@ -108,22 +108,22 @@ class WarmPool:
 
     status: WarmPoolState
     retained_billable_s: int | None = None
-    """ResourceRetainedBillableTimeInSeconds, once nothing is kept any more."""
+    """ResourceRetainedBillableTimeInSeconds; set when the pool ends."""
     reused_by: str | None = None
     """ReusedByJob."""
     launched_us: int | None = None
     """When the containers were first started, by whichever job: Unix microseconds."""
     retained_us: int | None = None
-    """Since when they are kept without a job."""
+    """When the last job ended, since when the containers are kept without one: Unix microseconds."""
     ready: bool = False
-    """Whether a job may take them over: what the last one left is gone."""
+    """Whether a job may take the containers over: the last job's files and processes are removed."""
     begins: Mapping[str, str] = field(default_factory=dict)
-    """Of containers that were taken over, by host: the log's cursor behind the job before."""
+    """For containers that were taken over, by host: the log cursor after the previous job's output."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The accepted request, and what became of it."""
+    """An accepted CreateTrainingJob request, and the state and results of the job."""
 
     name: str
     arn: str
@@ -131,50 +131,50 @@ class Job:
     """CreateTrainingJob's members as accepted, without Tags."""
     lifecycle: Lifecycle
     model_artifact: str | None = None
-    """s3:// URI of model.tar.gz once it is stored."""
+    """The s3:// URI of the model artifact, once it is stored."""
     final_metrics: tuple[Mapping[str, Any], ...] = field(default=())
     """FinalMetricDataList: MetricName, Value, Timestamp."""
     slot: str = ""
-    """The name under which its containers and its folder are found: its own, unless it took over a kept one."""
+    """The name of its containers and its folder: the job's name, unless it took over a warm pool or got another."""
     spot: SpotTerms | None = None
     """Set for a managed spot job."""
     updates: Mapping[str, Any] = field(default_factory=dict)
-    """What UpdateTrainingJob has changed: members of structures of the request, by structure."""
+    """What UpdateTrainingJob has changed: by structure of the request (as ResourceConfig), its new members."""
     warm_pool: WarmPool | None = None
 
     def __post_init__(self) -> None:
-        """``slot`` is the job's name unless another is given."""
+        """Set ``slot`` to the job's name if none was given."""
         if not self.slot:
             object.__setattr__(self, "slot", self.name)
 
     @property
     def identity(self) -> str:
-        """Tells it from every other job, also from one that has its name after it was deleted."""
+        """Name and creation time: distinguishes the job also from a later one with the same name."""
         return f"{self.name}/{int(self.lifecycle.created.timestamp() * 1_000_000)}"
 
     @property
     def current(self) -> Mapping[str, Any]:
-        """The request with what was updated since."""
+        """The request with the changes of UpdateTrainingJob."""
         changed = {name: {**self.request.get(name, {}), **given} for name, given in self.updates.items()}
         return {**self.request, **changed}
 
     @property
     def keep_alive_s(self) -> int:
-        """ResourceConfig.KeepAlivePeriodInSeconds as it is now; 0: the containers are not kept."""
+        """ResourceConfig.KeepAlivePeriodInSeconds after updates; 0: the containers are not kept."""
         return int(self.current["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0))
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """algo-1, algo-2, ... in the order of their ranks, numbered through all instance groups."""
+        """algo-1, algo-2, ... in the order of their ranks, numbered across all instance groups."""
         resources = self.request["ResourceConfig"]
         groups = resources.get("InstanceGroups") or [resources]
         count = sum(int(group.get("InstanceCount", 1)) for group in groups)
         return tuple(f"algo-{i}" for i in range(1, count + 1))
 
     def stream(self, host: str) -> str:
-        """The name of a host's log stream: ``<job>/algo-1-<unix seconds>``, one for each attempt.
+        """The name of a host's log stream in the last attempt: ``<job>/algo-1-<unix seconds>``.
 
-        It follows from the record alone, so that a new server finds the stream again.
+        It is derived from the record alone, so that a new server finds the stream again.
         """
         attempts = [t.start for t in self.lifecycle.transitions if t.status == "Downloading"]
         second = -1
@@ -185,7 +185,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobSummary:
-    """What a list shows of a job."""
+    """A job as ListTrainingJobs shows it."""
 
     name: str
     arn: str
@@ -199,6 +199,6 @@ class JobSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class JobQuery(ListQuery):
-    """ListTrainingJobs."""
+    """The parameters of ListTrainingJobs."""
 
     warm_pool_status: str | None = None

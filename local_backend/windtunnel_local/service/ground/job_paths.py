@@ -1,4 +1,4 @@
-"""Where a job's files are: on this machine, and as its containers see them."""
+"""The paths of a job's files, on this machine and inside its containers."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ class JobPaths:
 
     @property
     def scratch(self) -> Path:
-        """Archives on their way to the object store."""
+        """Archives that are being made, before they go to the object store."""
         return self.root / "scratch"
 
     @property
     def checkpoint_manifest(self) -> Path:
-        """What was fetched from CheckpointConfig.S3Uri."""
+        """The list of the files that were fetched from CheckpointConfig.S3Uri, or stored there since."""
         return self.root / "checkpoints.json"
 
     @property
     def earlier(self) -> Path:
-        """What is kept of earlier attempts."""
+        """Files kept from earlier attempts (the simulator's counters)."""
         return self.root / "earlier"
 
     def earlier_counters(self, attempt: int, host: str) -> Path:
-        """What the simulator of one host counted in an earlier attempt, from 0."""
+        """The counters of one host from an earlier attempt. ``attempt``: counted from 0."""
         return self.earlier / str(attempt) / host
 
     def host(self, host: str) -> Path:
-        """Everything of one host."""
+        """The folder of one host."""
         return self.root / "hosts" / host
 
     def ml(self, host: str) -> Path:
@@ -65,23 +65,23 @@ class JobPaths:
         return self.ml(host) / "input" / "data" / channel
 
     def view(self, host: str, channel: str) -> Path:
-        """A channel that is mounted read-only: links to where its files are. Never below `ml`."""
+        """A channel that is mounted read-only: a folder of links to its files. Never below `ml`."""
         return self.views(host) / channel
 
     def views(self, host: str) -> Path:
-        """The channels of one host that are mounted read-only; mounted as a whole where the container is kept."""
+        """The folder of all read-only channels of one host; a container that is kept mounts it as a whole."""
         return self.host(host) / "channels"
 
     def keeper(self, host: str) -> Path:
-        """The orders of a container that is kept."""
+        """The folder from which the keeper of a container that is kept reads its orders."""
         return self.host(host) / "keeper"
 
     def keeper_private(self, host: str) -> Path:
-        """What is known of these orders; never mounted."""
+        """The runner's own notes on these orders; never mounted."""
         return self.host(host) / "keeper-private"
 
     def warm_pool_cache(self, host: str) -> Path:
-        """What a container that is kept hands on from job to job."""
+        """The warm pool's cache, which stays from job to job."""
         return self.ml(host) / "sagemaker" / "warmpoolcache"
 
     def model(self, host: str) -> Path:
@@ -97,7 +97,7 @@ class JobPaths:
         return self.ml(host) / "output" / "failure"
 
     def success(self, host: str) -> Path:
-        """``/opt/ml/output/success``, which AWS's toolkit makes when the script has come to a good end."""
+        """``/opt/ml/output/success``, which AWS's toolkit creates when the script has succeeded."""
         return self.ml(host) / "output" / "success"
 
     def checkpoints(self, host: str) -> Path:
@@ -109,7 +109,7 @@ class JobPaths:
         return self.ml(host) / "output" / "tensorboard"
 
     def counters(self, host: str) -> Path:
-        """Where the simulator of one host counts."""
+        """The folder into which the simulator of one host writes its counters."""
         return self.host(host) / "counters"
 
     def home(self, host: str) -> Path:
@@ -117,18 +117,18 @@ class JobPaths:
         return self.host(host) / "home"
 
     def neuron_cache(self, host: str) -> Path:
-        """What one host sees of a Neuron compile cache in S3, a folder a bucket."""
+        """One host's copy of the Neuron compile cache in S3, a folder for each bucket."""
         return self.host(host) / "neuron-cache"
 
     def holds(self, path: Path) -> bool:
-        """Whether a path, all links resolved, is in this folder: a script may replace what it can write."""
+        """Whether a path, with all links resolved, is in this folder: a script may replace its files by links."""
         try:
             return path.resolve().is_relative_to(self.root.resolve())
         except (OSError, RuntimeError):
-            return False  # links in a circle; since Python 3.13 these fail when they are opened
+            return False  # a loop of links; since Python 3.13 it fails only when it is opened
 
     def folders(self, host: str) -> tuple[Path, ...]:
-        """What must exist before the host starts, so that the engine creates none of it as root."""
+        """The folders to create before the container starts; otherwise the engine creates them as root."""
         ml = self.ml(host)
         return (
             self.config(host),

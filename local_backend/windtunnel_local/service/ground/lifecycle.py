@@ -7,14 +7,13 @@
         └───────────┴─────────────┴─▶ Stopping ◀─┘
                                          └─▶ Uploading ─▶ Stopped | MaxRuntimeExceeded | MaxWaitTimeExceeded
 
-The secondary status is the place in this picture; the status is InProgress until a
-stop (Stopping) or the end. Pending: no room on this machine yet. Interrupted: a simulated
-spot interruption. Restarting: the platform lost the containers and RetryStrategy allows
-another attempt. A stop while Uploading ends that: what is not stored by then is not stored. What is
-billed runs from the start of Downloading to the end of Uploading, without the gaps between
-attempts. The messages are those that SageMaker shows for the same transitions, where it has
-any. Each transition begins when the one before it ends, but for what had to wait for a server or the
-engine: see `UploadStarted` and `BegunAnew`.
+The picture shows the secondary status; the status is InProgress until a stop (Stopping) or
+the end. Pending: no room on this machine yet. Interrupted: a simulated spot interruption.
+Restarting: the platform lost the containers and RetryStrategy allows another attempt.
+A stop while Uploading ends the upload: the rest is not stored. The billed time runs from
+the start of Downloading to the end of Uploading, without the gaps between attempts. The
+messages are SageMaker's for the same transitions, if it has any. Each transition begins
+when the one before ends, except after a wait for a server or the engine: see `UploadStarted` and `BegunAnew`.
 """
 
 from __future__ import annotations
@@ -52,31 +51,31 @@ _BEFORE_THE_END = (
 
 @dataclass(frozen=True)
 class ProvisioningProgress:
-    """The environment is being prepared; ``message`` says how far it is."""
+    """The image is being prepared; ``message`` is a line of progress."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Queued:
-    """There is no room for the job yet; ``message`` says behind what it waits."""
+    """There is no room for the job yet; ``message`` says what it waits for."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class DownloadStarted:
-    """The image is there; inputs are fetched. The bill starts here."""
+    """The image is there, and the inputs are being fetched. The billed time starts here."""
 
 
 @dataclass(frozen=True)
 class TrainingStarted:
-    """All containers run."""
+    """All containers have been started."""
 
 
 @dataclass(frozen=True)
 class StopRequested:
-    """The user wants the job to stop. Changes nothing once it is stopping or uploading."""
+    """The user asked to stop the job. Changes nothing if it stops already; while it uploads, ends the upload."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class MaxRuntimeReached:
 
 @dataclass(frozen=True)
 class MaxWaitReached:
-    """A spot job has waited and run for MaxWaitTimeInSeconds."""
+    """MaxWaitTimeInSeconds have passed since the job's creation."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class MaxPendingReached:
 
 @dataclass(frozen=True)
 class SpotInterrupted:
-    """The spot capacity of the job is taken away; ``message`` says that this is a simulation."""
+    """A simulated spot interruption; ``message`` says that it is simulated."""
 
     message: str
 
@@ -114,15 +113,15 @@ class Lost:
 
 @dataclass(frozen=True)
 class Restarted:
-    """What the last attempt left is stored and removed; the next one begins."""
+    """The last attempt's files are stored and its containers removed; the next attempt begins."""
 
 
 @dataclass(frozen=True)
 class UploadStarted:
     """All containers have ended and their logs are stored.
 
-    ``failure_reason``: why the job will fail. ``ended``: when they had ended, if nobody watched then; what
-    has passed since is neither Training nor Uploading, and is not billed.
+    ``failure_reason``: why the job will fail. ``ended``: when the containers had ended, if no server or engine
+    was there to see it; the time from then until now belongs to no status and is not billed.
     """
 
     failure_reason: str | None = None
@@ -131,7 +130,7 @@ class UploadStarted:
 
 @dataclass(frozen=True)
 class BegunAnew:
-    """A step is taken again that a server, or an engine that went away, left undone. What has passed is not billed."""
+    """A step that was cut off because the server or the engine went away begins again. The time lost is not billed."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The stop is complete; what there was is uploaded, unless the stop came while that was done."""
+    """The stop is complete. The outputs are uploaded, unless the stop came during the upload."""
 
 
 Event = (
@@ -172,7 +171,7 @@ Event = (
 
 
 def begin(now: datetime) -> Lifecycle:
-    """The lifecycle of a job that was just accepted."""
+    """The lifecycle of a job that has just been accepted."""
     first = Transition("Starting", now, None, MESSAGES["Starting"])
     return Lifecycle("InProgress", "Starting", (first,), created=now, modified=now)
 
@@ -180,7 +179,7 @@ def begin(now: datetime) -> Lifecycle:
 def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
     """The lifecycle after ``event``.
 
-    A wall clock that was set back does not reorder a job: times never run backwards.
+    If the wall clock was set back, the time of the last change is used: times never run backwards.
 
     Raises:
         IllegalTransition: the event is not allowed in this state; a finished job allows none.
@@ -226,7 +225,7 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
 
 
 def _stop_cause(event: Event, secondary: SecondaryStatus) -> StopCause | None:
-    """Why ``event`` stops a job in state ``secondary``; None: it does not."""
+    """The reason why ``event`` stops a job in status ``secondary``; None if it does not stop it."""
     match event, secondary:
         case StopRequested(), _:
             return "requested"
@@ -240,10 +239,10 @@ def _stop_cause(event: Event, secondary: SecondaryStatus) -> StopCause | None:
 
 
 def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
-    """The three ways to end."""
+    """The lifecycle after one of the three last events: Succeeded, Failed, Stopped."""
     uploading = lifecycle.secondary == "Uploading"
     match event:
-        # All was stored when somebody asked to stop that: the job has done what it was to do.
+        # A stop that came when all was stored already changes nothing: the job is Completed.
         case Succeeded() if (
             uploading
             and lifecycle.failure_reason is None
@@ -264,7 +263,7 @@ def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
 def _enter(
     lifecycle: Lifecycle, secondary: SecondaryStatus, now: datetime, ended: datetime | None = None
 ) -> Lifecycle:
-    """Close the current transition and open the next at the same instant, unless it ``ended`` before."""
+    """Open the next transition now; close the current one now too, or at ``ended`` if that is given."""
     *earlier, current = lifecycle.transitions
     closed = now if ended is None else min(max(ended, current.start), now)
     opened = Transition(secondary, now, None, MESSAGES[secondary])
@@ -277,7 +276,7 @@ def _enter(
 
 
 def _finish(lifecycle: Lifecycle, secondary: SecondaryStatus, now: datetime) -> Lifecycle:
-    """Enter a last state, which ends at once; the bill ends if the job ever ran."""
+    """Enter a terminal status, whose transition ends at once; set TrainingEndTime if the job ever ran."""
     entered = _enter(lifecycle, secondary, now)
     *earlier, last = entered.transitions
     billed = now if lifecycle.training_start is not None else None

@@ -1,4 +1,4 @@
-"""What every list of SageMaker's can be asked for: filters, order and page."""
+"""The parameters that all of SageMaker's List operations share: filters, order and page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class ListQuery:
-    """Times are bounds of creation and of the last change."""
+    """Parameters of a List operation. Times bound the creation and the last change; ``limit``: items on a page."""
 
     name_contains: str | None = None
     status: str | None = None

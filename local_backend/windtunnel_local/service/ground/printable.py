@@ -1,4 +1,4 @@
-"""Text that others chose - names, paths, output - made harmless for lines of a log, terminals and XML."""
+"""Escapes control characters in text from users and scripts (names, paths, output) for logs, terminals and XML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with control characters written out as ``\x1b``, but for those to ``keep``."""
+    r"""The text with control characters escaped (as ``\x1b``), except those in ``keep``."""
 
     def written(match: re.Match[str]) -> str:
         return match[0] if match[0] in keep else match[0].encode("unicode_escape").decode()

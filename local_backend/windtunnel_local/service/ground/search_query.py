@@ -1,4 +1,4 @@
-"""What Search asks for, as data: conditions on a job's properties, and an order."""
+"""A Search request as data: conditions on a job's properties, and an order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Operator = Literal[
     "In",
 ]
 Kind = Literal["text", "number", "flag", "moment", "loose"]
-"""Of a property's values. A moment is Unix microseconds; loose: text, or the number that it spells."""
+"""The type of a property's values. moment: Unix microseconds; loose: text that may also be compared as a number."""
 
 Scalar: TypeAlias = str | int | float
 
@@ -28,8 +28,8 @@ Scalar: TypeAlias = str | int | float
 class Property:
     """A member of AWS's TrainingJob structure: ``ResourceConfig.InstanceType``, ``HyperParameters.epochs``.
 
-    ``path`` leads to a value; where it crosses a list, ``list_path`` leads there, and ``path`` goes on from
-    an element. Metrics and Tags are lists too, but are named as if they were maps.
+    ``path`` leads to the value. If there is a list on the way, ``list_path`` leads to the list, and ``path``
+    begins at its element. Metrics and Tags are lists too, but are addressed by name, like maps.
     """
 
     name: str
@@ -40,17 +40,17 @@ class Property:
 
 @dataclass(frozen=True)
 class Condition:
-    """One comparison. Of the values of a list, one that satisfies it is enough."""
+    """One comparison. For a list it is true if any of the list's values satisfies it."""
 
     property: Property
     operator: Operator
     values: tuple[Scalar, ...] = ()
-    """One, or for In any number; none for Exists and NotExists."""
+    """One value; any number for In, none for Exists and NotExists."""
 
 
 @dataclass(frozen=True)
 class Nested:
-    """One element of the list satisfies all conditions, whose paths begin at the element."""
+    """True if one element of the list satisfies all conditions; their paths begin at the element."""
 
     list_path: tuple[str, ...]
     conditions: tuple[Condition, ...]
@@ -58,7 +58,7 @@ class Nested:
 
 @dataclass(frozen=True)
 class Group:
-    """All or any of its parts; none: everything."""
+    """All (And) or any (Or) of its parts must be true; a group without parts finds everything."""
 
     operator: Literal["And", "Or"]
     parts: tuple[Condition | Nested | Group, ...]
@@ -66,7 +66,7 @@ class Group:
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """Search: which jobs, in which order, which page."""
+    """The parameters of Search: which jobs, in which order, which page."""
 
     where: Group
     sort_by: Property
@@ -76,7 +76,7 @@ class SearchQuery:
 
 
 def contains_count(part: Condition | Nested | Group) -> int:
-    """How many Contains an expression has."""
+    """The number of Contains operators in an expression."""
     if isinstance(part, Condition):
         return int(part.operator == "Contains")
     parts: Sequence[Condition | Nested | Group] = part.conditions if isinstance(part, Nested) else part.parts

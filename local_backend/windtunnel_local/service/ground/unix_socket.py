@@ -1,4 +1,4 @@
-"""Unix sockets whose path may be longer than a socket's name: 107 bytes on Linux, 103 on macOS."""
+"""Unix sockets at paths longer than the limit for a socket's name: 107 bytes on Linux, 103 on macOS."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST_NAME = 103
 
 
 def named(path: Path, use: Callable[[str], object]) -> None:
-    """Bind or connect with ``path``: ``use`` gets a name for it that is short enough.
+    """Call ``use`` (a socket's bind or connect) with a name for ``path`` that is short enough.
 
     Raises:
-        OSError: ``use`` did, or the path is too long on a system that knows no other name for a folder.
+        OSError: ``use`` raised it, also because the path is too long on a system without /proc.
     """
     if len(os.fsencode(path)) <= _LONGEST_NAME or not hasattr(os, "O_PATH"):
         use(str(path))

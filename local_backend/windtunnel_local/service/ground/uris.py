@@ -6,14 +6,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 MAX_KEY_BYTES = 1024
-"""Of an object's key, as on S3."""
+"""The longest object key in bytes, as on S3."""
 
 
 def parse_s3(uri: str) -> tuple[str, str]:
     """Bucket and key (or prefix) of an ``s3://`` URI.
 
     Raises:
-        ValueError: it is something else; the message says what was given.
+        ValueError: it is not an s3:// URI; the message says what was given.
     """
     scheme, found, rest = uri.partition("://")
     bucket, _, key = rest.partition("/")
@@ -23,7 +23,7 @@ def parse_s3(uri: str) -> tuple[str, str]:
 
 
 def join_s3(base: str, *parts: str) -> str:
-    """``base`` extended by parts, with single slashes between them."""
+    """``base`` and the parts, joined by single slashes."""
     return "/".join([base.rstrip("/"), *parts])
 
 
@@ -35,7 +35,7 @@ def is_file(uri: str) -> bool:
 def parse_file(uri: str) -> Path:
     """The path of a ``file:///absolute/path`` URI.
 
-    Clients write such URIs with and without percent-encoding; the path that exists wins.
+    Clients write such URIs with and without percent-encoding: the path as written is taken if it exists, else decoded.
 
     Raises:
         ValueError: the path is not absolute.

@@ -1,6 +1,6 @@
-"""The life of a warm pool, as the jobs that use it record it: a pure state machine.
+"""The states of a warm pool, as the records of its jobs show them: a pure state machine.
 
-    InUse ──▶ Available ──▶ Reused       by a matching job, whose own pool is InUse from then on
+    InUse ──▶ Available ──▶ Reused       a matching job took it over, whose own pool is InUse from then on
       │           └───────▶ Terminated   the keep-alive period has passed, or it cannot be kept
       └───────────────────▶ Terminated
 
@@ -18,7 +18,7 @@ from typing import Any
 from windtunnel_local.service.ground.job import Job, WarmPool
 
 LONGEST = timedelta(days=28)
-"""A pool that goes from job to job ends after so long."""
+"""The longest life of a pool that goes from job to job, from the first start of its containers."""
 
 _MATCHING = ("InstanceType", "InstanceCount", "VolumeKmsKeyId", "VolumeSizeInGB")
 _MATCHING_MEMBERS = ("RoleArn", "VpcConfig", "SessionChainingConfig")
@@ -28,12 +28,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def begin(job: Job) -> WarmPool | None:
-    """The pool of a job that was just accepted; None when it asks for none."""
+    """The pool of a job that has just been accepted; None if the job asks for none."""
     return WarmPool("InUse") if job.keep_alive_s else None
 
 
 def matches(pool: Job, job: Job) -> bool:
-    """Whether SageMaker would give the pool of one job to another."""
+    """Whether SageMaker would let ``job`` reuse the pool that the job ``pool`` left."""
     one, other = pool.request, job.request
     if other.get("EnableManagedSpotTraining") or other["ResourceConfig"].get("InstanceGroups"):
         return False
@@ -43,14 +43,14 @@ def matches(pool: Job, job: Job) -> bool:
 
 
 def took_over(pool: WarmPool, begins: Mapping[str, str]) -> WarmPool:
-    """The pool of the job that goes on with another job's."""
+    """The pool of a job that has taken over the pool of another one."""
     return WarmPool("InUse", launched_us=pool.launched_us, begins=dict(begins))
 
 
 def at_end(job: Job, now: datetime) -> Job:
-    """A job that has just ended: its pool stays, if it may. Idempotent.
+    """The job with its pool Available or Terminated, if it has just ended. Idempotent.
 
-    As on SageMaker it stays also when the job was stopped, or failed for a fault of its own.
+    As on SageMaker, the pool is kept also if the job was stopped, or failed with an error of its own.
     """
     pool, life = job.warm_pool, job.lifecycle
     if pool is None or pool.status != "InUse" or not life.finished:
@@ -65,7 +65,7 @@ def at_end(job: Job, now: datetime) -> Job:
 
 
 def until(job: Job) -> datetime:
-    """When an Available pool ends, unless a job takes it over."""
+    """When an Available pool ends if no job takes it over."""
     pool = job.warm_pool
     if pool is None or pool.retained_us is None:
         return _EPOCH
@@ -74,17 +74,17 @@ def until(job: Job) -> datetime:
 
 
 def made_ready(pool: WarmPool | None) -> WarmPool | None:
-    """An Available pool that a job may take over."""
+    """An Available pool, marked as ready to be taken over; any other unchanged."""
     return replace(pool, ready=True) if pool and pool.status == "Available" else pool
 
 
 def reused(job: Job, by: str, now: datetime) -> Job:
-    """The job whose Available pool another has taken over."""
+    """The job, after the job ``by`` has taken over its Available pool."""
     return _over(job, "Reused", by, now)
 
 
 def terminated(job: Job, now: datetime) -> Job:
-    """The job whose Available pool is kept no longer; it is billed up to its period at most."""
+    """The job, after its Available pool has ended; the pool is billed for its keep-alive period at most."""
     return _over(job, "Terminated", None, now)
 
 
