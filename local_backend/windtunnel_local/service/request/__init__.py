@@ -1,1 +1,1 @@
-"""A CreateTrainingJob request: whether it is accepted, what it asks for, and the containers that it means."""
+"""A CreateTrainingJob request: its checks, its values, and the plan of containers made from it."""

@@ -1,4 +1,4 @@
-"""What a channel of InputDataConfig must be, beyond the wire model."""
+"""Checks of InputDataConfig's channels, beyond those of botocore's model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_channels(
     """Check InputDataConfig.
 
     Args:
-        channels: as given.
+        channels: the value of InputDataConfig.
         job_mode: AlgorithmSpecification.TrainingInputMode.
         group_names: the names of ResourceConfig.InstanceGroups; None without such groups.
 

@@ -1,4 +1,4 @@
-"""The hosts of a job: which group and instance type each belongs to, and which channels it gets."""
+"""The hosts of a job: the instance group and type of each, and the channels that it gets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
 from windtunnel_local.service.ground.job import Job
 
 HOMOGENEOUS = "homogeneousCluster"
-"""What SageMaker calls the only group of a job without InstanceGroups."""
+"""SageMaker's name for the only group of a job without InstanceGroups."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Hosts of one instance type."""
+    """An instance group: hosts of one instance type."""
 
     name: str
     instance: InstanceType
@@ -23,7 +23,7 @@ class Group:
 
 
 def groups(job: Job) -> tuple[Group, ...]:
-    """The groups in the order of the request; hosts are numbered through all of them."""
+    """The groups in the order of the request; hosts are numbered across all groups."""
     resources = job.request["ResourceConfig"]
     found: list[Group] = []
     first = 0

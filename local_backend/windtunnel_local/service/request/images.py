@@ -1,4 +1,4 @@
-"""The image that a request names, and the one that runs."""
+"""Names of images in requests: AWS's images, for which a local one runs, and any others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from windtunnel_local.service.ground.errors import ValidationFailed
 
-# AWS's registries of Neuron images: ECR of any account (AWS's own, one a region, or a mirror of it), and
-# the public gallery. A name without a registry is an image of the local engine.
+# AWS's registries of Neuron images: ECR of any account (AWS has one for each region; others may mirror it),
+# and the public gallery. A name without a registry is an image of the local engine.
 _REGISTRY = r"(?:\d{12}\.dkr\.ecr(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/|public\.ecr\.aws/neuron/)"
 _NEURON_IMAGE = re.compile(
     _REGISTRY
@@ -19,7 +19,7 @@ _INFERENCE_IMAGE = re.compile(
     _REGISTRY.replace("neuron/", "(?:neuron|deep-learning-containers)/")
     + r"(?:[a-z0-9._/-]+/)?(?:huggingface-)?pytorch-inference(?:-neuronx?)?(?::[^/@]+)?(?:@sha256:[0-9a-f]{64})?"
 )
-# What the engine takes: https://pkg.go.dev/github.com/distribution/reference
+# The names that Docker accepts: https://pkg.go.dev/github.com/distribution/reference
 _LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _PART = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
@@ -33,7 +33,7 @@ _TRANSFORMERS = re.compile(r"-transformers(\d+(?:\.\d+)*)")
 
 @dataclass(frozen=True)
 class NeuronImage:
-    """One of AWS's Neuron training images, as far as its name tells."""
+    """One of AWS's Neuron training images, parsed from its name."""
 
     repository: str
     tag: str | None
@@ -43,7 +43,7 @@ class NeuronImage:
 
 
 def neuron_image(training_image: str) -> NeuronImage | None:
-    """What a name says of an AWS Neuron training image; None for any other image."""
+    """Parse the name of an AWS Neuron training image; None for any other image."""
     image = _NEURON_IMAGE.fullmatch(training_image)
     if image is None:
         return None
@@ -56,10 +56,10 @@ def neuron_image(training_image: str) -> NeuronImage | None:
 
 
 def check_reference(where: str, image: str) -> None:
-    """Refuse what can be no image's name.
+    """Check that a text can be the name of an image.
 
     Raises:
-        ValidationFailed: names the member, and what is valid.
+        ValidationFailed: it cannot; names the member ``where``, and what is valid.
     """
     if not _REFERENCE.fullmatch(image):
         raise ValidationFailed(
@@ -69,17 +69,17 @@ def check_reference(where: str, image: str) -> None:
 
 
 def is_inference_image(image: str) -> bool:
-    """Whether a name is that of one of AWS's PyTorch or Hugging Face inference images: on CPU, GPU or Neuron."""
+    """Whether this is the name of one of AWS's PyTorch or Hugging Face inference images, for CPU, GPU or Neuron."""
     return _INFERENCE_IMAGE.fullmatch(image) is not None
 
 
 def substitution(training_image: str, local_image: str, contents: str | None) -> list[str]:
-    """What the job's log says first when the local image runs in the place of AWS's; empty otherwise.
+    """The first lines of a job's log, if the local image runs instead of AWS's; otherwise empty.
 
     Args:
-        training_image: as the request names it.
-        local_image: what runs.
-        contents: versions in it, as text; None where they are not known.
+        training_image: the image that the request names.
+        local_image: the image that runs.
+        contents: the versions in it, as text; None if they are not known.
     """
     named = neuron_image(training_image)
     if named is None:

@@ -1,4 +1,4 @@
-"""KeepAlivePeriodInSeconds, which asks for a warm pool: where it cannot be granted."""
+"""Checks whether a request that asks for a warm pool (KeepAlivePeriodInSeconds) can have one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from windtunnel_local.service.request.plan import local_image
 
 
 def check_keep_alive(request: Mapping[str, Any], runner: Runner, config: ServiceConfig) -> None:
-    """Refuse KeepAlivePeriodInSeconds where ``runner`` cannot keep the containers of the request.
+    """Refuse KeepAlivePeriodInSeconds if the containers of the request cannot be kept.
 
     Raises:
-        ValidationFailed: says with what it does not go together.
+        ValidationFailed: names the member, runner or image that excludes a warm pool.
     """
     resources = request.get("ResourceConfig", {})
     seconds = resources.get("KeepAlivePeriodInSeconds")

@@ -1,4 +1,4 @@
-"""Folders of the container that a request may name for checkpoints and event files, which are mounted there."""
+"""Checks of LocalPath: the folder in the container at which checkpoints or TensorBoard event files are mounted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel_local.service.ground.errors import ValidationFailed
 
 _ML = job_paths.ML
 _KERNELS = ("/dev", "/proc", "/sys")
-"""No folder can be mounted in them."""
+"""The kernel's file systems: nothing can be mounted in them."""
 _PROGRAMS = (
     "/bin",
     "/etc",
@@ -25,9 +25,9 @@ _PROGRAMS = (
     "/usr/local",
     "/var",
 )
-"""A folder that is mounted there hides what the image needs."""
+"""Folders of the image; a mount on one of them would hide the image's own files."""
 _JOBS = (_ML, f"{_ML}/input", f"{_ML}/model", f"{_ML}/output", "/opt/windtunnel")
-"""Of every job. Nothing may be mounted there, nor in those of `_CLOSED`."""
+"""Folders that every job has. A LocalPath may be none of them, and may not be inside those of `_CLOSED`."""
 _CLOSED = (f"{_ML}/input", "/opt/windtunnel")
 _OUTPUTS = (f"{_ML}/output/data", f"{_ML}/output/failure", f"{_ML}/output/success")
 

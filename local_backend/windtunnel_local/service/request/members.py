@@ -1,10 +1,10 @@
-"""What a request may ask for: every member of AWS's model is honoured, kept, or refused, and why.
+"""Tables of request members: each member of AWS's model is honoured, kept or refused, with the reason.
 
-One table of three an operation. A member that is in none of them, because a later version of AWS's model has
-brought it, is refused by name; a test walks the model and finds it.
+Each operation has one `Members` of three tables. A member that is in none of the three, because a later version
+of AWS's model has added it, is refused by name; a test compares the tables with the model.
 
-A path names a member and where it is, lists without an index. What is honoured or kept is listed to the last
-member; what is refused covers all that lies below it.
+A path is the member's names from the top, joined by dots; list indexes are left out. Honoured and kept members
+are listed down to the innermost ones; a refused path covers everything below it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Members:
-    """The members of one operation's request, by path."""
+    """The tables of one operation's request members, by path."""
 
     honoured: frozenset[str]
-    """It does here what it does on AWS, or its value is refused with the reason."""
+    """Members that work as on AWS; a value that is not supported is refused with the reason."""
     kept: Mapping[str, str]
-    """Remembered and shown by Describe, and why nothing else has to follow from it here."""
+    """Members that are only stored and shown by Describe, with the reason why they need no effect here."""
     refused: Mapping[str, str]
-    """What is not served, and what to do instead."""
+    """Members that are not supported, with what to do instead."""
 
     def check(self, request: Mapping[str, Any]) -> None:
-        """Refuse the first member that asks for something that is neither honoured nor kept.
+        """Refuse the request if a member asks for something that is not in `honoured` or `kept`.
 
         Raises:
-            ValidationFailed: names the member and the reason.
+            ValidationFailed: names the first such member and the reason.
         """
         for path, shown in self._unserved(request, (), ()):
             known = self.refused_by(".".join(path))
@@ -44,11 +44,11 @@ class Members:
             )
 
     def refused_by(self, path: str) -> str:
-        """The entry of `refused` that covers a path; empty if none does."""
+        """The entry of `refused` that covers a path; an empty text if none does."""
         return next((known for known in self.refused if path == known or path.startswith(f"{known}.")), "")
 
     def _first_unknown(self, path: Path) -> int:
-        """How many parts of a path name the highest member that no table has anything of."""
+        """The number of leading parts of a path that name its outermost member unknown to all tables."""
         known = {tuple(entry.split(".")) for entry in (*self.honoured, *self.kept, *self.refused)}
         return next(
             (end for end in range(1, len(path)) if not any(entry[:end] == path[:end] for entry in known)),
@@ -56,9 +56,9 @@ class Members:
         )
 
     def _unserved(self, value: Any, path: Path, shown: Path) -> Iterator[tuple[Path, Path]]:
-        """Paths of the values that ask for what is not served, each also as a message shows it.
+        """The paths of values that are not in `honoured` or `kept`; of each also the form that a message shows.
 
-        `false`, 0 and what is empty, and structures of such, ask for nothing.
+        Values that ask for nothing are left out: `false`, 0, empty values, and structures of only these.
         """
         name = ".".join(path)
         if name in self.honoured or name in self.kept:

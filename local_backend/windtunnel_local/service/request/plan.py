@@ -1,4 +1,4 @@
-"""A job as the containers that run it: pure data, made without touching anything."""
+"""Makes the plan of a job's containers from its request: pure functions without side effects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windtunnel_local.service.request.cluster import channel_hosts, group_of, gr
 from windtunnel_local.service.request.images import neuron_image, substitution
 
 _MIN_SHM_BYTES = GIB // 2
-# As in AWS's containers, whose jobs run as root: the SDK's @remote calls sudo for any other name.
+# AWS's containers run jobs as root, and the SDK's @remote calls sudo if the user has another name.
 _USER_NAME = "root"
 
 Mounts = tuple[Mount, ...]
@@ -33,31 +33,31 @@ def plan_job(
     input_mounts: Mapping[str, Mounts] = _NOTHING,
     keys: Mapping[str, str] = _NO_KEYS,
 ) -> JobPlan:
-    """All containers of a job.
+    """The plan of all containers of a job.
 
     Args:
-        job: whose.
+        job: the job.
         config: the backend's settings.
-        input_mounts: by host, channels that are mounted instead of copied.
-        keys: variables with the keys of the job's role, for a job whose code may call this backend.
+        input_mounts: by host, the mounts of channels that are mounted instead of copied.
+        keys: variables with the AWS keys of the job's role, if its code may call this backend.
     """
     plans = (_plan_host(job, host, config, input_mounts.get(host, ())) for host in job.hosts)
     return JobPlan(job.slot, tuple(replace(p, environment={**p.environment, **keys}) for p in plans))
 
 
 def local_image(training_image: str, config: ServiceConfig) -> str:
-    """The image that runs: ours in the place of AWS's Neuron images, any other as it is named."""
+    """The image that runs: ours for one of AWS's Neuron images, otherwise the image that the request names."""
     return config.image if neuron_image(training_image) else training_image
 
 
 def framework_version(training_image: str) -> str | None:
-    """PyTorch's major.minor from the tag of an AWS Neuron image; None for other images."""
+    """PyTorch's major.minor version from the tag of an AWS Neuron image; None for other images."""
     named = neuron_image(training_image)
     return named.pytorch if named else None
 
 
 def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ...]:
-    """What the backend itself says at the head of a host's log: what would be otherwise on AWS."""
+    """The backend's own lines at the start of the first host's log: what differs from AWS. Other hosts: none."""
     if host != job.hosts[0]:
         return ()
     texts = [
@@ -78,9 +78,9 @@ def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ..
 
 
 def memory_limit_bytes(job: Job, config: ServiceConfig, host: str | None = None) -> int:
-    """Memory of one container: the instance's host memory, or the cap where that is smaller.
+    """Memory limit of one container: the instance's host memory, or the backend's cap if that is smaller.
 
-    ``host``: whose; None: the host with the most.
+    ``host``: the container's host; None: the host with the most memory.
     """
     hosts = job.hosts if host is None else (host,)
     instance_bytes = max(group_of(job, each).instance.host_memory_bytes for each in hosts)
@@ -104,7 +104,7 @@ def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: Mounts)
         network=_network(job, config),
         isolated=bool(job.request.get("EnableNetworkIsolation")),
         memory_bytes=memory,
-        # On an instance /dev/shm is half of the memory. The file system takes only what is used.
+        # As on an instance, where /dev/shm is half of the memory. It takes only the memory that is used.
         shm_bytes=max(_MIN_SHM_BYTES, memory // 2),
         forward=config.api if requests.reaches_aws(job, config.aws_in_jobs) else None,
         labels={
@@ -120,21 +120,21 @@ def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: Mounts)
 
 
 def is_kept(job: Job) -> bool:
-    """Whether the job's containers can be kept for another, or were: what they are does not change later."""
+    """Whether the job's containers can be kept for another job, or come from a warm pool. No update changes this."""
     return bool(job.request["ResourceConfig"].get("KeepAlivePeriodInSeconds")) or has_taken_over(job)
 
 
 def has_taken_over(job: Job) -> bool:
-    """Whether the job runs in containers that another has left: a slot is named for the job that made it."""
+    """Whether the job runs in another job's containers: its slot then begins with that other job's name."""
     return job.slot.partition(".")[0] != job.name
 
 
 def shared_environment(config: ServiceConfig) -> dict[str, str]:
-    """What all jobs of a backend have, unless they set it otherwise."""
+    """Environment variables of all jobs of a backend; a job's own Environment overrides them."""
     return {
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
-        # On EC2 an SDK that finds no keys would take those of this machine's own role.
+        # Otherwise, on EC2, an AWS SDK without keys would use this machine's instance role.
         "AWS_EC2_METADATA_DISABLED": "true",
         "HOME": job_paths.HOME,
         "USER": _USER_NAME,
@@ -147,7 +147,7 @@ def shared_environment(config: ServiceConfig) -> dict[str, str]:
 
 
 def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
-    """Defaults that the job may change, its own Environment, and what nobody may change."""
+    """The defaults, overridden by the job's Environment, overridden by the variables that no job may change."""
     fixed = {
         "TRAINING_JOB_NAME": job.name,
         "TRAINING_JOB_ARN": job.arn,
@@ -162,7 +162,7 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
     if requests.cache_uri(job) is not None:
         fixed["WINDTUNNEL_S3_CACHE_DIR"] = job_paths.NEURON_CACHE
     if job.request.get("EnableNetworkIsolation"):
-        fixed["WINDTUNNEL_STRICT_REQUIREMENTS"] = "1"  # pip reaches no index, here as there
+        fixed["WINDTUNNEL_STRICT_REQUIREMENTS"] = "1"  # pip reaches no package index, as on AWS
     version = framework_version(job.request["AlgorithmSpecification"]["TrainingImage"])
     if version is not None:
         fixed["WINDTUNNEL_FRAMEWORK_VERSION"] = version
@@ -179,7 +179,8 @@ def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
         Mount(str(folders.home(host)), job_paths.HOME),
     ]
     if is_kept(job):
-        # Whatever the job: the next one may need it. A folder, as a file in it may be replaced.
+        # Mounted even if this job needs none of them: the next one may. The source is mounted by its folder, so
+        # that the file in it can be replaced.
         mounts += [
             Mount(str(folders.neuron_cache(host)), job_paths.NEURON_CACHE),
             Mount(str(folders.source.parent), str(PurePosixPath(job_paths.SOURCE).parent), read_only=True),
@@ -201,9 +202,10 @@ def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
 
 
 def _network(job: Job, config: ServiceConfig) -> str | None:
-    """Several hosts get a network of their own. Its name tells apart equal jobs of two homes.
+    """The network of a job (see `ContainerPlan.network`): its own if it has several hosts.
 
-    Isolated hosts keep it, as on SageMaker: they may call their peers, and nothing else.
+    Isolated jobs have their own too, as on SageMaker: their hosts reach each other, and nothing else. The name
+    includes the home, so that jobs of the same name of two homes get different networks.
     """
     if len(job.hosts) == 1:
         return "none" if job.request.get("EnableNetworkIsolation") else None
@@ -224,7 +226,7 @@ def config_files(job: Job, host: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _hyperparameters(job: Job) -> dict[str, str]:
-    """As sent; the code's address becomes the path at which the container finds it."""
+    """The hyperparameters as sent, but sagemaker_submit_directory is the source's path in the container."""
     values = dict(job.request.get("HyperParameters", {}))
     if requests.source_uri(job) is not None:
         encoded = values[requests.SUBMIT_DIRECTORY].lstrip().startswith('"')
@@ -252,7 +254,7 @@ def _resource_config(job: Job, host: str) -> dict[str, Any]:
 
 
 def _input_data_config(job: Job, host: str) -> dict[str, Any]:
-    """The channels that this host gets: a channel may be for some instance groups only."""
+    """The channels that this host gets; a channel may be limited to some instance groups."""
     described: dict[str, Any] = {}
     for channel in requests.channels(job):
         if host not in channel_hosts(job, channel):

@@ -1,4 +1,4 @@
-"""Reading an accepted request: the few values that several parts of the service need."""
+"""Reads from an accepted request the values that several parts of the service need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 
 
 def instance(job: Job) -> InstanceType:
-    """The instance type that the job asked for; of its first group, if it has instance groups."""
+    """The job's instance type; with instance groups, that of the first group."""
     resources = job.request["ResourceConfig"]
     first = (resources.get("InstanceGroups") or [resources])[0]
     return NEURON_TYPES[first["InstanceType"]]
@@ -29,34 +29,34 @@ def max_runtime_s(job: Job) -> int:
 
 
 def channels(job: Job) -> list[dict[str, Any]]:
-    """InputDataConfig, empty when there is none."""
+    """The channels of InputDataConfig; empty if there are none."""
     return list(job.request.get("InputDataConfig", []))
 
 
 def channel_uri(channel: dict[str, Any]) -> str:
-    """The S3Uri of a channel: s3://, or file:// in this backend."""
+    """The S3Uri of a channel: an s3:// URI, or a file:// URI, which only this backend knows."""
     return str(channel["DataSource"]["S3DataSource"]["S3Uri"])
 
 
 def input_mode(job: Job, channel: dict[str, Any]) -> str:
-    """File or FastFile: the channel's own, or the job's."""
+    """File or FastFile: the channel's InputMode, or else the job's TrainingInputMode."""
     return str(channel.get("InputMode") or job.request["AlgorithmSpecification"]["TrainingInputMode"])
 
 
 def checkpoint_path(job: Job) -> str:
-    """Where the container sees its checkpoints."""
+    """The checkpoint folder inside the container."""
     given = str(job.request.get("CheckpointConfig", {}).get("LocalPath") or job_paths.CHECKPOINTS)
     return given.rstrip("/")
 
 
 def tensorboard_path(job: Job) -> str:
-    """Where the container writes event files for TensorBoard."""
+    """The folder of TensorBoard event files inside the container."""
     given = str(job.request.get("TensorBoardOutputConfig", {}).get("LocalPath") or job_paths.TENSORBOARD)
     return given.rstrip("/")
 
 
 def source_uri(job: Job) -> str | None:
-    """The address of the source tarball, when the code comes as one that the backend must fetch."""
+    """The URI of the source tarball; None if there is none that the backend must fetch."""
     value = job.request.get("HyperParameters", {}).get(SUBMIT_DIRECTORY)
     if value is None:
         return None
@@ -65,22 +65,22 @@ def source_uri(job: Job) -> str | None:
 
 
 def reaches_aws(job: Job, default: bool) -> bool:
-    """Whether the job's code may call this backend as its AWS: what the job says itself, else the default."""
+    """Whether the job's code may call this backend as its AWS: as its Environment says, or else ``default``."""
     said = job.request.get("Environment", {}).get(AWS_IN_JOBS)
     return (default if said is None else said == "1") and not job.request.get("EnableNetworkIsolation")
 
 
 def is_short_rehearsal(job: Job) -> bool:
-    """Whether the simulator ends passes over loaders early."""
+    """Whether the job is a rehearsal of a few steps: the simulator ends passes over data loaders early."""
     return bool(job.request.get("Environment", {}).get("WINDTUNNEL_REHEARSE_STEPS"))
 
 
 def cache_uri(job: Job) -> str | None:
-    """The S3 cache that the environment of a job names, or None: NEURON_CC_FLAGS come before the variable."""
+    """The S3 URI of the job's Neuron compile cache, or None. NEURON_CC_FLAGS override NEURON_COMPILE_CACHE_URL."""
     environment = job.request.get("Environment", {})
     try:
         words = shlex.split(str(environment.get("NEURON_CC_FLAGS", "")))
-    except ValueError:  # the container says what is wrong with them
+    except ValueError:  # the container reports this error to the user
         words = []
     uri = str(environment.get("NEURON_COMPILE_CACHE_URL", "")).strip()
     for position, word in enumerate(words):
@@ -91,7 +91,7 @@ def cache_uri(job: Job) -> str | None:
 
 
 def plain(value: str) -> str:
-    """A hyperparameter's text: SDKs send strings JSON-encoded, other clients as they are."""
+    """A hyperparameter's text: JSON is decoded, as SDKs send strings; a plain string stays as it is."""
     try:
         decoded = json.loads(value)
     except (ValueError, RecursionError):

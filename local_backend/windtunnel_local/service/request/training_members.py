@@ -1,4 +1,4 @@
-"""Every member of CreateTrainingJobRequest: honoured, kept, or refused, and why."""
+"""The table of all members of CreateTrainingJobRequest: honoured, kept or refused (see `members`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UpdateTrainingJob: what of a job may change after it was accepted."""
+"""UpdateTrainingJob: the members of a job that may change after it was accepted."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _KEPT_POOLS = ("InUse", "Available")
 def updated(job: Job, request: Mapping[str, Any]) -> Job:
     """The job after an UpdateTrainingJob request.
 
-    How long its warm pool is kept changes while there is one. The profiler's settings are kept and shown,
-    as at the creation: nothing is profiled here.
+    KeepAlivePeriodInSeconds can change while there is a warm pool. ProfilerConfig is only stored and shown,
+    as in CreateTrainingJob: nothing is profiled here.
 
     Raises:
-        ValidationFailed: what is asked is not simulated, or not possible in the job's state.
+        ValidationFailed: the change is not simulated, or not possible in the job's state.
     """
     for member in ("RemoteDebugConfig", "ProfilerRuleConfigurations"):
         if _asks(request.get(member)):
@@ -50,5 +50,5 @@ def _require_pool(job: Job) -> None:
 
 
 def _asks(value: Any) -> bool:
-    """Whether anything is asked for: false and what is empty ask for nothing."""
+    """Whether a value asks for anything; false, empty values and structures of only these do not."""
     return any(map(_asks, value.values())) if isinstance(value, Mapping) else bool(value)

@@ -1,8 +1,8 @@
-"""What a training job must be beyond the wire model.
+"""Checks of a CreateTrainingJob request, beyond those of botocore's model.
 
-Types, patterns, enums and ranges were checked against botocore's model before. Here is
-what AWS checks besides. Which members are honoured at all is decided in `members`; nothing is
-dropped in silence.
+The API has checked types, patterns, enums and ranges against botocore's model before. Here
+are AWS's further checks. `training_members` says which members are honoured; the others are
+stored or refused, never ignored silently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Request = Mapping[str, Any]
 MAX_RUNTIME_S = 28 * 86_400
 MAX_TAGS = 50
 MAX_HOSTS = 64
-"""Of one job. Each is a container here, whose name and folder are made before the queue looks at it."""
+"""The most hosts of one job. Each is a container, whose name and folder are made before the queue limits anything."""
 
 _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 
@@ -56,10 +56,10 @@ def validate(request: Request) -> None:
 
 
 def tags(given: Sequence[Mapping[str, str]]) -> None:
-    """At most 50 tags, each key once, and none of AWS's own.
+    """Check tags: at most 50, no key twice, and no key that begins with "aws:".
 
     Raises:
-        ValidationFailed: otherwise.
+        ValidationFailed: says what is wrong.
     """
     keys = [tag["Key"] for tag in given]
     if len(keys) > MAX_TAGS:
@@ -145,7 +145,7 @@ def _groups(resources: Request, given: Sequence[Request]) -> None:
 
 
 def _instances(resources: Request, where: str) -> None:
-    """InstanceType and InstanceCount, of the job or of one group."""
+    """Check InstanceType and InstanceCount, of the job or of one group."""
     given = resources.get("InstanceType")
     if given not in NEURON_TYPES:
         raise ValidationFailed(
