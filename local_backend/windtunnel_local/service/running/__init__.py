@@ -1,1 +1,1 @@
-"""What the steps of a job share: its record, its containers, its place in the line, and when it ends."""
+"""A training job's steps, and what they share: records, container followers, queue, warm pools, limits."""

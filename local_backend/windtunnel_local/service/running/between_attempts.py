@@ -1,4 +1,4 @@
-"""Between two attempts of a job: what outlives the containers, and what does not."""
+"""The end of an attempt that is followed by another: what is stored before the containers are removed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SIGTERMED = 128 + 15
 
 
 def started_hosts(run: Run, job: Job) -> list[str]:
-    """The hosts that have a container which ran."""
+    """The hosts whose container has been started, also if it has ended."""
     return [h for h in job.hosts if run.ports.runner.state(job.slot, h).status not in _NOT_STARTED]
 
 
 def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
-    """Store what SageMaker would have in S3 by now, keep the counters, remove the containers. Repeatable.
+    """Store what SageMaker would have stored in S3 by now, keep the counters, remove the containers. Repeatable.
 
-    Models and output data of an attempt that was cut off are lost, as on SageMaker.
+    The model and output data of an attempt that was cut off are lost, as on SageMaker.
 
     Raises:
-        ObjectError, OSError, RunnerError: that cannot be done.
+        ObjectError, OSError, RunnerError: one of these cannot be done.
     """
     objects, folders = run.ports.objects, run.folders(job)
     run.usage.forget(job)
@@ -50,7 +50,7 @@ def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
 
 
 def _killed(followers: list[HostFollower]) -> Mapping[str, datetime]:
-    """When each host died of a signal, so that it may have left half a file."""
+    """For each host that was ended by a signal, when: it may have left a file that is only half written."""
     return {
         follower.host: follower.exit.finished_at
         for follower in followers

@@ -1,4 +1,4 @@
-"""Checkpoints on their way to S3 while a job trains, in a thread of their own."""
+"""Stores a job's checkpoints in S3 while it trains, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _log = logging.getLogger(__name__)
 
 
 class Sync:
-    """What is known of a sync that is under way."""
+    """The state of the thread that stores checkpoints."""
 
     stored_at: datetime | None = None
-    """When a checkpoint was first stored."""
+    """When the first checkpoint of this attempt was stored; None: none yet."""
 
 
 @contextmanager
 def checkpoints_synced(run: Run, job: Job) -> Iterator[Sync]:
-    """Sync while the block runs. At its end nothing is under way; the next step stores the rest.
+    """Store checkpoints while the block runs. At its end the thread has ended; the next step stores the rest.
 
-    A file that cannot be stored now is tried again: at the latest, the end of the job says what is wrong.
+    A file that cannot be stored is tried again. If it fails to the end, the upload at the job's end reports the error.
     """
     state = Sync()
     if checkpoint_uri(job) is None:

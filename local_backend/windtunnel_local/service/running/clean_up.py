@@ -1,4 +1,4 @@
-"""What becomes of a job's containers and folder when it has ended."""
+"""Removes a job's containers and folder when it has ended, or keeps them as a warm pool."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _AWAY_POLL_S = 0.5
 
 
 def release(run: Run, job: Job) -> None:
-    """Remove them, or make them ready for a later job if they are kept for one. Repeatable.
+    """Remove the containers and the folder, or make them ready for the next job of the warm pool. Repeatable.
 
-    The job's record is final by now: nothing here fails the job.
+    The job's record is final by now: an error here does not fail the job.
     """
     if not run.pools.settle(job):
         remove(run, job)
 
 
 def remove(run: Run, job: Job) -> None:
-    """Remove them. An engine that is away is waited for, unless the job never started a container. Repeatable.
+    """Remove them. If the engine is away, wait for it, but only if the job ever had containers. Repeatable.
 
-    What is not removed now, the next server removes. A job that begins meanwhile gets another slot.
+    The next server removes what is left. A job that begins meanwhile gets another slot.
     """
     with run.pools.vacating(job.slot):
         _remove(run, job)

@@ -1,4 +1,4 @@
-"""How containers end: which failed first, how they are brought down, when all they printed is stored."""
+"""The end of a job's containers: which failed first, how they are stopped, and the wait for their last output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LATE = datetime.max.replace(tzinfo=timezone.utc)
 
 
 def first_failure(followers: list[HostFollower]) -> tuple[str, ContainerState] | None:
-    """The host that failed before the others: they fail because of it."""
+    """The host that failed first, and its state: the others usually fail because of it. None: no host failed."""
     failed = [
         (follower.host, follower.exit)
         for follower in followers
@@ -32,24 +32,24 @@ def _went_wrong(state: ContainerState) -> bool:
 def bring_down(
     run: Run, job: Job, followers: list[HostFollower], since: datetime, grace_s: float, secondary: str
 ) -> bool:
-    """End all containers that still run, then wait until every line is stored.
+    """Stop all containers that still run, then wait until every line of their output is stored.
 
-    SIGTERM; SIGKILL when ``grace_s`` have passed since ``since``.
+    They get SIGTERM now, and SIGKILL ``grace_s`` seconds after ``since``.
 
     Returns:
         Whether SIGKILL was needed.
 
     Raises:
         Leaving, Overtaken: the server leaves, or the job is no longer in ``secondary``.
-        RunnerError: they do not end.
+        RunnerError: the containers do not end.
     """
     runner, clock = run.ports.runner, run.ports.clock
-    if run.engine_away is not None:  # the grace begins when the script can be told
+    if run.engine_away is not None:  # the grace period begins when SIGTERM can be sent
         since = max(since, run.engine_away)
     for follower in followers:
         if follower.exit is None:
             runner.terminate(job.slot, follower.host)
-    # Counted from here by a clock that nobody sets: what has passed already, at most all of it.
+    # From here on a monotonic clock counts; the time that has passed since ``since`` is taken off.
     passed_s = max((run.now() - since).total_seconds(), 0.0)
     kill_at = clock.monotonic() + max(grace_s - passed_s, 0.0)
     killed_at: float | None = None
@@ -62,7 +62,7 @@ def bring_down(
                     runner.kill(job.slot, follower.host)
             killed_at = clock.monotonic()
         elif killed_at is not None and any(follower.stalled for follower in followers):
-            killed_at = clock.monotonic()  # whether they have ended cannot be seen now
+            killed_at = clock.monotonic()  # wait on: without engine or store, their end cannot be seen now
         elif killed_at is not None and clock.monotonic() - killed_at > _KILL_PATIENCE_S:
             raise RunnerError(
                 "InternalServerError: the containers did not end within"
@@ -74,11 +74,11 @@ def bring_down(
 
 
 def drain(run: Run, followers: list[HostFollower]) -> None:
-    """Wait until every line of every host is stored, for as long as lines keep coming.
+    """Wait until every line of every host is stored. There is no time limit as long as lines keep coming.
 
     Raises:
         Leaving: the server leaves.
-        RunnerError: the lines stopped coming before their end.
+        RunnerError: no line came for a minute, though the log had not ended.
     """
     clock = run.ports.clock
     seen, since = -1, clock.monotonic()

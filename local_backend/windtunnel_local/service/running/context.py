@@ -1,4 +1,4 @@
-"""What the steps of one job share while a thread of this server takes them."""
+"""The context that all steps of one job share while a thread of this server runs them."""
 
 from __future__ import annotations
 
@@ -21,45 +21,46 @@ from windtunnel_local.service.running.warm_pools import WarmPools
 
 
 class Leaving(Exception):
-    """The server goes down; the job is left as it is, for the next server to adopt."""
+    """The server shuts down; the job is left as it is, and the next server adopts it."""
 
 
 class Run:
-    """One job while one thread works on it. Nothing here is stored: after a crash it is found again."""
+    """The context of one job and its thread. Nothing in it is stored: after a crash a new server rebuilds it."""
 
     def __init__(self, name: str, ports: Ports, records: JobRecords, queue: Queue, pools: WarmPools) -> None:
-        """Nothing happens yet."""
+        """Starts nothing yet."""
         self.name = name
         self.ports = ports
         self.records = records
         self.queue = queue
         self.pools = pools
         self.begun = ports.clock.now()
-        """When this server took the job."""
+        """When this server began to work on the job."""
         self._begun_s = ports.clock.monotonic()
         self.woken = threading.Event()
-        """Set whenever there may be something to see."""
+        """Set whenever the job's thread should check the record or the containers."""
         self.leaving = threading.Event()
-        """Set when the server goes down."""
+        """Set when the server shuts down."""
         self.engine_away: datetime | None = None
-        """When the engine was last found to be away."""
+        """When the engine was last found to be away; None: never."""
         self.followers: list[HostFollower] = []
-        """Of the containers that are followed now."""
+        """The followers of the job's containers; empty if none is followed now."""
         self.usage = LiveUsage(ports.objects, ports.clock, ports.config)
         self._metrics: MetricCollector | None = None
 
     def now(self) -> datetime:
-        """The job's time: from when this server took it, by a clock that nobody sets and that stands in a suspend.
+        """The job's time: `begun` plus monotonic seconds since then, which stand still while the machine is suspended.
 
-        What the job is billed, and its limits, do not see the wall clock being set meanwhile.
+        So a change of the wall clock affects neither the job's billed time nor its limits.
         """
         return self.begun + timedelta(seconds=self.ports.clock.monotonic() - self._begun_s)
 
     def check(self, secondary: str) -> None:
-        """Raise if the server leaves or the job is no longer where the step believes it is.
+        """Check that the step may go on.
 
         Raises:
-            Leaving, Overtaken: so.
+            Leaving: the server shuts down.
+            Overtaken: the job's secondary status is no longer ``secondary``.
         """
         if self.leaving.is_set():
             raise Leaving
@@ -67,10 +68,11 @@ class Run:
             raise Overtaken
 
     def check_stop(self, job: Job) -> None:
-        """Raise if the server leaves or the job was stopped since ``job`` was read. Costs nothing until then.
+        """`check`, and that no stop came since ``job`` was read. Reads the record only if the thread was woken.
 
         Raises:
-            Leaving, Overtaken: so.
+            Leaving: the server shuts down.
+            Overtaken: the job's status has changed, or it was stopped.
         """
         if not self.woken.is_set():
             return
@@ -80,10 +82,11 @@ class Run:
             raise Overtaken
 
     def check_time(self, secondary: SecondaryStatus) -> None:
-        """`check`, and stop the job if it has waited or run for longer than it may.
+        """`check`, and stop the job if it has reached a limit of its StoppingCondition.
 
         Raises:
-            Leaving, Overtaken: so.
+            Leaving: the server shuts down.
+            Overtaken: the job's status has changed, or this call has stopped the job.
         """
         self.check(secondary)
         event = exceeded(self.records.get(self.name), self.now())
@@ -96,29 +99,29 @@ class Run:
         return self.records.advance(self.name, event, expected, self.now(), **changes)
 
     def begin_anew(self, job: Job) -> None:
-        """Let the time of the job's step begin now, if an earlier server began it, which may have left days ago, or
-        the engine has been away since.
+        """Set the start of the current step to now, if an earlier server began the step, perhaps days ago, or the
+        engine has been away since its start.
         """
         if job.lifecycle.transitions[-1].start < max(self.begun, self.engine_away or self.begun):
             self.advance(BegunAnew(), job.lifecycle.secondary)
 
     def folders(self, job: Job) -> JobPaths:
-        """Where the job's files are on this machine."""
+        """The paths of the job's files on this machine."""
         return self.ports.config.paths(job.slot)
 
     def metrics(self, job: Job) -> MetricCollector:
-        """What collects the job's metrics; not started yet when it is first asked for."""
+        """The job's metric collector; the first call creates it, without starting it."""
         if self._metrics is None:
             self._metrics = MetricCollector(job, self.ports)
         return self._metrics
 
     def pause(self, ticks: int = 1) -> None:
-        """Sleep for so many ticks, or until something happens."""
+        """Sleep for so many ticks (see `Pace.tick_s`), or until the thread is woken."""
         self.woken.wait(ticks * self.ports.config.pace.tick_s)
         self.woken.clear()
 
     def follow(self, job: Job, hosts: Sequence[str]) -> list[HostFollower]:
-        """Follow the hosts that have a container. Idempotent."""
+        """Start a follower for each of the hosts, unless they are followed already; return the followers."""
         if not self.followers:
             config = self.ports.config
             followers = [
@@ -130,16 +133,16 @@ class Run:
         return self.followers
 
     def unwatched_end(self, job: Job) -> datetime | None:
-        """When the last container had ended, if nobody could see that; None otherwise.
+        """When the last container had ended, if that was not seen at the time; None otherwise.
 
-        No server: `windtunnel down` lets jobs go on, and one that ends over night must not cost the night. Or
-        no engine.
+        It was not seen if there was no server or no engine then. (After `windtunnel down` jobs run on, and the
+        hours between a job's end and the next server must not be billed.)
         """
         ends = [(f.exit.finished_at, f) for f in self.followers if f.exit and f.exit.finished_at]
         if not ends or len(ends) < len(self.followers):
             return None
         end, last = max(ends, key=lambda found: found[0])
-        # A job that this server began was seen by it, whatever the engine's clock says, which may have been set back.
+        # If this server began the step, it saw the end; the engine's clock may have been set back and say otherwise.
         if job.lifecycle.transitions[-1].start < self.begun and end < self.begun:
             return end
         if not last.out_of_sight:
@@ -149,7 +152,7 @@ class Run:
         return min(max(now - (self.ports.clock.now() - end), seen), now)
 
     def unfollow(self) -> None:
-        """Let the followers go; once this returns, they store nothing more."""
+        """Stop following the containers; once this returns, the followers store nothing more."""
         for follower in list(self.followers):
             follower.leave()
         self.followers = []

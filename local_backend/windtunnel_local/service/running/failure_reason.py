@@ -1,4 +1,4 @@
-"""Why a job failed, as FailureReason says it."""
+"""The texts of FailureReason: why a job failed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from windtunnel_local.service.ground.printable import printable
 MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137
 _MADE_UP_EXIT = 255
-"""What an engine says of a container of which it knows nothing any more."""
+"""The exit code that an engine reports if it does not know how a container ended."""
 _OTHERS = "because this machine's memory was full"
-"""What the launcher says of a process that was ended for memory far below its container's limit."""
+"""The simulator's launcher says this if a process was killed for memory far below its container's limit."""
 
 
 def failure_reason(
     host: str, state: ContainerState, folders: JobPaths, memory_limit_bytes: int, start: str | None = None
 ) -> str:
-    """The reason of a host that ended with an error.
+    """The FailureReason of a job, from the host that failed first.
 
-    ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit)
-    wrote to /opt/ml/output/failure, or ``start`` (why its program did not start), or the exit code.
-    A kill for memory adds the limit, if it was the container that was full.
+    ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit) wrote to
+    /opt/ml/output/failure; without these ``start`` (why the program did not start), or else the exit code.
+    If the container was killed for reaching its memory limit, the limit is added.
     """
     if state.status == "absent":
         return (
@@ -56,10 +56,10 @@ def failure_reason(
 
 
 def settled(host: str, state: ContainerState, folders: JobPaths) -> ContainerState:
-    """The state of a container that has ended. Of a lost one, files of its script may say how it ended.
+    """The state of a container that has ended. If it is lost, the files in its /opt/ml/output may tell how it ended.
 
-    An engine that is killed while a container ends forgets how it ended. But the last thing that
-    AWS's toolkit does is to write /opt/ml/output/success, or failure.
+    An engine that is killed while a container ends forgets the exit code. But AWS's toolkit writes
+    /opt/ml/output/success or failure as its last action.
     """
     if not state.lost:
         return state
@@ -72,7 +72,7 @@ def settled(host: str, state: ContainerState, folders: JobPaths) -> ContainerSta
 
 
 def internal_reason(error: Exception) -> str:
-    """The reason of a job that failed for what the backend did not expect."""
+    """The FailureReason of a job that failed with an exception which the backend did not expect."""
     if is_full_disk(error):
         return (
             f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
@@ -98,7 +98,7 @@ def _memory(host: str, limit_bytes: int) -> str:
 def _first_characters(folders: JobPaths, path: Path) -> str:
     try:
         with open_regular(path, folders) as file:
-            data = file.read(4 * MAX_FAILURE_CHARACTERS)  # no character has more bytes
+            data = file.read(4 * MAX_FAILURE_CHARACTERS)  # UTF-8 has at most 4 bytes a character
             text = data.decode("utf-8", "replace").replace("\0", "")
             return printable(text, "\n\t")[:MAX_FAILURE_CHARACTERS].strip()
     except OSError:

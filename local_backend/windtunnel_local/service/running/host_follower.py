@@ -1,4 +1,4 @@
-"""Following the containers of a job, an endpoint or a transform job: their output into the store, and their end."""
+"""Follows a container of a job, an endpoint or a transform job: stores its output, and waits for its end."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _WAIT_SLICE_S = 1.0
 _ATTEMPTS = 6
 _BACKOFF_S = 0.2
 _NOTHING_READ = ""
-"""The cursor stored with what the backend itself says first; the container's output starts behind it."""
+"""The cursor that is stored with the backend's own first lines: nothing of the container's output is read yet."""
 
 
 @dataclass(frozen=True)
 class Followed:
-    """Whose output goes where. ``name``: of its job or endpoint; ``slot``: for the runner.
+    """The container to follow, and the log stream for its output. ``name``: of its job or endpoint; ``slot``: for
+    the runner.
 
-    ``job``: None if its stream is no job's. ``preface``: what the backend itself says first. ``begins``: the cursor
-    at which the output begins that is its own.
+    ``job``: the training job, or None. ``preface``: the backend's own lines at the start. ``begins``: in a container
+    that was taken over, the cursor at which this job's output begins.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Followed:
 
 
 def followed(job: Job, host: str, config: ServiceConfig) -> Followed:
-    """One host of a job."""
+    """The `Followed` of one host of a training job."""
     first = job.lifecycle.count("Downloading") <= 1
     return Followed(
         job.name,
@@ -59,25 +60,24 @@ def followed(job: Job, host: str, config: ServiceConfig) -> Followed:
 class HostFollower:
     """Two threads for one host: one stores its output, one waits for its end.
 
-    The output resumes at the cursor that is stored with the lines, so whoever follows a host
-    after a crash neither loses nor repeats a line.
+    The output resumes at the cursor that is stored with the lines, so that after a crash no line is lost or repeated.
     """
 
     def __init__(self, ports: Ports, followed: Followed, wake: Callable[[], None]) -> None:
-        """Nothing runs yet. ``wake`` is called whenever something of note has happened."""
+        """Starts nothing yet. ``wake`` is called when the container has ended, or following it has ended or failed."""
         self.host = followed.host
         self.exit: ContainerState | None = None
         """Set when the container has ended."""
         self.error: Exception | None = None
-        """Set when following failed for good."""
+        """Set when following has failed so often that it was given up."""
         self.batches = 0
-        """Grows with the output."""
+        """The number of batches of output stored so far."""
         self.stalled = False
-        """Whether the output waits for the store to take it, or for the engine to come back."""
+        """Whether following waits until the store takes the output, or the engine comes back."""
         self.seen_s = ports.clock.monotonic()
-        """When the container was last seen, before its end."""
+        """When the container was last seen running, in monotonic seconds."""
         self.out_of_sight = False
-        """Whether the engine has been away since: nobody saw the end."""
+        """Whether the engine has been away since then, so that the moment of the end was not seen."""
         self._ports = ports
         self._followed = followed
         self._name = followed.name
@@ -95,12 +95,12 @@ class HostFollower:
         if self._followed.preface and store.log_cursor(self._stream) is None:
             store.append_log(self._stream, LogBatch(self._followed.preface, _NOTHING_READ), now_ms)
         for work in (self._store_output, self._await_end):
-            # Daemons: a runner may block in `logs` for as long as a script is silent.
+            # Daemon threads: a runner may block in `logs` for as long as a script prints nothing.
             name = f"{self._name}/{self.host}{work.__name__}"
             threading.Thread(target=self._guard, args=(work,), name=name, daemon=True).start()
 
     def leave(self) -> None:
-        """Let the threads go; once this returns, nothing more is stored."""
+        """Tell the threads to end, without waiting for them; once this returns, nothing more is stored."""
         with self._storing:
             self._leaving.set()
 
@@ -111,22 +111,22 @@ class HostFollower:
 
     @property
     def _vanished(self) -> bool:
-        """Whether there is no container any more, so that what it printed last is out of reach."""
+        """Whether the container was removed, so that its last output cannot be read."""
         return self.exit is not None and self.exit.status == "absent"
 
     def _guard(self, work: Callable[[], None]) -> None:
-        """Try again from what is stored; give up when it keeps failing without progress."""
+        """Run ``work``, again after each error; give up after `_ATTEMPTS` errors without new output in between."""
         failures, before = 0, self.batches
         while not self._leaving.is_set():
             try:
                 work()
                 break
-            except StoreUnavailable as error:  # the lines wait in the engine until there is room
+            except StoreUnavailable as error:  # the engine keeps the lines until they can be stored
                 if not self.stalled:
                     _log.warning("The output of %s of %s waits: %s", self.host, self._name, error)
                 self.stalled = True
                 self._leaving.wait(self._ports.config.pace.stalled_s)
-            except RunnerUnavailable as error:  # its containers run on, or it says why not once it is back
+            except RunnerUnavailable as error:  # once the engine is back, it reports the container's state
                 if not self.stalled:
                     _log.warning("%s of %s is out of sight: %s", self.host, self._name, error)
                 self.stalled = self.out_of_sight = True
@@ -165,7 +165,7 @@ class HostFollower:
 
 
 def raise_errors(followers: list[HostFollower]) -> None:
-    """Raise what made a follower give up.
+    """Raise the error that made a follower give up, if one has.
 
     Raises:
         RunnerError: names the host.

@@ -1,4 +1,4 @@
-"""The one way to read and to change a job's record."""
+"""All reads and changes of jobs' records go through here."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from windtunnel_local.service.ground.ports import Clock, Store
 
 
 class Overtaken(Exception):
-    """The job has moved on meanwhile: somebody stopped it."""
+    """The job's status has changed meanwhile, mostly because it was stopped."""
 
 
 class JobRecords:
-    """All jobs' records: one change at a time. Safe from several threads."""
+    """The records of all jobs; only one is changed at a time. Thread-safe."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        """``store``: where they are. ``clock``: gives each change its time."""
+        """``store`` keeps the records, ``clock`` gives the time of each change."""
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class JobRecords:
         return job
 
     def amend(self, name: str, change: Callable[[Job], Job]) -> Job:
-        """Change a job; returns it. Its lifecycle is `advance`'s to change. Raises ``JobNotFound``."""
+        """Change a job's record and return it; `advance` changes the lifecycle. Raises ``JobNotFound``."""
         with self._lock:
             job = self.get(name)
             changed = change(job)
@@ -52,11 +52,13 @@ class JobRecords:
         at: datetime | None = None,
         **changes: Any,
     ) -> Job:
-        """Apply an event to a job, durably, together with other ``changes``. ``at``: the job's time; None: now.
+        """Apply an event to a job's lifecycle and ``changes`` to its other fields, and store both.
+
+        ``at``: the job's time (see `Run.now`); None: the wall clock's.
 
         Raises:
-            Overtaken: the job is no longer in the state ``expected``.
-            IllegalTransition: the event is not allowed.
+            Overtaken: the job's secondary status is not ``expected``.
+            IllegalTransition: the job's status does not allow the event.
         """
 
         def change(job: Job) -> Job:
@@ -69,7 +71,7 @@ class JobRecords:
         return self.amend(name, change)
 
     def forget(self, name: str, check: Callable[[Job], None]) -> None:
-        """Remove a job. ``check`` raises to keep it; it sees the record that would go.
+        """Remove a job's record. ``check`` gets the record before; if it raises, nothing is removed.
 
         Raises:
             JobNotFound: no such job.

@@ -1,4 +1,4 @@
-"""StoppingCondition and RetryStrategy: how long a job may wait and run, and how often it may try."""
+"""StoppingCondition and RetryStrategy: how long a job may wait and run, and how often it may be retried."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import requests
 
 PLATFORM = "InternalServerError"
-"""How a FailureReason begins that is the platform's fault, and not the script's or the request's."""
+"""The beginning of a FailureReason that is the platform's fault, not the script's or the request's."""
 
 
 def exceeded(job: Job, now: datetime) -> lifecycle.Event | None:
-    """The event of the limit that the job has reached, if it has. All limits are over all attempts.
+    """The event of the limit that the job has reached; None if it has reached none.
 
-    MaxWaitTimeInSeconds counts from the creation, MaxPendingTimeInSeconds while the job is Pending,
-    MaxRuntimeInSeconds while it trains, downloads included.
+    All limits count the time of all attempts together. MaxWaitTimeInSeconds counts from the creation,
+    MaxPendingTimeInSeconds the time in Pending, MaxRuntimeInSeconds the running time, downloads included.
     """
     life = job.lifecycle
     condition = job.request.get("StoppingCondition", {})
@@ -32,14 +32,14 @@ def exceeded(job: Job, now: datetime) -> lifecycle.Event | None:
 
 
 def may_retry(job: Job, reason: str) -> bool:
-    """Whether a job that would fail for ``reason`` starts again: RetryStrategy, after an InternalServerError."""
+    """Whether RetryStrategy lets a job that would fail with ``reason`` start again: after an InternalServerError."""
     most = int(job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0))
     attempted = job.lifecycle.secondary in ("Downloading", "Training")
     return attempted and reason.startswith(PLATFORM) and job.lifecycle.count("Restarting") < most
 
 
 def retry_message(job: Job, reason: str) -> str:
-    """The message of the transition."""
+    """The message of the transition to Restarting."""
     most = job.request["RetryStrategy"]["MaximumRetryAttempts"]
     number = job.lifecycle.count("Restarting") + 1
     return f"Restarting the training job, retry {number} of {most}: {reason}"

@@ -1,8 +1,8 @@
-"""The line in which jobs wait for room on this machine: first come, first served, nobody overtakes.
+"""The queue of jobs that wait for capacity (cores and memory) on this machine: first in, first out.
 
-What a job needs is reserved, not enforced: its containers' own limits (`plan.memory_limit_bytes`)
-are what stops one that takes more. Nothing here is stored. Who holds room and who waits follows
-from the jobs' records, so that a new server finds the same order (`Supervisor.resume`).
+The queue only counts what each job is expected to need. What a job really uses is limited by its
+containers (`plan.memory_limit_bytes`). Nothing here is stored: the jobs' records tell which jobs have
+capacity and which wait, so that a new server finds the same order (`Supervisor.resume`).
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _LOCAL_CORES = "WINDTUNNEL_LOCAL_CORES"
 
 @dataclass(frozen=True)
 class Need:
-    """Simulated cores, and bytes of memory."""
+    """What a job needs: simulated cores, and bytes of memory."""
 
     cores: int
     memory_bytes: int
 
     def __add__(self, other: Need) -> Need:
-        """Both together."""
+        """The sum of two needs."""
         return Need(self.cores + other.cores, self.memory_bytes + other.memory_bytes)
 
     def within(self, limit: Need) -> bool:
-        """Whether it fits."""
+        """Whether both cores and memory are within ``limit``."""
         return self.cores <= limit.cores and self.memory_bytes <= limit.memory_bytes
 
     def clipped(self, limit: Need) -> Need:
-        """At most the limit: what is larger than this machine runs alone."""
+        """This need, but at most ``limit``: so a job that needs more than the limit can run, alone."""
         return Need(min(self.cores, limit.cores), min(self.memory_bytes, limit.memory_bytes))
 
     def __str__(self) -> str:
-        """For people."""
+        """The need as text for messages."""
         cores = f"{self.cores} core{'' if self.cores == 1 else 's'}"
         return f"{cores} and {round(self.memory_bytes / GIB, 1):g} GiB"
 
@@ -54,10 +54,10 @@ NOTHING = Need(0, 0)
 
 
 def need_of(job: Job, config: ServiceConfig) -> Need:
-    """What a job's containers need: a process a simulated core, and memory for the script and each of them.
+    """What a job's containers need: their simulated cores (a process for each), and memory.
 
-    The memory is an estimate, 2 GiB a host and half a GiB a core, or the container's limit where that is
-    lower: the libraries and a script's data are there once, each worker adds its own tensors.
+    The memory is an estimate: 2 GiB a host, for libraries and data that are there once, and half a GiB a core,
+    for each worker's tensors; at most the container's limit.
     """
     total = NOTHING
     for host in job.hosts:
@@ -85,10 +85,10 @@ class _Parked:
 
 
 class Queue:
-    """Who may run. Safe from several threads."""
+    """Decides which jobs may run. Thread-safe."""
 
     def __init__(self, config: ServiceConfig) -> None:
-        """The limits of ``config`` are those of all jobs together."""
+        """``max_cores`` and ``max_memory_bytes`` of ``config`` limit all running jobs together."""
         self._config = config
         self._limit = Need(config.max_cores, config.max_memory_bytes)
         self._lock = threading.Lock()
@@ -97,22 +97,22 @@ class Queue:
         self._parked: dict[str, _Parked] = {}
 
     def hold(self, job: Job) -> None:
-        """Note a job that was let in before: by an earlier server. Idempotent."""
+        """Count as running a job that was admitted before, by an earlier server. Idempotent."""
         with self._lock:
             self._held[job.name] = self._need(job)
 
     def enter(self, job: Job, wake: Callable[[], None]) -> None:
-        """Put a job into the line, behind all that were created before. ``wake``: its turn may have come."""
+        """Put a job into the queue, after all jobs created before it. ``wake`` is called when it may be its turn."""
         with self._lock:
             bisect.insort(self._line, _Waiting(job.lifecycle.created, job.name, self._need(job), wake))
 
     def admit(self, name: str, taking: str | None = None) -> str | None:
-        """Let the job in if it is its turn and there is room.
+        """Admit the job if it is first in the queue and there is capacity; end other warm pools to make room for it.
 
-        ``taking``: the slot of kept containers that the job is to take over: their room is its own.
+        ``taking``: the slot of the warm pool that the job may take over; the pool's capacity then counts as free.
 
         Returns:
-            None: it has its room, until `leave`. Otherwise behind what it waits, for people.
+            None: the job is admitted and keeps its capacity until `leave`. Otherwise why it waits, for people.
         """
         ended: set[str] = set()
         while True:
@@ -131,13 +131,13 @@ class Queue:
                     return self._describe(waiting)
                 end = self._parked[slot].end
             ended.add(slot)
-            end()  # outside of the lock: it removes containers, and calls `unpark`
+            end()  # outside of the lock, because it removes containers, and calls `unpark`
         for each in following:
             each.wake()
         return None
 
     def leave(self, name: str) -> None:
-        """Give back what the job holds, or its place in the line. Idempotent."""
+        """Free the job's capacity, or take it out of the queue. Idempotent."""
         with self._lock:
             self._held.pop(name, None)
             self._line = [each for each in self._line if each.name != name]
@@ -146,15 +146,15 @@ class Queue:
             each.wake()
 
     def park(self, pool: Job, end: Callable[[], None]) -> None:
-        """Reserve room for the containers that a job has left.
+        """Count the capacity of a warm pool's containers as used. Idempotent.
 
-        ``end`` is called when a job needs their room: it removes them and calls `unpark`. Idempotent.
+        ``end`` is called when a job needs this capacity: it removes the containers and calls `unpark`.
         """
         with self._lock:
             self._parked[pool.slot] = _Parked(self._need(pool), end)
 
     def unpark(self, slot: str) -> None:
-        """The kept containers are gone, or a job has taken them over. Idempotent."""
+        """Free the capacity of a warm pool, because it has ended or a job has taken it over. Idempotent."""
         with self._lock:
             self._parked.pop(slot, None)
             following = self._line[:1]

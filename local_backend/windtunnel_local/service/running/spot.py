@@ -1,16 +1,16 @@
-"""Managed spot training, simulated: when a job is interrupted, and what its capacity is assumed to save.
+"""Simulated managed spot training: when a job is interrupted, and the saving that is assumed.
 
-No capacity is really taken away here. A job asks for interruptions in its Environment, or the
-backend's settings of the same names ask for all spot jobs:
+Interruptions are simulated only if somebody asks for them: a job in its Environment, or for all
+spot jobs the backend's settings of the same names:
 
     WINDTUNNEL_SPOT_INTERRUPTIONS  how many (0)
-    WINDTUNNEL_SPOT_SEED           the moments follow from it (0)
-    WINDTUNNEL_SPOT_MEAN_SECONDS   seconds of training between two, on average (60)
-    WINDTUNNEL_SPOT_AFTER          start | checkpoint (start): what the seconds count from in each attempt;
-                                   its first stored checkpoint makes sure that every attempt gets further
+    WINDTUNNEL_SPOT_SEED           seed of the random moments (0)
+    WINDTUNNEL_SPOT_MEAN_SECONDS   average seconds from the start of an attempt to its interruption (60)
+    WINDTUNNEL_SPOT_AFTER          start | checkpoint (start): whether these seconds count from the attempt's start or
+                                   its first stored checkpoint. With checkpoint, every attempt makes progress
 
-The discount is the backend's alone: WINDTUNNEL_SPOT_DISCOUNT (0.7), an assumption, since real
-spot prices change by the hour.
+Only the backend's settings name the discount: WINDTUNNEL_SPOT_DISCOUNT (0.7), an assumption,
+since real spot prices change by the hour.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NAMED: Mapping[SpotClock, str] = {"start": "attempt's start", "checkpoint": "at
 
 
 def terms(request: Mapping[str, Any], config: ServiceConfig) -> SpotTerms | None:
-    """How a CreateTrainingJob request is simulated; None: it asks for no spot capacity.
+    """How the spot capacity of a CreateTrainingJob request is simulated; None: it asks for none.
 
     Raises:
-        ValidationFailed: a variable in Environment is no number that can be used.
+        ValidationFailed: a variable in Environment has a value that is not allowed.
     """
     if not request.get("EnableManagedSpotTraining"):
         return None
@@ -56,13 +56,13 @@ def terms(request: Mapping[str, Any], config: ServiceConfig) -> SpotTerms | None
 
 
 def moments_s(spot: SpotTerms) -> Sequence[float]:
-    """After how many seconds of training each attempt is interrupted: half to one and a half of the mean."""
-    source = random.Random(spot.seed)  # noqa: S311 - to be reproducible is its purpose
+    """For each interrupted attempt, the seconds until its interruption: 0.5 to 1.5 times the mean."""
+    source = random.Random(spot.seed)  # noqa: S311 - the moments must be reproducible
     return [spot.mean_s * (0.5 + source.random()) for _ in range(spot.interruptions)]
 
 
 def next_moment_s(job: Job) -> float | None:
-    """After how many seconds the attempt that trains now is interrupted; None: not at all."""
+    """The seconds until the current attempt is interrupted; None: it is not interrupted."""
     done = job.lifecycle.count("Interrupted")
     if job.spot is None or done >= job.spot.interruptions:
         return None
@@ -70,7 +70,7 @@ def next_moment_s(job: Job) -> float | None:
 
 
 def interruption_message(job: Job) -> str:
-    """The message of the transition."""
+    """The message of the transition to Interrupted."""
     spot = job.spot
     if spot is None:
         return ""
@@ -82,7 +82,7 @@ def interruption_message(job: Job) -> str:
 
 
 def preface(job: Job, host: str) -> tuple[LogLine, ...]:
-    """What the backend says at the head of the first host's log of each attempt of a spot job."""
+    """The backend's line at the start of the first host's log, in each attempt of a spot job; otherwise empty."""
     spot = job.spot
     if spot is None or host != job.hosts[0]:
         return ()

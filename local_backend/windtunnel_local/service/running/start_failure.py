@@ -1,4 +1,4 @@
-"""Why the container of a user's own image did not start its program, and what to do."""
+"""Explains why the container of a user's own image did not start its program, and what to do."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.plan import local_image
 
 TAIL_LINES = 50
-"""How much of a log's end is looked at."""
+"""How many lines at the end of a log are searched."""
 
 _INIT = re.compile(r"\[FATAL tini \(\d+\)\] exec (?P<program>.+) failed: (?P<why>.+)")
-"""What the container's first process says when it cannot start the program."""
+"""The error of tini, the container's first process, if it cannot start the program."""
 _NOT_STARTED = (126, 127)
 _FORBIDDEN = re.compile(r"Permission denied|PermissionError|EACCES", re.IGNORECASE)
 
 
 def start_failure(job: Job, exit_code: int | None, tail: Sequence[str], config: ServiceConfig) -> str | None:
-    """What to say besides the exit code; None if nothing is known.
+    """A text for the FailureReason that explains a failed start; None if the log shows no known reason.
 
     Args:
-        job: whose.
-        exit_code: of the container.
-        tail: the last lines that it printed.
-        config: tells which image ran, and as which user.
+        job: the job.
+        exit_code: the container's exit code.
+        tail: the last lines of the container's output.
+        config: the backend's settings, with the image that ran and its user.
     """
     algorithm = job.request["AlgorithmSpecification"]
     image = local_image(algorithm["TrainingImage"], config)

@@ -1,9 +1,9 @@
-"""Warm pools: containers that wait for a next job, who takes them over, and who ends them.
+"""Warm pools: containers kept for a next job, which job takes them over, and when they end.
 
-A pool is what the record of the job that left it says (`ground.warm_pool_states`): nothing else is
-remembered, so a new server finds what there is. One thread ends pools: when their period has
-passed, when a container of them has ended, when the server is told to leave. If the server is
-killed instead, they wait for the next one, and end by themselves when their period has passed.
+A pool's state is in the record of the job that left it (`ground.warm_pool_states`) and nowhere
+else, so that a new server finds all pools. One thread ends pools: when their keep-alive period has
+passed, when one of their containers has ended, when the server is told to shut down. If the server
+is killed, the pools wait for the next server, and end by themselves when their period has passed.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _LEAVE_PATIENCE_S = 5.0
 
 
 class WarmPools:
-    """All pools of a backend. Safe from several threads."""
+    """All warm pools of a backend. Thread-safe."""
 
     def __init__(self, ports: Ports, records: JobRecords, queue: Queue) -> None:
-        """Nothing runs yet; `resume` finds what an earlier server left."""
+        """Starts nothing yet; `resume` finds the pools that an earlier server left."""
         self._ports = ports
         self._records = records
         self._queue = queue
         self._lock = threading.RLock()
         self._names: set[str] = set()
-        """Jobs whose pool is Available."""
+        """The names of jobs whose pool is Available."""
         self._until: dict[str, float] = {}
-        """What their containers were told, to see a change."""
+        """By job: the end that its pool's containers were last told, in Unix seconds."""
         self._unsettled: set[str] = set()
-        """Of these, what an earlier server did not come to make ready."""
+        """Jobs whose pool an earlier server left without making it ready."""
         self._vacated: Counter[str] = Counter()
-        """Slots whose containers and folders are being removed."""
+        """The slots whose containers and folders are being removed."""
         self._woken = threading.Event()
         self._left = False
         self._thread: threading.Thread | None = None
@@ -59,22 +59,22 @@ class WarmPools:
     # --- a job's beginning ---
 
     def new_slot(self, name: str) -> str:
-        """The slot of a new job: its name, unless a job of that name was deleted and another runs in its containers."""
-        # Without the lock, which may be held while an engine is asked. Whatever goes from a pool to a job and back is
-        # seen in one of three looks.
+        """The slot of a new job: its name, unless the containers of a deleted job with this name are still in use."""
+        # Without the lock, which may be held during a slow call to the engine. Three reads, because a slot that passes
+        # between a pool and a job in this moment is seen in at least one of them.
         used = {pool.slot for pool in self._available()}
         used |= {job.slot for job in self._ports.store.unfinished_jobs()}
         used |= {pool.slot for pool in self._available()}
         return _other_slot(name) if name in used or name in self._vacated else name
 
     def candidate(self, job: Job) -> str | None:
-        """The slot that the job would take over, by the records; cheap, and no promise."""
+        """The slot of a pool that, by the records, the job can take over; `claim` may decide otherwise."""
         return next((pool.slot for pool in self._matching(job)), None)
 
     def claim(self, name: str, leaving: threading.Event) -> Job:
-        """Give the job a pool that matches, if there is one; returns its record. Repeatable.
+        """Let the job take over a pool that matches, if there is one; return the job's record. Repeatable.
 
-        A pool that is just being made ready is waited for: it takes less than to start cold.
+        Waits for a pool that is being made ready: this takes less time than a cold start.
         """
         deadline = time.monotonic() + _SETTLING_PATIENCE_S
         while True:
@@ -96,7 +96,7 @@ class WarmPools:
                 return job
 
     def start_cold(self, job: Job) -> Job:
-        """The containers that the job took over have ended meanwhile: it gets its own. Repeatable."""
+        """Give the job new containers, because those it took over have ended meanwhile. Repeatable."""
         self._remove(job.slot)
         pool = job.warm_pool and replace(job.warm_pool, begins={}, launched_us=None)
         return self._with_own_slot(
@@ -106,9 +106,9 @@ class WarmPools:
     # --- a job's end ---
 
     def settle(self, job: Job) -> bool:
-        """Make the containers of a job that has ended ready for the next one; whether they are kept.
+        """Make the containers of a job that has ended ready for the next job; return whether they are kept.
 
-        False: they are still there, for the caller to remove. Repeatable.
+        If not, the caller removes them. Repeatable.
         """
         with self._lock:
             if job.warm_pool is None or job.warm_pool.status != "Available":
@@ -134,14 +134,14 @@ class WarmPools:
                 name, lambda now: replace(now, warm_pool=warm_pool_states.made_ready(now.warm_pool))
             )
             if job.warm_pool is None or not job.warm_pool.ready:
-                return False  # ended meanwhile
+                return False  # the pool has ended meanwhile
             self._until[name] = warm_pool_states.until(job).timestamp()
             self._park(job)
         self.wake()
         return True
 
     def end(self, name: str) -> None:
-        """End the pool that a job has left, if it is still there: the record, then the containers."""
+        """End the pool that a job has left, if it is still Available: first in the record, then the containers."""
         with ExitStack() as vacated:
             with self._lock:
                 job = self._record_end(name)
@@ -150,7 +150,7 @@ class WarmPools:
                 vacated.enter_context(self.vacating(job.slot))
             self._remove(job.slot)
         self._queue.unpark(job.slot)
-        self._names.discard(name)  # last: until then the server is busy
+        self._names.discard(name)  # last, so that `busy` is true until the containers are removed
 
     # --- the server's life ---
 
@@ -158,7 +158,7 @@ class WarmPools:
         """Find the pools that an earlier server left. Call once, before any job starts."""
         taken = {job.slot: job for job in self._ports.store.unfinished_jobs() if plan.has_taken_over(job)}
         for pool in list(self._available()):
-            if pool.slot in taken:  # it died between the two records
+            if pool.slot in taken:  # the earlier server died after the first of `_take_over`'s two records
                 self._mark_reused(taken[pool.slot])
                 continue
             self._names.add(pool.name)
@@ -168,9 +168,9 @@ class WarmPools:
         self.wake()
 
     def slots(self, besides: str = "") -> set[str]:
-        """The slots of unfinished jobs, and of pools that wait for one; none is on its way from one to the other.
+        """The slots of unfinished jobs and Available pools, read under the lock, so that no take-over is missed.
 
-        ``besides``: a job whose own is left out.
+        ``besides``: a job whose own slot is left out.
         """
         with self._lock:
             unfinished = {job.slot for job in self._ports.store.unfinished_jobs() if job.name != besides}
@@ -178,7 +178,7 @@ class WarmPools:
 
     @contextmanager
     def vacating(self, slot: str) -> Iterator[None]:
-        """No job that comes now gets the slot: what is left there is removed."""
+        """Give the slot to no new job while the block runs, which removes its containers and folder."""
         with self._lock:
             self._vacated[slot] += 1
         try:
@@ -190,11 +190,11 @@ class WarmPools:
                     del self._vacated[slot]
 
     def busy(self) -> bool:
-        """Whether containers are kept: a server that left would leave nobody to end them in time."""
+        """Whether a pool is kept; the server then stays, because its thread must end the pool in time."""
         return bool(self._names)
 
     def wake(self) -> None:
-        """Look at all pools now: something has changed."""
+        """Make the thread check all pools now; start it if it does not run."""
         self._woken.set()
         with self._lock:
             if self._thread is None and self._names and not self._left:
@@ -202,7 +202,7 @@ class WarmPools:
                 self._thread.start()
 
     def shutdown(self) -> None:
-        """End all pools: nobody who tells a server to leave wants its containers to stay. Blocks for seconds."""
+        """End all pools, because a user who shuts the server down wants no containers left. Blocks for seconds."""
         with self._lock:
             self._left = True
             thread = self._thread
@@ -213,17 +213,17 @@ class WarmPools:
     # --- inside ---
 
     def _watch(self) -> None:
-        """End what is over, until there is none left."""
+        """End each pool in time; return when no pool is left."""
         first = True
         while True:
             self._woken.wait(None if first else self._ports.config.pace.tick_s * 2)
             self._woken.clear()
             first = False
-            left = self._left  # once more after that was said
+            left = self._left  # read first, so that all pools are checked once more after the shutdown began
             try:
                 for name in list(self._names):
                     self._look_after(name)
-            except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
+            except Exception:  # noqa: BLE001 - at shutdown the store may be closed already
                 if not self._left:
                     _log.exception("Warm pools are looked at again later.")
             with self._lock:
@@ -239,7 +239,7 @@ class WarmPools:
         if self._left or self._ports.clock.now() >= warm_pool_states.until(job):
             self.end(name)
             return
-        if job.warm_pool is not None and not job.warm_pool.ready:  # in general the thread of its job is at it
+        if job.warm_pool is not None and not job.warm_pool.ready:  # the job's own thread does this
             if name in self._unsettled:
                 if not self.settle(job):
                     with self.vacating(job.slot):
@@ -258,7 +258,7 @@ class WarmPools:
             _log.warning("The warm pool of job %s is out of sight: %s", name, error)
 
     def _tell_until(self, name: str) -> None:
-        """Tell a pool's containers until when they are kept; not those of a job that has just taken it over."""
+        """Tell a pool's containers until when they are kept; do nothing if a job has just taken them over."""
         with self._lock:
             job = self._left_by(name)
             if job is None:
@@ -282,7 +282,7 @@ class WarmPools:
                 return
 
     def _left_by(self, name: str) -> Job | None:
-        """The job that has left a pool, as it is recorded now; None: it has not, or the pool is over or taken."""
+        """The job's record, if its pool is Available; otherwise None."""
         job = self._ports.store.get_job(name)
         return job if job and job.warm_pool and job.warm_pool.status == "Available" else None
 
@@ -291,7 +291,7 @@ class WarmPools:
             return
         now = self._ports.clock.now()
         for pool in self._available():
-            # A slot that is named for the job, of a deleted one of its name, would look like one of its own.
+            # A deleted job of the same name may have left a slot that would look like the job's own: skip it.
             foreign = plan.has_taken_over(replace(job, slot=pool.slot))
             if foreign and now < warm_pool_states.until(pool) and warm_pool_states.matches(pool, job):
                 yield pool
@@ -303,10 +303,12 @@ class WarmPools:
             return False
 
     def _take_over(self, pool: Job, job: Job) -> Job:
-        """Change the records of both jobs, in this order: after a crash in between, the unfinished job has the pool."""
+        """Record the take-over: first in the unfinished job, then in the pool's. After a crash in between, `resume`
+        completes it.
+        """
         state = pool.warm_pool or WarmPool("Available")
         cursors = {host: self._ports.store.log_cursor(pool.stream(host)) for host in job.hosts}
-        # A job that printed nothing has left the log where it found it.
+        # For a job that printed nothing, the cursor at which it began still holds.
         begins = {host: cursor for host, cursor in cursors.items() if cursor}
         mine = warm_pool_states.took_over(state, {**state.begins, **begins})
         taken = self._records.amend(job.name, lambda now: replace(now, slot=pool.slot, warm_pool=mine))
@@ -322,14 +324,14 @@ class WarmPools:
         self._queue.unpark(by.slot)
 
     def _with_own_slot(self, job: Job) -> Job:
-        """A slot may have outlived the job it is named for, and a new job may have that name again.
+        """Give the job another slot if its own is in use: by containers of a deleted job that had the same name.
 
-        Containers that could not be removed are the job's before, and would be taken for its own.
+        The job would take them for its own.
         """
         taken = self.slots(besides=job.name) | set(self._vacated)
         try:
             taken |= self._ports.runner.jobs()
-        except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
+        except RunnerError:  # the engine cannot be asked: take a slot that was never used before
             taken.add(job.slot)
         if job.slot not in taken:
             return job
@@ -337,7 +339,7 @@ class WarmPools:
         return self._records.amend(job.name, lambda now: replace(now, slot=slot))
 
     def _record_end(self, name: str) -> Job | None:
-        """Record that the job's pool has ended; returns the job, None if the pool was over already."""
+        """Record that the job's pool has ended; return the job, or None if the pool had ended already."""
         with self._lock:
             self._until.pop(name, None)
             now = self._ports.clock.now()
@@ -357,5 +359,5 @@ class WarmPools:
 
 
 def _other_slot(name: str) -> str:
-    """One that nobody has ever had."""
+    """A slot that no job has had before."""
     return f"{name}.{uuid.uuid4().hex[:8]}"

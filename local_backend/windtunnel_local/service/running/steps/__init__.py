@@ -1,9 +1,9 @@
-"""The steps of a job, one file a secondary status.
+"""The steps of a job, one file for each secondary status.
 
-A step can be repeated from its beginning whatever an earlier attempt left behind: before a side
-effect that must not happen twice it looks whether it has happened, and the record changes
-only when the step is done. That is all there is to adopting a job after a crash: take the
-step of its status.
+Each step can be repeated from its beginning, whatever a cut-off run of it left behind: before a
+side effect that must not happen twice, it checks whether the effect has happened, and the record
+changes only when the step is done. So a server adopts a job after a crash by running the step of
+the job's secondary status.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Downloading: the job's folder is filled and its containers start."""
+"""Downloading: fill the job's folder with its inputs, and start its containers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from windtunnel_local.service.request import plan, requests
 from windtunnel_local.service.running.context import Run
 
 _START_S = 3600
-"""Of a container, at most: for so long, keys of a job outlast the job's longest time."""
+"""The longest start of a container, in seconds: a job's keys are valid for so much longer than the job may run."""
 
 
 def download(run: Run, job: Job) -> None:
-    """Prepare and start, unless an earlier attempt got that far."""
+    """Prepare the folder and start the containers, unless a cut-off run of this step has done so."""
     states = [run.ports.runner.state(job.slot, host).status for host in job.hosts]
     if not set(states) <= {"running", "exited"}:
         ready = plan.has_taken_over(job) and set(states) == {"created"}
@@ -63,7 +63,7 @@ def _prepare(run: Run, job: Job) -> None:
 
 
 def _keys(run: Run, job: Job) -> Mapping[str, str]:
-    """Keys for a job whose code may call this backend; they end with the job."""
+    """Variables with AWS keys, for a job whose code may call this backend; the keys end with the job."""
     config = run.ports.config
     if not requests.reaches_aws(job, config.aws_in_jobs):
         return {}
@@ -72,13 +72,14 @@ def _keys(run: Run, job: Job) -> Mapping[str, str]:
 
 
 def _is_emptied(run: Run, job: Job) -> bool:
-    """Empty taken-over folders of an earlier attempt's files; False: the folders are not whole."""
+    """Remove an earlier job's files from the folders that were taken over; False: a folder is missing."""
     return warm_pool_folders.empty(job, run.folders(job), plan.plan_job(job, run.ports.config))
 
 
 def _clear(folders: JobPaths) -> None:
-    """Remove what an earlier attempt left, but for what is kept of it."""
-    # First: where it is, the checkpoint folders are whole, and what they lack is deleted in S3.
+    """Remove what an earlier attempt left, except the files kept for the report."""
+    # The manifest goes first: while it exists, a file missing in the checkpoint folders counts as deleted by the
+    # script, and is deleted in S3 too.
     folders.checkpoint_manifest.unlink(missing_ok=True)
     for path in folders.root.glob("*"):
         if path != folders.earlier:
@@ -86,7 +87,7 @@ def _clear(folders: JobPaths) -> None:
 
 
 def _make_mount_points(job: Job, folders: JobPaths, host: str) -> None:
-    """What is mounted must exist on both sides, or the engine makes it as root."""
+    """Create the folders of mounts and their targets, because otherwise the engine creates them as root."""
     if requests.tensorboard_path(job) != TENSORBOARD:
         folders.tensorboard(host).mkdir(parents=True, exist_ok=True)
     for target in (requests.checkpoint_path(job), requests.tensorboard_path(job)):

@@ -1,4 +1,4 @@
-"""Interrupted and Restarting: an attempt is over, the job is not."""
+"""Interrupted and Restarting: end an attempt, so that the job can begin again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def interrupt(run: Run, job: Job) -> None:
-    """A spot interruption: SIGTERM, the grace period from its moment, SIGKILL; then begin again."""
+    """End the attempt after a spot interruption (SIGTERM, grace period, SIGKILL), then begin the next one."""
     since = job.lifecycle.transitions[-1].start
     hosts = started_hosts(run, job)
     followers = run.follow(job, hosts) if hosts else []
@@ -26,7 +26,7 @@ def interrupt(run: Run, job: Job) -> None:
 
 
 def restart(run: Run, job: Job) -> None:
-    """The platform lost containers: kill the others, then begin again."""
+    """End the attempt after the platform lost containers: kill the others, then begin the next one."""
     hosts = started_hosts(run, job)
     for host in hosts:
         with suppress(RunnerError):
@@ -34,7 +34,7 @@ def restart(run: Run, job: Job) -> None:
     followers = run.followers or (run.follow(job, hosts) if hosts else [])
     try:
         drain(run, followers)
-    except RunnerError as error:  # what they printed last went down with them
+    except RunnerError as error:  # the last output of lost containers cannot be read
         _log.warning("Job %s: the log of the lost attempt may be incomplete: %s", job.name, error)
     end_attempt(run, job, followers)
     run.advance(lifecycle.Restarted(), "Restarting")

@@ -1,4 +1,4 @@
-"""Starting and Pending: a place on this machine, and the image."""
+"""Starting and Pending: get capacity on this machine, and the image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TICKS_IN_LINE = 20
 
 
 def start(run: Run, job: Job) -> None:
-    """Go on if there is room; otherwise the job is Pending."""
+    """Get the image if there is capacity for the job; otherwise make the job Pending."""
     behind = run.queue.admit(run.name, run.pools.candidate(job)) or _reserve(run, job)
     if behind is None:
         _provision(run, "Starting")
@@ -21,7 +21,7 @@ def start(run: Run, job: Job) -> None:
 
 
 def wait_in_line(run: Run, job: Job) -> None:
-    """Wait for room, here and where the runner's machines are; the transition's message says behind what."""
+    """Wait for capacity in the queue, then at the runner; the transition's message says what the job waits for."""
     while (behind := run.queue.admit(run.name, run.pools.candidate(job))) is not None:
         job = _tell(run, job, behind)
         run.pause(_TICKS_IN_LINE)
@@ -33,14 +33,14 @@ def wait_in_line(run: Run, job: Job) -> None:
 
 
 def _reserve(run: Run, job: Job) -> str | None:
-    """Have the machines that the job runs on, containers that another has left or new ones; None: they are there."""
+    """Take over a warm pool if one matches, and reserve machines; None: they are there, else what the job waits for."""
     run.check_time(job.lifecycle.secondary)
     job = run.pools.claim(job.name, run.leaving)
     return run.ports.runner.reserve(job.slot, job.hosts)
 
 
 def _tell(run: Run, job: Job, behind: str) -> Job:
-    """Say what the job waits for, if that has changed; raises when it has waited for too long."""
+    """Record what the job waits for, if it has changed; raise `Overtaken` if the job has waited for too long."""
     run.check_time("Pending")
     if behind == job.lifecycle.transitions[-1].message:
         return job
@@ -48,7 +48,7 @@ def _tell(run: Run, job: Job, behind: str) -> Job:
 
 
 def _provision(run: Run, secondary: SecondaryStatus) -> None:
-    """Make sure of the image; the builder's progress is the transition's message."""
+    """Make sure that the image is there, then go on to Downloading; the transition's message shows the progress."""
     run.check_time(secondary)
     job = run.records.get(run.name)
     clock = run.ports.clock

@@ -1,4 +1,4 @@
-"""Stopping: somebody, or a limit, ends the job."""
+"""Stopping: end the containers after a user's stop or a limit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from windtunnel_local.service.running.context import Run
 
 
 def stop(run: Run, job: Job) -> None:
-    """SIGTERM, the grace period from the moment of the stop, SIGKILL."""
-    # What is there before it began is a deleted job's of its name.
+    """End the containers: SIGTERM, SIGKILL when the grace period since the stop has passed; then upload."""
+    # Containers that exist before the job has begun belong to a deleted job of the same name.
     hosts = started_hosts(run, job) if job.lifecycle.training_start is not None else []
     if not hosts:
         event = lifecycle.UploadStarted() if job.lifecycle.count("Training") else lifecycle.Stopped()

@@ -1,4 +1,4 @@
-"""Training: the containers run."""
+"""Training: watch the containers until they end or the job must stop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERY_LINE = 2**62
 
 
 def train(run: Run, job: Job) -> None:
-    """Watch until all hosts have ended, one has failed, the time is over, or the capacity is taken away."""
+    """Watch until all hosts have ended, one has failed, a limit is reached, or a spot interruption comes."""
     followers = run.follow(job, job.hosts)
     run.metrics(job).start()
     with checkpoints_synced(run, job) as sync:
@@ -57,7 +57,7 @@ def _watch(run: Run, job: Job, followers: list[HostFollower], sync: Sync) -> Non
 
 
 def _interruption(job: Job, sync: Sync, now: datetime) -> lifecycle.Event | None:
-    """The event of the next simulated spot interruption, if its moment has come."""
+    """The event of the next simulated spot interruption, if its time has come."""
     after_s = spot.next_moment_s(job)
     from_checkpoint = job.spot is not None and job.spot.after == "checkpoint"
     since = sync.stored_at if from_checkpoint else job.lifecycle.transitions[-1].start
@@ -67,13 +67,13 @@ def _interruption(job: Job, sync: Sync, now: datetime) -> lifecycle.Event | None
 
 
 def _runs(run: Run, job: Job, host: str) -> bool:
-    """Whether a host's container still runs: one that has ended can reach no limit."""
+    """Whether a host's container still runs; if all have ended, no limit or interruption applies any more."""
     return run.ports.runner.state(job.slot, host).status == "running"
 
 
 def _reason(run: Run, job: Job, host: str, state: ContainerState) -> str:
     now = run.ports.runner.state(job.slot, host)
-    if now.status == "absent":  # `docker rm -f` kills first: that was no lack of memory
+    if now.status == "absent":  # `docker rm -f` sends SIGKILL first, which would look like a kill for memory
         state = now
     ports = run.ports
     outputs.open_folders(job, run.folders(job))

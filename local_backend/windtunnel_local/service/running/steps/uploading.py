@@ -1,4 +1,4 @@
-"""Uploading: what the job made is stored, and the record becomes final."""
+"""Uploading: store the job's outputs, and make its record final."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 1024
 _SOON = (errno.EMFILE, errno.ENFILE)
-"""There are open files again once other jobs have ended: the upload is tried again, whole."""
+"""Errors of too many open files. They pass when other jobs end, so the whole upload is tried again."""
 
 
 def upload(run: Run, job: Job) -> None:
-    """Store what the job made; the terminal status comes last, with all logs readable."""
+    """Store the job's outputs. The terminal status comes last, when all logs and metrics are stored."""
     run.usage.forget(job)
     run.begin_anew(job)
     objects, folders = run.ports.objects, run.folders(job)
@@ -65,7 +65,7 @@ def upload(run: Run, job: Job) -> None:
 
 
 def _store_counters(run: Run, job: Job, tell: Tell) -> None:
-    """Counters come out of the container: what is wrong with them must not fail the job."""
+    """Store counters.json and steps.json. The container writes the counters: errors in them do not fail the job."""
     folders = run.folders(job)
     try:
         hosts = [
@@ -99,7 +99,7 @@ def _compact(document: dict[str, Any] | None) -> str | None:
 
 
 def _with_attempts(counters: Counters, job: Job) -> Counters:
-    """With what a report says of a job that was interrupted or restarted, and of what is only assumed."""
+    """The counters with the number of attempts and, for a spot job, what was simulated and assumed."""
     life, spot = job.lifecycle, None
     if job.spot is not None:
         spot = Spot(
