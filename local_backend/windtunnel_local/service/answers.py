@@ -1,4 +1,4 @@
-"""Jobs in the shape of AWS's answers: dicts with `datetime` for timestamps, and no member that does not apply."""
+"""Jobs in the shape of AWS's answers: dicts with `datetime` for timestamps, and only members that apply."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _FLAGS = (
     "EnableManagedSpotTraining",
 )
 OF_THE_REQUEST = (*_ECHOED, "InputDataConfig", "OutputDataConfig", "StoppingCondition", *_FLAGS)
-"""What a description tells of the request that made the job."""
+"""The members of the request that DescribeTrainingJob returns."""
 CHANNEL_DEFAULTS = {"CompressionType": "None", "RecordWrapperType": "None"}
 OUTPUT_DEFAULTS = {"KmsKeyId": "", "CompressionType": "GZIP"}
-"""AWS names these also where the request left them out; SDK v2's attach() reads the key."""
+"""AWS returns these even if the request left them out; SDK v2's attach() reads KmsKeyId."""
 _DESCRIBED_ONLY = frozenset(
     {"ProfilerRuleConfigurations", "InfraCheckConfig", "RemoteDebugConfig", "ProfilingStatus"}
 )
@@ -71,7 +71,7 @@ def described(job: Job) -> dict[str, Any]:
         "TrainingEndTime": life.training_end,
         "TrainingTimeInSeconds": training_seconds(life),
         "BillableTimeInSeconds": billable_seconds(life, job.spot),
-        # Known earlier, while the upload runs; AWS shows it with the status.
+        # Known before, while the upload runs; but AWS shows it only with the status Failed.
         "FailureReason": life.failure_reason if life.status == "Failed" else None,
         "FinalMetricDataList": [dict(metric) for metric in job.final_metrics] or None,
         "WarmPoolStatus": job.warm_pool and _warm_pool(job.warm_pool),
@@ -104,7 +104,7 @@ def summary(job: JobSummary) -> dict[str, Any]:
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as the wire writes them, by key."""
+    """Tags as the API sends them (a list of Key and Value), sorted by key."""
     return [{"Key": key, "Value": tags[key]} for key in sorted(tags)]
 
 

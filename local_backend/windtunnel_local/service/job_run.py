@@ -1,4 +1,4 @@
-"""One job from wherever it stands to its end: step after step, and what happens when one fails."""
+"""Runs one job from its current status to its end, step by step, and handles a step that fails."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ class JobRun:
     """Runs one job; `run` blocks until the job has ended or the server leaves."""
 
     def __init__(self, run: Run) -> None:
-        """Nothing happens yet."""
+        """Starts nothing yet."""
         self._name = run.name
         self._run = run
 
     def wake(self) -> None:
-        """Look at the record now: it has changed."""
+        """Make the job's thread read the record now, because it has changed."""
         self._run.woken.set()
 
     def now(self) -> datetime:
-        """The job's time."""
+        """The current time by the job's clock (see `Run.now`)."""
         return self._run.now()
 
     def leave(self) -> None:
-        """Return from `run` soon and leave the job as it is."""
+        """Make `run` return soon and leave the job as it is."""
         self._run.leaving.set()
         self._run.woken.set()
         for follower in list(self._run.followers):
             follower.leave()
 
     def run(self) -> None:
-        """Take step after step. Blocks. Nothing is raised: what goes wrong fails the job."""
+        """Take all steps to the job's end. Blocks. Raises nothing: an error in a step fails the job."""
         pause_s = self._run.ports.config.pace.retry_s
         try:
             while not self._take_steps():
-                # In most cases the disk is full. A job whose thread gave up would never end, or never be cleaned up.
+                # Mostly the disk is full. If the thread gave up, the job would never end or be cleaned up.
                 self._run.leaving.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
         except Leaving:
@@ -64,7 +64,7 @@ class JobRun:
             self._run.unfollow()
 
     def _take_steps(self) -> bool:
-        """Step after step to the end, and the clean-up; False: the job's record cannot be read or written now."""
+        """Take all steps to the end, then clean up; False: the job's record cannot be read or written now."""
         try:
             while not (job := self._run.records.get(self._name)).lifecycle.finished:
                 self._take_step(job)
@@ -72,7 +72,7 @@ class JobRun:
         except Leaving:
             raise
         except Exception as error:
-            if self._run.leaving.is_set():  # a store that is closed while leaving is no news
+            if self._run.leaving.is_set():  # at shutdown the store may be closed already
                 raise Leaving from error
             known = isinstance(error, StoreUnavailable)
             _log.warning("Job %s waits: %s", self._name, error, exc_info=None if known else error)
@@ -85,17 +85,17 @@ class JobRun:
             self._run.check(secondary)
             STEPS[secondary](self._run, job)
         except Overtaken:
-            pass  # the next step is another one
+            pass  # the status has changed, so another step is next
         except RunnerUnavailable as error:
             self._await_engine(secondary, error)
         except (Leaving, StoreUnavailable):
-            raise  # no step has failed: it is taken again, when there is room for its result
+            raise  # the step itself has not failed: it is repeated once its result can be stored
         except Exception as error:
             if self._run.leaving.is_set():
                 raise Leaving from error
             now = self._run.records.get(self._name)
             if now.lifecycle.secondary != secondary:
-                return  # a stop cut the step short; what it broke does not matter any more
+                return  # a stop interrupted the step, so its error no longer matters
             expected = isinstance(error, (RunnerError, InputError))
             if not expected:
                 _log.exception("Job %s failed while %s.", self._name, secondary)
@@ -106,7 +106,7 @@ class JobRun:
                 self._fail(now, reason)
 
     def _await_engine(self, secondary: str, error: RunnerUnavailable) -> None:
-        """Wait before the step is taken again: a job that has begun does not fail because the engine is away."""
+        """Wait before the step is repeated. Only a job that has not begun fails because the engine is away."""
         if self._run.leaving.is_set():
             raise Leaving from error
         now = self._run.records.get(self._name)
@@ -120,7 +120,7 @@ class JobRun:
         self._run.leaving.wait(_AWAY_POLL_S)
 
     def _fail(self, job: Job, reason: str) -> None:
-        """Kill the containers, keep what they printed, and record why the job failed."""
+        """Kill the containers, store what they printed, and record why the job failed."""
         with suppress(RunnerError):
             for host in job.hosts:
                 self._run.ports.runner.kill(job.slot, host)
@@ -132,5 +132,5 @@ class JobRun:
         except StoreUnavailable:
             if job.lifecycle.secondary != "Downloading":
                 raise
-            clean_up.remove(self._run, job)  # in most cases it is what was fetched that fills the disk
+            clean_up.remove(self._run, job)  # mostly the job's own downloads fill the disk
             self._run.advance(failed)

@@ -1,4 +1,4 @@
-"""The whole service: what the operations of the API call, and the page calls too."""
+"""The whole service as one object, which the API's operations and the page call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel_local.service.training_jobs import TrainingJobService
 
 @dataclass(frozen=True)
 class Service:
-    """Its parts. Each is safe from several threads."""
+    """The parts of the service. Each is thread-safe."""
 
     jobs: TrainingJobService
     endpoints: HostingService

@@ -1,4 +1,4 @@
-"""All running jobs: one thread each, started with the job or when a server adopts it."""
+"""All running training jobs: a thread for each, started with the job, or when a new server adopts it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _LONGEST_SWEEP_PAUSE_S = 30.0
 
 
 class Supervisor:
-    """Starts, adopts and stops jobs. Safe from several threads; no call waits for a script."""
+    """Starts, adopts and stops jobs. Thread-safe; no call waits for a training script."""
 
     def __init__(self, ports: Ports, records: JobRecords) -> None:
-        """Nothing runs yet; `resume` adopts what an earlier server left."""
+        """Starts nothing yet; `resume` adopts the jobs that an earlier server left."""
         self._ports = ports
         self._records = records
         self._queue = Queue(ports.config)
@@ -40,14 +40,14 @@ class Supervisor:
         self._sweep: threading.Thread | None = None
 
     def new_slot(self, name: str) -> str:
-        """The name under which a new job's containers and folder will be found: no other job's are."""
+        """A slot for a new job: the name of its containers and folder. No other job uses it."""
         return self._pools.new_slot(name)
 
     def start(self, job: Job) -> None:
-        """Run a recorded, unfinished job, from wherever it stands. Idempotent; nothing is read that could fail.
+        """Start the thread of a recorded, unfinished job, which goes on from the job's current status. Idempotent.
 
         Raises:
-            OutOfThreads: nothing has begun.
+            OutOfThreads: the thread could not be started; nothing has begun.
         """
         name = job.name
         with self._lock:
@@ -55,7 +55,7 @@ class Supervisor:
                 return
             run = JobRun(Run(name, self._ports, self._records, self._queue, self._pools))
             self._line_up(job, run)
-            # A daemon: a job must not keep a process alive that was told to end.
+            # A daemon thread, so that a job does not keep the process alive after a shutdown.
             thread = threading.Thread(target=self._run, args=(name, run), name=f"job {name}", daemon=True)
             try:
                 thread.start()
@@ -65,11 +65,11 @@ class Supervisor:
             self._runs[name] = (run, thread)
 
     def stop(self, name: str) -> None:
-        """Ask a job to stop; returns once that is recorded.
+        """Ask a job to stop; return once the request to stop is recorded.
 
         Raises:
             JobNotFound: no such job.
-            IllegalTransition: it has ended.
+            IllegalTransition: the job has ended.
         """
         with self._lock:
             run = self._runs.get(name)
@@ -80,7 +80,7 @@ class Supervisor:
             run[0].wake()
 
     def updated(self, name: str) -> None:
-        """The record of a job was changed by its user: whoever works on it looks at it again."""
+        """Wake the job's thread and the warm pools: the user has changed the job's record."""
         with self._lock:
             run = self._runs.get(name)
         if run is not None:
@@ -88,10 +88,10 @@ class Supervisor:
         self._pools.wake()
 
     def resume(self) -> None:
-        """Adopt every unfinished job, and remove what finished ones left. Call once, before serving."""
+        """Adopt every unfinished job, and remove what finished jobs left behind. Call once, before serving."""
         self._pools.resume()
         unfinished = self._ports.store.unfinished_jobs()
-        for job in unfinished:  # before any waiting job may ask whether there is room
+        for job in unfinished:  # first, so that no waiting job takes the room of a running one
             if _was_let_in(job):
                 self._queue.hold(job)
         for job in unfinished:
@@ -102,15 +102,15 @@ class Supervisor:
         self._sweep = sweep
 
     def busy(self) -> bool:
-        """Whether any job runs or is being cleaned up, or containers are kept for another."""
+        """Whether any job runs or is being cleaned up, or a warm pool is kept."""
         with self._lock:
             return bool(self._runs) or self._pools.busy()
 
     def await_clean_up(self, name: str) -> bool:
-        """Wait until a finished job is cleaned up; in general it is already.
+        """Wait until a finished job is cleaned up. Most are already, so that this returns at once.
 
         Returns:
-            Whether that is so; False: its containers cannot be removed now, in general for want of an engine.
+            Whether it is cleaned up; False: its containers cannot be removed now, mostly because the engine is away.
         """
         with self._lock:
             run = self._runs.get(name)
@@ -119,7 +119,7 @@ class Supervisor:
         return run is None or not run[1].is_alive()
 
     def shutdown(self) -> None:
-        """Let go of all jobs; their containers run on and the next server adopts them. Blocks for
+        """Stop watching all jobs; their containers run on, and the next server adopts them. Blocks for
         seconds at most. Idempotent.
         """
         self._leaving.set()
@@ -135,7 +135,7 @@ class Supervisor:
             self._sweep.join(_LEAVE_PATIENCE_S)
 
     def _line_up(self, job: Job, run: JobRun) -> None:
-        """Give the job its room, if an earlier attempt had it, or a place in the line."""
+        """Reserve the job's capacity again if it had been admitted before, or put it into the queue."""
         if _was_let_in(job):
             self._queue.hold(job)
         elif job.lifecycle.secondary in ("Starting", "Pending"):
@@ -150,7 +150,7 @@ class Supervisor:
                 self._runs.pop(name, None)
 
     def _sweep_up(self) -> None:
-        """Remove leftovers, as soon as there is an engine."""
+        """Remove leftovers; try again until the engine is there and all are gone."""
         pause_s = _SWEEP_AGAIN_S
         while not self._remove_leftovers():
             if self._leaving.wait(pause_s):
@@ -158,10 +158,10 @@ class Supervisor:
             pause_s = min(2 * pause_s, _LONGEST_SWEEP_PAUSE_S)
 
     def _remove_leftovers(self) -> bool:
-        """Remove containers and folders of jobs that have ended, and of jobs and endpoints that nobody remembers.
+        """Remove containers and folders of jobs that have ended, and of jobs and endpoints without a record.
 
         Returns:
-            Whether that is done with; False: some are left, in general because there is no engine now.
+            Whether all are removed; False: some are left, mostly because the engine is away.
         """
         ports, all_gone = self._ports, True
         try:
@@ -173,12 +173,12 @@ class Supervisor:
                 with self._pools.vacating(name):
                     if name in self._pools.slots():
                         continue
-                    try:  # in this order: a runner may keep its records in the folder
+                    try:  # the folder goes last: a runner may keep its own records in it
                         ports.runner.remove(name)
                         remove_tree(ports.config.jobs / name)
                     except RunnerUnavailable:
                         raise
-                    except RunnerError as error:  # the others can go
+                    except RunnerError as error:  # the others can still be removed
                         _log.warning("What is left of %s is not removed yet: %s", name, error)
                         all_gone = False
         except RunnerUnavailable as error:
@@ -186,7 +186,7 @@ class Supervisor:
             return False
         except RunnerError as error:
             _log.warning("Leftover containers are not removed yet: %s", error)
-        except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
+        except Exception:  # noqa: BLE001 - at shutdown the store may be closed already
             if not self._left:
                 _log.exception("Leftover containers are not removed.")
         return all_gone

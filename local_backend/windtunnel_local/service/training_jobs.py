@@ -1,4 +1,4 @@
-"""The training jobs' side of SageMaker's API, free of HTTP.
+"""SageMaker's operations on training jobs, without HTTP.
 
 Answers are dicts in the shape of AWS's responses, with `datetime` for timestamps.
 """
@@ -30,17 +30,17 @@ from windtunnel_local.service.running.job_records import JobRecords
 from windtunnel_local.service.supervisor import Supervisor
 
 TagList: TypeAlias = list[dict[str, str]]
-"""Tags as the wire writes them: Key and Value."""
+"""Tags as the API sends them: a list of Key and Value."""
 
 
 class TrainingJobService:
-    """Create, describe, list, stop, delete and tag training jobs. Safe from several threads.
+    """Create, describe, list, stop, delete and tag training jobs. Thread-safe.
 
-    No call waits for a job, except `delete`, which may wait for a clean-up of a second.
+    No call waits for a job, except `delete`: it may wait until the job's containers are removed, in general a second.
     """
 
     def __init__(self, ports: Ports) -> None:
-        """Nothing runs until `resume` or `create`."""
+        """Starts nothing; `resume` and `create` do."""
         self._ports = ports
         self._records = JobRecords(ports.store, ports.clock)
         self._supervisor = Supervisor(self._ports, self._records)
@@ -57,7 +57,7 @@ class TrainingJobService:
         return self._supervisor.busy()
 
     def shutdown(self) -> None:
-        """Let go of all jobs within seconds; they run on and the next server adopts them. Idempotent."""
+        """Stop watching all jobs, within seconds; they run on, and the next server adopts them. Idempotent."""
         self._supervisor.shutdown()
 
     # --- jobs ---
@@ -68,7 +68,7 @@ class TrainingJobService:
         Raises:
             ValidationFailed: the request is not valid.
             JobExists: the name is taken.
-            OutOfThreads: it could not be started.
+            OutOfThreads: the job's thread could not be started; the job is not recorded.
         """
         validation.validate(request)
         check_keep_alive(request, self._ports.runner, self._ports.config)
@@ -92,7 +92,7 @@ class TrainingJobService:
         return answers.described(self._records.get(name))
 
     def goes_on(self, identity: str) -> bool:
-        """Whether the job of this `Job.identity` has not ended."""
+        """Whether the job with this `Job.identity` exists and has not ended."""
         job = self._ports.store.get_job(identity.partition("/")[0])
         return job is not None and job.identity == identity and not job.lifecycle.finished
 
@@ -125,7 +125,7 @@ class TrainingJobService:
 
         Raises:
             JobNotFound: no such job.
-            ValidationFailed: it cannot be changed so.
+            ValidationFailed: the job does not allow this change.
         """
         job = self._records.amend(request["TrainingJobName"], lambda job: updates.updated(job, request))
         self._supervisor.updated(job.name)
@@ -136,7 +136,7 @@ class TrainingJobService:
 
         Raises:
             JobNotFound: no such job.
-            ValidationFailed: it has ended.
+            ValidationFailed: the job has ended.
         """
         try:
             self._supervisor.stop(name)
@@ -144,11 +144,11 @@ class TrainingJobService:
             raise _rejected(self._records.get(name)) from None
 
     def delete(self, name: str) -> None:
-        """Forget a finished job with its tags, logs and metrics; what it stored in S3 stays.
+        """Delete a finished job's record, tags, logs and metrics; what the job stored in S3 stays.
 
         Raises:
             JobNotFound: no such job.
-            JobInUse: it has not ended, its containers are kept for another job, or cannot be removed yet.
+            JobInUse: the job has not ended, or its containers are kept in a warm pool or cannot be removed yet.
         """
         job = self._records.get(name)
         _require_over(job)
@@ -166,17 +166,17 @@ class TrainingJobService:
         self._records.forget(name, check)
 
     def event_files(self, name: str) -> Iterator[tuple[str, BinaryIO]]:
-        """What a job has written for TensorBoard so far: names, and files that are open until the next is asked for.
+        """A running job's TensorBoard event files: name and open file, each open until the next one is asked for.
 
-        Nothing of a job that has ended: its event files are in S3.
+        Yields nothing for a job that has ended: its event files are in S3.
 
         Raises:
             JobNotFound: no such job.
-            OSError: its folder changes at this moment.
+            OSError: the folder changed while it was read.
         """
         job = self._records.get(name)
         for found in outputs.event_files(job, self._ports.config.paths(job.slot)):
-            # What is in its folder once it has ended may be the next job's, in a warm pool.
+            # After the job's end, a warm pool's next job may use the same folder.
             if not self.goes_on(job.identity):
                 return
             yield found
@@ -188,7 +188,7 @@ class TrainingJobService:
 
         Raises:
             JobNotFound: no job has this ARN.
-            ValidationFailed: too many tags, or a key twice.
+            ValidationFailed: too many tags, a key given twice, or a key that begins with "aws:".
         """
         self._require(arn)
         validation.tags(tags)
@@ -200,7 +200,7 @@ class TrainingJobService:
         return answers.tag_list(merged)
 
     def list_tags(self, arn: str) -> TagList:
-        """The tags of a job by key; raises ``JobNotFound``."""
+        """The tags of a job, sorted by key; raises ``JobNotFound``."""
         self._require(arn)
         return answers.tag_list(self._ports.store.tags(arn))
 
@@ -217,7 +217,7 @@ class TrainingJobService:
 
 
 def _require_over(job: Job) -> None:
-    """Raise ``JobInUse`` if the job's record cannot go yet."""
+    """Raise ``JobInUse`` if the job's record cannot be deleted yet."""
     if not job.lifecycle.finished:
         raise JobInUse(
             f"The training job {job.name} is in status {job.lifecycle.status}. Only a job that is Completed,"
@@ -231,7 +231,7 @@ def _require_over(job: Job) -> None:
 
 
 def _rejected(job: Job) -> ValidationFailed:
-    """AWS's words for an operation that a job's status does not allow."""
+    """The error for an operation that the job's status does not allow, in AWS's words."""
     return ValidationFailed(
         f"The request was rejected because the training job is in status {job.lifecycle.status}."
     )
