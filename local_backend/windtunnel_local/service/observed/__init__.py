@@ -1,1 +1,1 @@
-"""What can be seen of a job: its log, its metrics, its counters, what its cores do now."""
+"""What is read from a job: its log, its metrics, the simulator's counters, the live usage of its cores."""

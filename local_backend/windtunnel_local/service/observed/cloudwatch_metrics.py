@@ -1,7 +1,7 @@
-"""CloudWatch's side of metrics: the values that a job's MetricDefinitions found, and requests to endpoints.
+"""CloudWatch's operations on metrics: the values that a job's MetricDefinitions found, and metrics of endpoints.
 
-Namespaces and dimensions are SageMaker's: TrainingJobName; EndpointName with VariantName. A job's values are kept one
-by one as they were printed, so every statistic is exact whatever the period; an endpoint's by the minute.
+Namespaces and dimensions are SageMaker's: TrainingJobName; EndpointName with VariantName. Each value of a job is kept
+as it was printed, so that statistics are exact for every period; values of endpoints are kept by the minute.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHORT_PERIODS_S = (1, 5, 10, 20, 30)
 _ID = re.compile(r"[a-z][a-zA-Z0-9_]*")
 
 Counted = Sequence[tuple[float, int]]
-"""Values, and how often there was each; in any order, and a value may come again."""
+"""Pairs of a value and how often it occurred, in any order; a value may be in several pairs."""
 
 
 def _samples(values: Counted) -> int:
@@ -53,28 +53,28 @@ _STATISTICS: Mapping[str, Callable[[Counted], float]] = {
 
 
 class InvalidParameterValue(ServiceError):
-    """CloudWatch's word for a parameter that has no such value."""
+    """CloudWatch's error for a parameter whose value is not valid."""
 
     code = "InvalidParameterValue"
 
 
 class InvalidParameterCombination(ServiceError):
-    """CloudWatch's word for parameters that do not go together."""
+    """CloudWatch's error for parameters that exclude each other."""
 
     code = "InvalidParameterCombination"
 
 
 class MetricQueryInvalid(ServiceError):
-    """CloudWatch's word for an entry of MetricDataQueries that it cannot take."""
+    """CloudWatch's error for an entry of MetricDataQueries that is not valid."""
 
     code = "ValidationError"
 
 
 class MetricsService:
-    """Statistics of stored metric values. Reads only; safe from several threads."""
+    """Computes statistics of stored metric values. Only reads; thread-safe."""
 
     def __init__(self, store: Store) -> None:
-        """``store``: where the jobs' values are."""
+        """``store`` holds the values of jobs and endpoints."""
         self._store = store
 
     def get_metric_statistics(
@@ -89,7 +89,7 @@ class MetricsService:
         extended: Sequence[str] = (),
         unit: str | None = None,
     ) -> dict[str, Any]:
-        """GetMetricStatistics' answer: Label and Datapoints, in order of time; none in another ``unit`` than its own.
+        """GetMetricStatistics' answer: Label and Datapoints, in order of time. Empty if ``unit`` is not the metric's.
 
         Raises:
             InvalidParameterValue, InvalidParameterCombination
@@ -132,11 +132,11 @@ class MetricsService:
         limit: int | None = None,
         token: str | None = None,
     ) -> dict[str, Any]:
-        """GetMetricData's answer: one result a query, at most ``limit`` points in all, then a NextToken.
+        """GetMetricData's answer: a result for each query, at most ``limit`` points in all, NextToken if there is more.
 
         Raises:
-            InvalidParameterValue: also for a metric math expression; none is served.
-            MetricQueryInvalid: an Id that has another form.
+            InvalidParameterValue: also for an Expression: metric math is not supported.
+            MetricQueryInvalid: an Id does not have the required form.
         """
         if start >= end:
             raise InvalidParameterValue("The parameter StartTime must be less than the parameter EndTime.")
@@ -179,10 +179,10 @@ class MetricsService:
         dimensions: Sequence[Mapping[str, str]] = (),
         token: str | None = None,
     ) -> dict[str, Any]:
-        """ListMetrics' answer: a page of Metrics in order of job and name.
+        """ListMetrics' answer: a page of Metrics, sorted by job and name; those of endpoints are on the last page.
 
         Raises:
-            InvalidParameterValue: the token is not one of ours.
+            InvalidParameterValue: the token is not valid.
         """
         ours = self._of_endpoints(name, dimensions) if namespace in (None, ENDPOINTS) else []
         jobs = {d.get("Value") for d in dimensions if d["Name"] == DIMENSION} - {None}
@@ -202,7 +202,7 @@ class MetricsService:
         ]
         if len(found) > len(page):
             return {"Metrics": metrics, "NextToken": _encode(list(page[-1]))}
-        return {"Metrics": metrics + ours}  # endpoints are few: the last page has theirs
+        return {"Metrics": metrics + ours}  # endpoints are few, so the last page has room for all of theirs
 
     def _of_endpoints(
         self, name: str | None, dimensions: Sequence[Mapping[str, str]]
@@ -255,7 +255,7 @@ class MetricsService:
         period_s: int,
         unit: str | None,
     ) -> list[tuple[datetime, Counted]]:
-        """Values by the beginning of their period. Periods without values are left out, and those of another unit."""
+        """The values of each period, with the period's start. Empty periods are left out; all, if the unit differs."""
         period_ms = period_s * 1000
         first_ms, end_ms = int(start.timestamp() * 1000) // period_ms * period_ms, int(end.timestamp() * 1000)
         named = {d["Name"]: d["Value"] for d in dimensions}
@@ -278,7 +278,7 @@ class MetricsService:
 
 
 def _unit(namespace: str | None, name: str) -> str:
-    """Of all values of a metric."""
+    """The unit of all values of a metric."""
     return "Microseconds" if namespace == ENDPOINTS and name.endswith("Latency") else "None"
 
 
@@ -303,7 +303,7 @@ def _check_period(period_s: int) -> None:
 
 
 def statistic(stat: str) -> Callable[[Counted], float]:
-    """The function of a statistic: one of the five, or a percentile such as p50 or p99.9."""
+    """The function that computes a statistic: one of `_STATISTICS`, or a percentile such as p50 or p99.9."""
     if stat in _STATISTICS:
         return _STATISTICS[stat]
     try:
@@ -318,7 +318,7 @@ def statistic(stat: str) -> Callable[[Counted], float]:
 
 
 def _percentile(values: Counted, percent: float) -> float:
-    """Interpolated between the two nearest values."""
+    """The percentile, interpolated linearly between the two nearest values."""
     ordered = sorted(values)
     ends = list(accumulate(count for _, count in ordered))
     place = (ends[-1] - 1) * percent / 100

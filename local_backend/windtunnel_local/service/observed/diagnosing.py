@@ -1,6 +1,6 @@
-"""What the simulator found out about a script, for counters.json: graphs and why they are new, memory, findings.
+"""The simulator's diagnoses for counters.json: compiled graphs and why they are new, device memory, findings.
 
-All of it is bounded: a job that compiles at every step must not make a document without end.
+All lists are bounded, so that a job which compiles at every step cannot make an endless document.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ MOST_FINDINGS = 50
 
 
 def graphs(compiled: Mapping[str, Record], steps: Sequence[Record], uncut: Sequence[Record]) -> Graphs:
-    """How many were compiled, those with the longest compilations first, and the one with the most arithmetic.
+    """The graphs compiled: their number, a list with the longest compilations first, the one with most FLOPs.
 
-    ``cached`` is None where the simulator did not look. ``uncut``: records of which are pieces of one.
+    ``cached`` is None if the simulator did not check the cache. ``uncut``: records of which graphs are pieces of one
+    graph of trn1.
     """
     runs: Counter[str] = Counter()
     for step in steps:
@@ -60,7 +61,7 @@ def _largest(graph: Record) -> LargestGraph:
 
 
 def _joined(compiled: Mapping[str, Record], records: Sequence[Record]) -> Iterable[Uncut]:
-    """Each graph once, though a job that starts anew tells it again: it is in the Neuron cache by then."""
+    """Each uncut graph once. A restarted job records it again; the first record counts, before it was in the cache."""
     seen = {frozenset(numbers(record, "pieces").items()) for record in records}
     for pieces in seen:
         known = [(compiled[name], runs) for name, runs in pieces if name in compiled and runs > 0]
@@ -74,7 +75,7 @@ def _joined(compiled: Mapping[str, Record], records: Sequence[Record]) -> Iterab
 
 
 def _of_all(pieces: Sequence[tuple[Record, float]], told: Callable[[Record], float | None]) -> float | None:
-    """The sum over pieces; None where one does not tell, as an older simulator's."""
+    """The sum over pieces, times their runs; None if a record lacks the value, as those of older simulators do."""
     total = 0.0
     for graph, runs in pieces:
         count = told(graph)
@@ -85,13 +86,13 @@ def _of_all(pieces: Sequence[tuple[Record, float]], told: Callable[[Record], flo
 
 
 def device_memory(records: Iterable[Record]) -> DeviceMemory | None:
-    """Bytes by use at the fullest moment of any core; None when no core looked."""
+    """The bytes by kind of use, at the moment and on the core where most were in use; None if no core recorded any."""
     fullest = max(records, key=lambda record: number(record, "total"), default=None)
     return None if fullest is None else read(DeviceMemory, fullest)
 
 
 def findings(records: Iterable[Record]) -> tuple[Diagnostic, ...]:
-    """What was found, worst first. Of several records of one finding the last holds: it has the final figures."""
+    """The findings, worst first. If a finding has several records, the last counts: it has the final numbers."""
     last: dict[tuple[Any, ...], Diagnostic] = {}
     for record in records:
         if record.get("severity") in SEVERITIES:

@@ -1,4 +1,4 @@
-"""CloudWatch's filter patterns, as far as they are plain terms."""
+"""CloudWatch's filter patterns; only unstructured ones (terms) are supported."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _VALID = (
 
 
 def compile_pattern(pattern: str | None) -> Matches:
-    """A test for messages: case-sensitive terms, as CloudWatch reads unstructured patterns.
+    """The function that tells whether a message matches: case-sensitive terms, as in CloudWatch's patterns.
 
     Raises:
-        InvalidParameter: the pattern is of another kind; the message says what is valid.
+        InvalidParameter: the pattern is not supported; the message says what is valid.
     """
     required, optional, excluded = _terms(pattern or "")
     if optional and required:
-        # CloudWatch ignores the optional terms then: hardly what anybody means.
+        # CloudWatch would ignore the optional terms, which hardly any user wants.
         raise InvalidParameter(f"Invalid filter pattern: ?terms do not mix with others. {_VALID}.")
 
     def matches(message: str) -> bool:
@@ -38,7 +38,7 @@ def compile_pattern(pattern: str | None) -> Matches:
 
 
 def _terms(pattern: str) -> tuple[list[str], list[str], list[str]]:
-    """Required, optional and excluded terms."""
+    """The required, optional and excluded terms of a pattern."""
     found: dict[str, list[str]] = {"": [], "?": [], "-": []}
     position, text = 0, pattern.rstrip()
     while position < len(text):

@@ -1,7 +1,7 @@
-"""What a job's cores do now, for whoever watches: ``windtunnel/usage.json`` beside the job's other output.
+"""The live usage of a job's cores, published as ``windtunnel/usage.json`` beside the job's other output in S3.
 
-The simulator publishes a small file a core in the job's folder. They become one object in S3,
-since that is what any client of the job can read already; it is there while the job trains.
+The simulator writes a small file for each core into the job's folder. They become one S3 object,
+because every client of the job can read S3 already. The object exists while the job trains.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ SCHEMA = "windtunnel.usage/1"
 INTERVAL_S = 1.0
 _LARGEST_FILE = 256 * 1024
 MOST_CORES = 256
-"""Of a host: more than any instance has."""
+"""Most files read of one host: more than any instance has cores."""
 _FILES = "cores*/core-*.json"
 _FOR_TOOLS = "latencies"
-"""Single executions: for `neuron-monitor` in the container, and too many to store each second."""
+"""A member with the latency of each execution: only for `neuron-monitor`, and too large to store each second."""
 
 _log = logging.getLogger(__name__)
 
 
 class LiveUsage:
-    """Refreshes one job's object. Nothing here is raised: nobody's training depends on it."""
+    """Updates the usage object of one job. Raises nothing: an error here must not end the training."""
 
     def __init__(self, objects: ObjectStore, clock: Clock, config: ServiceConfig) -> None:
-        """Nothing is read yet."""
+        """Reads nothing yet."""
         self._objects = objects
         self._clock = clock
         self._config = config
@@ -48,7 +48,7 @@ class LiveUsage:
         self._stored: list[tuple[str, int]] = []
 
     def publish(self, job: Job) -> None:
-        """Store what is new; reads files at most once a second, and writes only what has changed."""
+        """Update the object if a file has changed. Reads the files at most once a second."""
         if self._clock.monotonic() < self._due:
             return
         self._due = self._clock.monotonic() + INTERVAL_S
@@ -67,11 +67,11 @@ class LiveUsage:
             }
             self._objects.put(*self._place(job), BytesIO(json.dumps(document).encode()))
             self._stored = present
-        except (ObjectError, OSError, RecursionError) as error:  # it could be read, but not nested in ours
+        except (ObjectError, OSError, RecursionError) as error:  # nested deeper than `json.dumps` can write
             _log.warning("Job %s: its usage is not published now: %s", job.name, error)
 
     def forget(self, job: Job) -> None:
-        """Remove the object: nothing runs any more. Idempotent."""
+        """Remove the object, because nothing runs any more. Idempotent."""
         with suppress(ObjectError, OSError):
             self._objects.delete(*self._place(job))
 
@@ -84,7 +84,7 @@ class LiveUsage:
         return sorted(islice((path for path in found if path.is_file() and folders.holds(path)), MOST_CORES))
 
     def _cores(self, job: Job, host: str) -> Iterator[dict[str, Any]]:
-        """The documents of a host's processes. A script may have written anything there."""
+        """The usage documents of a host's cores; files that are not valid are skipped, as a script may write them."""
         for path in self._files(job, host):
             try:
                 with open_regular(path, self._config.paths(job.slot)) as file:

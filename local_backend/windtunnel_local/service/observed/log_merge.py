@@ -1,4 +1,4 @@
-"""Lines of several streams in order of time, read only as far as they are asked for."""
+"""Merges the events of several log streams in order of time, and reads only as many as are asked for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STREAMS = 50
 
 
 class Merged:
-    """Iterates over events by time and then by stream. A stream is opened when its first event's time has come."""
+    """Iterates over events by time, then by stream name. A stream is opened when its first event is due."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Merged:
         end_ms: int | None,
         position: FilterPosition | None,
     ) -> None:
-        """``streams``: which ones (None: all); events have start_ms <= timestamp < end_ms."""
+        """``streams``: None for all of training jobs. Yields events with start_ms <= timestamp < end_ms."""
         self._store = store
         self._start_ms = start_ms
         self._end_ms = end_ms
@@ -45,11 +45,11 @@ class Merged:
             self._open(name, sequence)
 
     def before(self, stream: str, event: LogEvent) -> FilterPosition:
-        """The position in front of the event that was taken last."""
+        """The position just before ``event``, which must be the last one that was yielded."""
         return FilterPosition(self._begun, {**self._within, stream: event.sequence})
 
     def __iter__(self) -> Iterator[tuple[str, LogEvent]]:
-        """Stream and event."""
+        """Pairs of stream name and event."""
         while True:
             while self._next is not None and (not self._heap or _first(self._next) <= self._heap[0][0]):
                 self._begun = (_first(self._next), self._next.name)
@@ -81,7 +81,7 @@ class Merged:
             first = page[-1].sequence + 1
 
     def _chosen(self, streams: Iterable[LogStream]) -> list[LogStream]:
-        """Streams that are not begun yet and have events between the two moments."""
+        """The streams that are not opened yet and may have events between start and end."""
         start_ms = -FOREVER_MS if self._start_ms is None else self._start_ms
         end_ms = FOREVER_MS if self._end_ms is None else self._end_ms
         found = [

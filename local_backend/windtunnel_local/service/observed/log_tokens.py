@@ -1,4 +1,4 @@
-"""Page tokens of the logs' operations: opaque to clients, checked when they come back."""
+"""Page tokens of CloudWatch Logs' operations: opaque to clients, and checked when they come back."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _LARGEST = 1 << 62
 
 @dataclass(frozen=True)
 class FilterPosition:
-    """Where FilterLogEvents stands: streams that it is in the midst of, and the last one that it began.
+    """The position of FilterLogEvents: the streams that it is reading, and the last stream that it opened.
 
-    Streams are begun in order of the time of their first event, and then of their names.
+    Streams are opened in order of the time of their first event, then of their names.
     """
 
     begun: tuple[int, str]
     within: Mapping[str, int]
-    """The next sequence of each."""
+    """By stream that is being read: the sequence number of the next event."""
 
     def encode(self) -> str:
-        """As a token."""
+        """The position as a token."""
         return encode([list(self.begun), dict(self.within)])
 
 
 def event_token(forward: bool, sequence: int) -> str:
-    """GetLogEvents' token, in the form that AWS's have."""
+    """A token of GetLogEvents, in AWS's form."""
     return f"{'f' if forward else 'b'}/{sequence:0{_DIGITS}d}"
 
 
 def event_position(token: str) -> tuple[bool, int]:
-    """Whether a token reads forward, and the sequence at which it stands; raises ``InvalidParameter``."""
+    """Parse a token of GetLogEvents: whether it reads forward, and from which sequence. Raises ``InvalidParameter``."""
     found = _TOKEN.fullmatch(token)
     if found is None or int(found["sequence"]) >= _LARGEST:
         raise _bad_token()
@@ -47,7 +47,7 @@ def event_position(token: str) -> tuple[bool, int]:
 
 
 def filter_position(token: str) -> FilterPosition:
-    """FilterLogEvents' position; raises ``InvalidParameter``."""
+    """Parse a token of FilterLogEvents; raises ``InvalidParameter``."""
     match decode(token):
         case [[int() as first_ms, str() as name], dict() as within] if abs(first_ms) < _LARGEST and all(
             type(sequence) is int and 0 <= sequence < _LARGEST for sequence in within.values()
@@ -57,7 +57,7 @@ def filter_position(token: str) -> FilterPosition:
 
 
 def stream_position(token: str, order_by: str, descending: bool) -> tuple[int, str]:
-    """DescribeLogStreams' last stream in an order: its time and name; raises ``InvalidParameter``."""
+    """Parse a token of DescribeLogStreams: time and name of the page's last stream. Raises ``InvalidParameter``."""
     match decode(token):
         case [given_order, given_descending, int() as value, str() as name] if (
             given_order == order_by and given_descending is descending and abs(value) < _LARGEST
@@ -67,12 +67,12 @@ def stream_position(token: str, order_by: str, descending: bool) -> tuple[int, s
 
 
 def encode(data: Sequence[Any]) -> str:
-    """Any position as text."""
+    """A position as a token."""
     return base64.urlsafe_b64encode(json.dumps(data, separators=(",", ":")).encode()).decode()
 
 
 def decode(token: str) -> Any:
-    """What was encoded; raises ``InvalidParameter``."""
+    """The position in a token; raises ``InvalidParameter``."""
     try:
         return json.loads(base64.b64decode(token.encode(), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The logs' side of CloudWatch's API, free of HTTP: the streams of training jobs, transform jobs and endpoints.
+"""CloudWatch Logs' operations, without HTTP: the log streams of training jobs, transform jobs and endpoints.
 
 Answers are dicts in the shape of AWS's responses. Timestamps are Unix milliseconds.
 """
@@ -21,12 +21,12 @@ GROUP = "/aws/sagemaker/TrainingJobs"
 MAX_EVENTS = 10_000
 MAX_STREAMS = 50
 MAX_ANSWER_BYTES = 1024 * 1024
-MAX_SCANNED = 20_000  # lines that one FilterLogEvents looks at: about 0.1 s
+MAX_SCANNED = 20_000  # most lines that one FilterLogEvents reads: about 0.1 s
 _EVENT_OVERHEAD_BYTES = 26  # CloudWatch's own figure for an event's size beyond its text
 
 
 class LogsService:
-    """Reads log streams. Safe from several threads; no call waits for new lines."""
+    """Reads log streams. Thread-safe; no call waits for new lines."""
 
     def __init__(self, store: Store, config: ServiceConfig) -> None:
         """``config`` gives the account and region of ARNs."""
@@ -36,12 +36,12 @@ class LogsService:
     def describe_log_groups(
         self, prefix: str | None = None, pattern: str | None = None, names: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The groups that are asked for; that of jobs is there before the first job is.
+        """The groups that match. The group of training jobs exists even before the first job.
 
-        ``pattern``: a part of the name, in any case; ``names``: of the groups wanted.
+        ``pattern``: a part of the name, upper and lower case alike; ``names``: exact names.
 
         Raises:
-            InvalidParameter: a prefix and a pattern together.
+            InvalidParameter: both a prefix and a pattern are given.
         """
         if prefix and pattern:
             raise InvalidParameter(
@@ -71,7 +71,7 @@ class LogsService:
 
         Raises:
             LogsNotFound: no such group.
-            InvalidParameter: a token of another list, or a prefix with LastEventTime.
+            InvalidParameter: the token is from another list, or a prefix is given with LastEventTime.
         """
         space = self._space(group)
         if order_by == "LastEventTime" and prefix:
@@ -80,7 +80,7 @@ class LogsService:
         last = None if token is None else log_tokens.stream_position(token, order_by, descending)
         if order_by == "LastEventTime" and not space:
             streams = self._store.latest_log_streams(last, limit + 1, descending)
-        elif order_by == "LastEventTime":  # there are few
+        elif order_by == "LastEventTime":  # endpoints and transform jobs have few streams, so all are read
 
             def key(stream: LogStream) -> tuple[int, str]:
                 return stream.last_event_ms or 0, stream.name
@@ -110,12 +110,12 @@ class LogsService:
     ) -> dict[str, Any]:
         """Events of one stream, with start_ms <= timestamp < end_ms.
 
-        At the end of the stream the forward token is the one that was passed in: reading on
-        with it gives the lines that have come since.
+        At the end of the stream, nextForwardToken is the token that was passed in; a later call
+        with it returns the lines that have come since.
 
         Raises:
             LogsNotFound: no such group or stream.
-            InvalidParameter: not one of our tokens.
+            InvalidParameter: the token is not valid.
         """
         stream = self._space(group) + stream
         found = self._stream(stream)
@@ -152,12 +152,12 @@ class LogsService:
     ) -> dict[str, Any]:
         """Matching events of several streams, interleaved by time; ``end_ms`` is included, as on AWS.
 
-        One call looks at so many lines and no more: a page can be short, or empty, and still lead on.
+        One call reads at most `MAX_SCANNED` lines. So a page can be short or empty and still have a nextToken.
 
         Raises:
-            LogsNotFound: no such group, or a named stream is not there.
-            InvalidParameter: names and a prefix together, a pattern that is not supported, or not
-                one of our tokens.
+            LogsNotFound: no such group, or no stream of a given name.
+            InvalidParameter: both names and a prefix are given, the pattern is not supported, or the token is
+                not valid.
         """
         space = self._space(group)
         chosen = self._chosen(space, streams, prefix)
@@ -186,7 +186,7 @@ class LogsService:
     def _chosen(
         self, space: str, names: Sequence[str] | None, prefix: str | None
     ) -> Sequence[LogStream] | None:
-        """A group's streams of these names, or with this prefix; None: all of jobs."""
+        """A group's streams with these names or this prefix; None: all streams of training jobs."""
         if names and prefix:
             raise InvalidParameter("Give logStreamNames or logStreamNamePrefix, not both.")
         if names:
@@ -194,12 +194,12 @@ class LogsService:
         return self._store.log_streams(space + (prefix or "")) if prefix or space else None
 
     def _transforms(self) -> Sequence[str]:
-        """The group of transform jobs, once one of them has a stream."""
+        """The log group of transform jobs, as a list that is empty until one of them has a stream."""
         has_one = self._store.log_streams(stored_stream(TRANSFORM_GROUP, ""), limit=1)
         return [TRANSFORM_GROUP] if has_one else []
 
     def _space(self, group: str) -> str:
-        """What the names of a group's streams begin with in the store: nothing for those of jobs.
+        """The prefix of a group's stream names in the store; empty for training jobs.
 
         Raises:
             LogsNotFound: no such group.
@@ -250,7 +250,7 @@ def _event(event: LogEvent) -> dict[str, Any]:
 
 
 def _message(event: LogEvent) -> str:
-    """An event has a character at least: an empty line is a blank, and stays a line of the log."""
+    """The event's message. CloudWatch allows no empty one, so an empty line becomes a blank."""
     return event.message or " "
 
 
@@ -259,7 +259,7 @@ def _event_id(stream: str, event: LogEvent) -> str:
 
 
 def event_sequence(event_id: str) -> int:
-    """The place in its stream of an event that FilterLogEvents found, by its eventId."""
+    """The sequence number of an event, from the eventId that FilterLogEvents gave it."""
     return int(event_id[20:-10])
 
 
@@ -268,7 +268,7 @@ def _size(event: LogEvent) -> int:
 
 
 def _fitting(events: Sequence[LogEvent]) -> list[LogEvent]:
-    """As many from the front as one answer may hold; at least one."""
+    """As many events from the front as fit into one answer, but at least one."""
     size = 0
     for count, event in enumerate(events):
         size += _size(event)

@@ -1,8 +1,8 @@
-"""The simulator's counters of all hosts as one document: counters.json.
+"""Makes counters.json: one document from the simulator's counters of all hosts.
 
-The simulator counts, one JSON-lines file a rank; nothing here knows a price. A worker may
-have died in the middle of a line, and a script may never have touched the device: what is
-missing stays missing and is never guessed.
+The simulator writes a JSON-lines file for each rank; nothing here knows a price. A worker may have
+died in the middle of a line, and a script may never have used the device: a missing value is left
+out and never guessed.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class ContainerTimes:
 
 
 class ProgramName(NamedTuple):
-    """Of a script that ran: the same after a restart, on each host and in each attempt.
+    """The identity of a script that ran: the same on each host, in each attempt, and after a restart.
 
-    ``trial``: neuron_parallel_compile ran it for its graphs.
+    ``trial``: neuron_parallel_compile ran the script only to collect its graphs.
     """
 
     script: str | None = None
@@ -58,7 +58,7 @@ class ProgramName(NamedTuple):
 
 @dataclass(frozen=True)
 class RankCounters:
-    """The records of one worker of one program."""
+    """The records of one worker (rank) of one program, by kind."""
 
     rank: int
     program: ProgramName = field(default=ProgramName())
@@ -74,10 +74,10 @@ class RankCounters:
 
 
 def read_counters(*directories: Path, tell: Tell = silent) -> list[RankCounters]:
-    """All ``rank-*.jsonl`` of one host, by rank and program. A folder that is not there holds none.
+    """Read all ``rank-*.jsonl`` of one host, by rank and program. Folders that do not exist are skipped.
 
-    ``directories``: one for each attempt of the job, in order; a rank's records of all are one. ``tell`` gets a
-    sentence if there is more than is read.
+    ``directories``: one for each attempt of the job, in order; the records of a rank from all attempts are joined.
+    ``tell`` gets a sentence if the files are too large to be read to their end.
     """
     found: dict[int, list[Path]] = {}
     for directory in directories:
@@ -97,7 +97,7 @@ def read_counters(*directories: Path, tell: Tell = silent) -> list[RankCounters]
 
 @dataclass(frozen=True)
 class Ran:
-    """A job as asked for. ``framework_version``: where no worker told its own. ``seconds``: of the job here."""
+    """A job as requested. ``framework_version``: used if no worker recorded one. ``seconds``: measured here."""
 
     name: str
     instance: InstanceType
@@ -108,13 +108,13 @@ class Ran:
 
 
 def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> Counters:
-    """The document of a training job: see `document`.
+    """The counters of a training job: see `document`.
 
     Args:
-        job: in the state Uploading.
-        ranks: of all hosts.
-        times: of the containers.
-        now: the end of what ``seconds.training_total`` counts.
+        job: a job in the status Uploading.
+        ranks: the records of all hosts.
+        times: when the containers started and ended.
+        now: until when ``seconds.training_total`` counts.
     """
     image = job.request["AlgorithmSpecification"]["TrainingImage"]
     ran = Ran(
@@ -129,9 +129,9 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
 
 
 def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
-    """The document, of the program that trains. ``train`` and ``other`` are None when no step ran on the device.
+    """The counters of the program that trained longest. ``train`` and ``other`` are None if no such step ran.
 
-    ``ranks``: of all hosts.
+    ``ranks``: the records of all hosts.
     """
     programs = _longest_training_first(ranks)
     everything, ranks = ranks, [r for r in ranks if programs and r.program == programs[0].program]
@@ -142,7 +142,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
     graphs = counting.graphs if counting else {}
     steps = step_sums.with_their_batches(counting.steps, graphs) if counting else []
     held = working.parameters(counting.parameters) if counting else None
-    # Those of one copy of a model that is split go through the same batches.
+    # The cores that share one copy of a split model get the same batches.
     copies = max(1, (world_size or 1) // (held.cores if held else 1))
     memory = diagnosing.device_memory(record for r in ranks for record in r.memory)
     return Counters(
@@ -167,7 +167,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         ),
         device_memory_peak_bytes=memory.total if memory else None,
         device_memory=memory,
-        # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
+        # The first core of each host reports the same findings. The last record counts: here the lowest rank's.
         diagnostics=diagnosing.findings(record for r in reversed(everything) for record in r.findings),
         seconds=job.seconds,
         programs=tuple(map(_program, ran)) if len(ran) > 1 or any(p.program.trial for p in ran) else None,
@@ -175,7 +175,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
 
 
 def _longest_training_first(ranks: Sequence[RankCounters]) -> list[RankCounters]:
-    """Of each program the lowest rank that ran a step, or the lowest one; trials for graphs behind the others."""
+    """One rank of each program (the lowest that ran a step, else the lowest), longest training first, trials last."""
     first: dict[ProgramName, RankCounters] = {}
     for counters in sorted(ranks, key=lambda r: (not r.steps, r.rank)):
         first.setdefault(counters.program, counters)
@@ -207,7 +207,7 @@ def _first_start(ranks: Sequence[RankCounters]) -> Record:
 
 
 def _instance_groups(job: Job) -> tuple[InstanceGroup, ...] | None:
-    """The instances of each group, where the job has groups: ``instance_type`` is that of the first only."""
+    """The instances of each group; None without groups. (`Counters.instance_type` is that of the first group only.)"""
     if not job.request["ResourceConfig"].get("InstanceGroups"):
         return None
     return tuple(
@@ -216,13 +216,13 @@ def _instance_groups(job: Job) -> tuple[InstanceGroup, ...] | None:
 
 
 def _failed(ranks: Sequence[RankCounters]) -> bool:
-    """Whether the script ended with an error, in the last attempt."""
+    """Whether the script ended with an error in the last attempt."""
     return any(r.ends and text(r.ends[-1], "exit") == "error" for r in ranks)
 
 
 def _input(found: Sequence[Record], *, failed: bool) -> Input | None:
-    """Of the last attempt. One that failed within a pass has not shown what it would have done; a rehearsal that
-    failed after its passes, as in saving its model, has.
+    """The data loaders' use in the last attempt. Their list is empty if the script failed, as its full extent is then
+    unknown; only a rehearsal that failed after its passes, as when it saved the model, keeps the list.
     """
     if not found:
         return None
@@ -270,7 +270,7 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
     begun = job.lifecycle.training_start
     ran = (times.finished - times.started).total_seconds() if times.started and times.finished else None
     again = job.lifecycle.count("Downloading") > 1
-    since = times.started.timestamp() if again and times.started else 0.0  # of the last attempt
+    since = times.started.timestamp() if again and times.started else 0.0  # start of the last attempt
     ends = (number(step, "time") for r in ranks for step in r.steps if number(step, "time"))
     first_end = min((end for end in ends if end >= since), default=None)
     return Seconds(
@@ -283,7 +283,7 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
 
 
 def _programs_of(rank: int, paths: Sequence[Path], room: Room) -> Iterator[RankCounters]:
-    """The files' records by program: each of its processes begins with a record of its own."""
+    """The files' records by program: each process of a program begins with a record of kind "start"."""
     found: dict[ProgramName, list[Record]] = {}
     program = ProgramName()
     for record in chain.from_iterable(records(path, room) for path in paths):
@@ -296,7 +296,7 @@ def _programs_of(rank: int, paths: Sequence[Path], room: Room) -> Iterator[RankC
 
 
 def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> RankCounters:
-    """Sort records by kind. A graph that was compiled again counts its time again."""
+    """Sort records by kind. If a graph was compiled several times, its compile seconds are added up."""
     of_kind: dict[str, list[Record]] = defaultdict(list)
     graphs: dict[str, Record] = {}
     for record in found:
@@ -306,7 +306,7 @@ def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> 
             compiled = number(record, "compile_seconds")
             first = graphs.get(name, record)
             before = number(first, "compile_seconds") if name in graphs else 0.0
-            # Compiled again in one job, a graph is in the Neuron cache by then: the first look counts.
+            # The first record tells whether the graph was in the Neuron cache: later ones always find it there.
             kept = {"cached": first["cached"]} if "cached" in first else {}
             graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
         else:

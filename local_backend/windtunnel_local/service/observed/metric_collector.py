@@ -1,7 +1,7 @@
-"""MetricDefinitions over a job's log, while it is written: CloudWatch's values and FinalMetricDataList.
+"""Searches a job's log for its MetricDefinitions, while it is written: for CloudWatch and FinalMetricDataList.
 
-A job's lines are searched behind where the search stood, and what is found is stored together
-with the new place in one transaction: a crash neither loses a value nor stores it twice.
+The search goes on from where it stopped; the values found and the new position are stored in one
+transaction, so that after a crash each value is stored exactly once.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _LOG_PAGE = 1000
 _INTERVAL_S = 1.0
 
 CPU_LIMIT_S = 60
-"""How much processor time the expressions may take for a whole log."""
+"""Most processor seconds that all expressions of a job may take for its whole log."""
 
 
 class MetricsUnavailable(Exception):
-    """The log could not be searched; the message is for the job's user."""
+    """The log could not be searched; the message is for the user."""
 
 
 class Scanner:
-    """The process that searches; started by the first search. Not thread-safe."""
+    """Searches in a process of its own, which the first search starts. Not thread-safe."""
 
     def __init__(self, definitions: Sequence[Mapping[str, str]], cpu_limit_s: int = CPU_LIMIT_S) -> None:
-        """``definitions``: Name and Regex each; ``cpu_limit_s``: processor seconds over all searches."""
+        """``definitions``: as in MetricDefinitions; ``cpu_limit_s``: processor seconds of all searches together."""
         self._pairs = [[definition["Name"], definition["Regex"]] for definition in definitions]
         self._cpu_limit_s = cpu_limit_s
         self.given_up: list[tuple[str, str]] = []
-        """Name and Regex of those that took too long; the others are searched for as before."""
+        """Name and Regex of the expressions that took too long; the search goes on without them."""
         self._process: subprocess.Popen[str] | None = None
 
     def search(self, events: Sequence[LogEvent]) -> list[MetricValue]:
-        """What the expressions find, in order of the lines. Blocks.
+        """The values that the expressions find, in order of the lines. Blocks.
 
         Raises:
-            MetricsUnavailable: an expression takes too long, or no process can be started.
+            MetricsUnavailable: the searches have used up ``cpu_limit_s``, or the process cannot be started.
         """
         try:
             stdin, stdout = self._pipes()
@@ -81,7 +81,7 @@ class Scanner:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
-                encoding="ascii",  # `json.dumps` escapes all else
+                encoding="ascii",  # `json.dumps` escapes all other characters
             )
             _piped(self._process.stdin).write(json.dumps(self._pairs) + "\n")
         return _piped(self._process.stdin), _piped(self._process.stdout)
@@ -94,10 +94,10 @@ def _piped(pipe: IO[str] | None) -> IO[str]:
 
 
 class MetricCollector:
-    """Collects one job's metrics in a thread of its own. A hopeless expression costs the metrics, not the job."""
+    """Collects one job's metrics in a thread of its own. If an expression is too slow, only metrics are lost."""
 
     def __init__(self, job: Job, ports: Ports) -> None:
-        """Nothing runs yet."""
+        """Starts nothing yet."""
         self._job = job
         self._ports = ports
         self._definitions = job.request["AlgorithmSpecification"].get("MetricDefinitions", [])
@@ -107,13 +107,13 @@ class MetricCollector:
         self._hopeless: MetricsUnavailable | None = None
 
     def start(self) -> None:
-        """Search while lines come. Idempotent; does nothing for a job without definitions."""
+        """Start the thread that searches new lines. Idempotent; does nothing for a job without definitions."""
         if self._definitions and self._thread is None:
             self._thread = threading.Thread(target=self._run, name=f"metrics {self._job.name}", daemon=True)
             self._thread.start()
 
     def leave(self) -> None:
-        """Stop searching; what was found is stored. Blocks for as long as one search takes. Idempotent."""
+        """Stop searching; values found so far stay stored. Waits for a search that is running. Idempotent."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -121,12 +121,12 @@ class MetricCollector:
         self._scanner.close()
 
     def finish(self) -> tuple[Mapping[str, Any], ...]:
-        """Search the rest of the log, then FinalMetricDataList: each metric's last value, in order of definition.
+        """Search the rest of the log; return FinalMetricDataList: each metric's last value, in order of definition.
 
-        Empty where an expression was hopeless; the log says so. Repeatable. Blocks.
+        Empty if the search took too long or failed; the job's log then says so. Repeatable. Blocks.
 
         Raises:
-            StoreUnavailable: what was found cannot be stored now.
+            StoreUnavailable: the values found cannot be stored now.
         """
         if not self._definitions:
             return ()
@@ -158,12 +158,12 @@ class MetricCollector:
             try:
                 self._collect()
             except StoreUnavailable:
-                continue  # when there is room again
+                continue  # until the values can be stored again
             except MetricsUnavailable as error:
                 self._hopeless = error
                 return
-            except Exception:  # noqa: BLE001 - nobody's training depends on it
-                if not self._ended.is_set():  # a store that is closed while leaving is no news
+            except Exception:  # noqa: BLE001 - an error here must not end the training
+                if not self._ended.is_set():  # at shutdown the store may be closed already
                     _log.exception("Job %s: its metrics are not collected while it runs.", self._job.name)
                 return
 

@@ -1,15 +1,15 @@
-"""Regular expressions of a user's over a log, in a process of their own.
+"""Searches a log with a user's regular expressions, in a process of its own.
 
-Run as a script (standard library only, nothing of ours is imported), with its limit of processor
-seconds, at which the kernel ends it, also when the server is gone. In the server itself an
-expression that takes too long would hold the interpreter's lock, and every request would wait.
+Run as a script (it imports only the standard library). Its argument is a limit of processor seconds;
+the kernel ends the process at this limit, even if the server is gone. In the server itself, a slow
+expression would hold Python's global interpreter lock, and every request would wait.
 
-Each expression has processor time of its own, more with each line. One that has used it up is given up,
-in the middle of a line if need be: `re` looks for signals while it matches. The others go on.
+Each expression has its own processor time, which grows with each line. If it is used up, the
+expression is given up, even within a line, as `re` checks for signals while it matches. The others go on.
 
-    stdin   ``[[name, regex], ...]``; then, one JSON a line, lists of ``[timestamp_ms, message]``
-    stdout  for each list, one JSON a line: ``[found, given_up]``, of which ``found`` is
-            ``[[name, timestamp_ms, value], ...]`` in order, and ``given_up`` ``[[name, regex], ...]`` of now
+    stdin   first ``[[name, regex], ...]``; then lists of ``[timestamp_ms, message]``; each is one line of JSON
+    stdout  for each list one line of JSON: ``[found, given_up]``, with ``found`` as
+            ``[[name, timestamp_ms, value], ...]`` in order, and ``given_up`` as ``[[name, regex], ...]``, new ones only
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from collections.abc import Iterable, Iterator, Sequence
 Found = tuple[str, int, float]
 
 START_S = 2.0
-"""Processor seconds that an expression may take, ..."""
+"""Processor seconds that each expression has at the start."""
 LINE_S = 0.001
-"""and for each line besides. Usual ones take microseconds."""
+"""Processor seconds that each line adds. Usual expressions take microseconds."""
 
 _MOST_A_LINE = 100
-"""Of one metric: a line of a megabyte may hold hundreds of thousands of numbers."""
+"""Most values of one metric from a line: a line of a megabyte may hold hundreds of thousands of numbers."""
 
 
 class TooSlow(Exception):
-    """An expression has used its time up."""
+    """An expression has used up its processor time."""
 
 
 class Expression:
     """One expression, and the processor seconds that it has left."""
 
     def __init__(self, name: str, regex: str) -> None:
-        """Raises ``re.error``."""
+        """Compile the expression; raises ``re.error``."""
         self.name = name
         self.regex = regex
         self._pattern = re.compile(regex)
         self._left_s = START_S
 
     def values(self, line: str) -> Sequence[float]:
-        """Each number that the first group caught, the last hundred of a line; what is no number is passed over.
+        """The numbers that the first group captured, from the last hundred matches of a line.
 
-        So are infinities and NaN, which CloudWatch does not take.
+        Texts that are not numbers are left out, also infinities and NaN, which CloudWatch does not take.
 
         Raises:
-            TooSlow: so.
+            TooSlow: the expression's processor time is used up.
         """
         begun = time.process_time()
         self._left_s += LINE_S
@@ -73,9 +73,9 @@ class Expression:
 def scan(
     expressions: list[Expression], events: Iterable[Sequence[object]], given_up: list[Expression]
 ) -> Iterator[Found]:
-    """What is found; who takes too long moves from ``expressions`` to ``given_up``.
+    """The values found. An expression that takes too long is moved from ``expressions`` to ``given_up``.
 
-    The states of a progress bar, which carriage returns divide, are looked at one by one.
+    The states of a progress bar, separated by carriage returns, are searched like lines.
     """
     for timestamp_ms, message in events:
         for line in str(message).split("\r"):
@@ -96,7 +96,7 @@ def _number(text: str | None) -> float | None:
 
 
 def main() -> None:
-    """Answer each line until there are no more."""
+    """Answer each line of stdin until its end."""
     limit_s = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
     signal.signal(signal.SIGPROF, _interrupt)

@@ -1,4 +1,4 @@
-"""What the backend itself says in a job's log, behind what the job has printed."""
+"""Adds the backend's own lines to the end of a job's log."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.ports import Ports
 
 MOST_LINES = 20
-"""Of what is left out of an upload."""
+"""Most lines about files that are left out of an upload."""
 _LATEST = 2**62
 
 
 def say(ports: Ports, job: Job, *words: str) -> None:
-    """A line each in the first host's log; none where the job has no log."""
+    """Append each text as a line to the first host's log; do nothing if the job has no log."""
     stream = _stream(ports, job)
     if stream is not None:
         for text in words:
@@ -24,7 +24,7 @@ def say(ports: Ports, job: Job, *words: str) -> None:
 
 
 def say_once(ports: Ports, job: Job, left_out: Sequence[str]) -> None:
-    """What is left out of an upload; not what the log's end says already, for an upload may be done again."""
+    """Append what was left out of an upload. Skip lines that the log's end has already: an upload may be repeated."""
     stream = _stream(ports, job)
     if stream is None or not left_out:
         return

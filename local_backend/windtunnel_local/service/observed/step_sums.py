@@ -1,4 +1,4 @@
-"""The steps of one core, summed: those that train, and those that do not."""
+"""Sums over the steps of one core, of training steps and of others. A training step is one with an optimizer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from windtunnel_local.service.observed.counter_records import Record, count, num
 
 
 def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) -> list[Record]:
-    """The steps, each training step joined with the step in which its batch arrived.
+    """Join each training step with the steps that hold the rest of its work, such as the arrival of its batch.
 
-    Some loops end a step between the batch and the training on it: Hugging Face's Trainer gathers a
-    count from all cores there. A training step without samples takes over the last batch that no
-    training step has used. Others end one between the backward pass and the optimizer: a training step without
-    samples and without products belongs to the training step before it. A pipeline has several microbatches on their
-    way, forward, before the first one's backward pass. optimum-neuron's trainer fetches all batches of an accumulation
-    before its first pass. What ends in the middle of a pass is a part of the next step.
+    Some loops end a step between the batch and the training on it, as Hugging Face's Trainer does to gather a count
+    from all cores. So a training step without samples takes over the last batch that no training step has used. Others
+    end a step between the backward pass and the optimizer: a training step that has neither samples nor matrix products
+    belongs to the training step before it. A pipeline runs several microbatches forward before the first one's backward
+    pass. optimum-neuron's trainer fetches all batches of a gradient accumulation before its first pass. A step that
+    ends in the middle of a pass is a part of the next step.
     """
     steps = list(_wholes(steps))
     joined: list[Record] = []
@@ -58,7 +58,7 @@ def _has_passed(step: Record, graphs: Mapping[str, Record]) -> bool:
 
 
 def _shared_out(steps: Sequence[Record]) -> list[Record]:
-    """Where the first pass of an accumulation has all samples of it, each pass has its part."""
+    """If the first pass of a gradient accumulation has all its samples, spread them evenly over the passes."""
     shared = list(steps)
     passes: list[int] = []
     for index, step in enumerate(shared):
@@ -76,7 +76,7 @@ def _shared_out(steps: Sequence[Record]) -> list[Record]:
 
 
 def _sum_of(steps: Sequence[Record]) -> Record:
-    """Several steps as one: everything added up, the rest as in the last."""
+    """Several steps as one: all quantities are added up, other members are taken from the last step."""
     graphs: Counter[str] = Counter()
     accessed: Counter[str] = Counter()
     repeated: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def _sum_of(steps: Sequence[Record]) -> Record:
 
 
 def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) -> Steps | None:
-    """Sums over steps. Work and collectives: of one core. Samples: of all ``copies`` of the model."""
+    """The sums over steps: work and collectives of one core, samples of all ``copies`` of the model."""
     if not steps:
         return None
     samples = [count(step, "samples") for step in steps]
@@ -143,16 +143,16 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
 
 
 def of_first_passes(steps: Sequence[Record]) -> Sequence[Record]:
-    """Those that tell of the others, where a short rehearsal has steps of later passes.
+    """The steps without those of a short rehearsal's later passes, unless there are no others.
 
-    Such a pass is one step long: what a script does with the first step of each, as to read its loss, it would seem to
-    do in most.
+    Each of these passes is one step long. What a script does only in the first step of a pass, such as reading its
+    loss, would otherwise seem to happen in most steps.
     """
     return [step for step in steps if not step.get("late")] or steps
 
 
 def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated | None:
-    """Of the graphs whose work the steps have done again; None where there is none."""
+    """The work that Neuron computes twice, from the graphs that the steps list as repeated; None if there is none."""
     runs: Counter[str] = Counter()
     for step in steps:
         runs.update(step.get("repeated", {}))
@@ -168,7 +168,7 @@ def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated
 
 
 def _updates(steps: Sequence[Record]) -> Updates | None:
-    """Of those in which an optimizer stepped; None where each is one, or the simulator did not say."""
+    """The steps of gradient accumulation in which the optimizer stepped; None if it stepped in all, or if unknown."""
     updating = [step for step in steps if step.get("updated")]
     if not 0 < len(updating) < len(steps):
         return None
@@ -183,10 +183,10 @@ def _updates(steps: Sequence[Record]) -> Updates | None:
 
 
 def _passes(steps: Sequence[Record]) -> int:
-    """Of an accumulation: half of all passes, at least, belong to one as long as this or longer.
+    """The number of passes of a gradient accumulation: the median over all passes.
 
-    Neither steps after the last update, of a script that was ended in the middle, nor the short accumulations of
-    passes over a loader that were cut short change it, as they would change a mean.
+    Short accumulations, at the end of a pass over a loader that was cut short, would change a mean, but not this.
+    Steps after the last update, of a script that was ended early, are left out.
     """
     ends = [number for number, step in enumerate(steps, 1) if step.get("updated")]
     lengths = [end - before for before, end in zip([0, *ends], ends, strict=False)]
@@ -194,7 +194,7 @@ def _passes(steps: Sequence[Record]) -> int:
 
 
 def _computes(step: Record, graphs: Mapping[str, Record]) -> bool:
-    """Whether it ran a graph with products, or one that nobody knows."""
+    """Whether the step ran a graph with matrix products, or a graph without a record."""
     return any(
         graph not in graphs or sum(numbers(graphs[graph], "flops").values()) > 0
         for graph in step.get("graphs", {})
@@ -202,11 +202,11 @@ def _computes(step: Record, graphs: Mapping[str, Record]) -> bool:
 
 
 def _least_trace(steps: Sequence[Record]) -> float | None:
-    """CPU seconds of tracing a step, each kind of step at its least disturbed; None: nobody measured them.
+    """Mean CPU seconds of tracing a step, where each kind of step counts with its fastest one; None: not measured.
 
-    Steps that run the same graphs trace the same; what differs is how much the simulated cores, which
-    compute on the same processors, held the script up. While XLA compiles, what of the thread's time is
-    the script's can only be guessed: such steps are left out.
+    Steps that run the same graphs trace the same operations; they differ only in how much the simulated cores,
+    which compute on the same processors, slowed the script down. Steps that compiled are left out, because the
+    script's share of the thread's time is then only a guess.
     """
     kinds = _alike(steps)
     count = sum(map(len, kinds))
@@ -214,17 +214,17 @@ def _least_trace(steps: Sequence[Record]) -> float | None:
 
 
 def _launches(steps: Sequence[Record]) -> float | None:
-    """Of a step: the median of those in which they were counted."""
+    """Operations that a GPU would launch in a step: the median of the steps that counted them; None if none did."""
     counted = [number(step, "launches") for step in steps if number(step, "launches") > 0]
     return statistics.median(counted) if counted else None
 
 
 def _reference(steps: Sequence[Record]) -> float | None:
-    """Seconds of the reference work in a moment like that of the least tracing; None: nobody timed it.
+    """Seconds of the reference work under the same conditions as `_least_trace`; None: not measured.
 
-    Both are timed in the same steps, and what slows one down slows the other. So all of the reference's seconds are
-    held against how much longer than the least tracing took in the same steps: in four rehearsals of one job the
-    ratio of the sums varied by 18 %, and that of the least of both by 41 %.
+    Tracing and reference work are timed in the same steps, and the same load slows both down. So the sum of the
+    reference's seconds is divided by the sum of how many times longer than the fastest the tracing of these steps
+    took: in four rehearsals of one job this varied by 18 %, and the fastest reference over the fastest tracing by 41 %.
     """
     reference_s = slowness = 0.0
     for kind in _alike(steps):

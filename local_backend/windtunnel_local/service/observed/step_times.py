@@ -1,8 +1,8 @@
-"""When each step ran and what it spent its time on, of all hosts as one document: steps.json.
+"""Makes steps.json: when each step ran and what it spent its time on, of all hosts in one document.
 
-The simulator writes steps down on the first core of each host. Of each it knows when it ended, how long it took, and
-sums of what was in it; in what order these came within the step, nobody knows. What a script wrote there itself, and
-what cannot be a time, is left out.
+The simulator records steps on the first core of each host: when a step ended, how long it took, and sums of what it
+spent its time on, without their order within the step. Records that the script wrote itself, or whose times are
+impossible, are left out.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ SCHEMA = "windtunnel.steps/1"
 COLUMNS = (
     "end_s", "seconds", "training", "samples", "collective_s", "input_wait_s", "compile_s", "trace_s",
 )  # fmt: skip
-"""Of a step: its end since ``begin``; all seconds are of this machine. ``trace_s``: CPU time of the script."""
+"""The columns of a step; times are of this machine. ``end_s``: its end, since ``begin``; ``trace_s``: CPU time."""
 MOST_STEPS = 100_000
-"""Of a job: about 6 MB. The first ones are kept, as many of each core."""
+"""Most steps of a job: about 6 MB. The first steps are kept, equally many of each core."""
 _LONGEST_S, _LATEST_S = 1e8, 1e11
 
 
 @dataclass(frozen=True)
 class HostSteps:
-    """What the first core of a host counted, by program."""
+    """The records of a host's first core, by program."""
 
     host: str
     ranks: Sequence[RankCounters]
 
 
 def steps_document(job: str, hosts: Sequence[HostSteps]) -> dict[str, Any] | None:
-    """The document; None where no step ran."""
+    """The document; None if no step ran."""
     cores = [(one.host, rank, list(_whole(rank.steps))) for one in hosts for rank in one.ranks]
     cores = [core for core in cores if core[2]]
     if not cores:

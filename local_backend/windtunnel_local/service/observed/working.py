@@ -1,6 +1,6 @@
-"""The work of the graphs that ran, by class of operation, for counters.json.
+"""Sums up the work of the graphs that ran, by class of operation, for counters.json.
 
-A graph's record has the work of one run; see docs/reference/counters.md. A record of an older simulator has none.
+A graph's record has the work of one run (docs/reference/counters.md); records of older simulators have none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCORES = ("scores", "causal_scores")
 
 
 def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
-    """The sums over steps; None when no graph that ran tells its work."""
+    """The sums over steps; None if none of the graphs' records has its work."""
     runs: Counter[str] = Counter()
     for step in steps:
         runs.update(step.get("graphs", {}))
@@ -58,7 +58,7 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
 
 
 def _merged(told: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProduct, ...]:
-    """Equal ones as one."""
+    """The matrix products (or convolutions) of all graphs, with equal ones added up."""
     found: Counter[tuple[Any, ...]] = Counter()
     for record, run in told:
         for product, times in _products(record["work"].get(kind)):
@@ -67,7 +67,7 @@ def _merged(told: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProdu
 
 
 def convolution_flops(graph: Record) -> float | None:
-    """Of one run of a graph; None where it does not tell its work, as an older simulator's."""
+    """FLOPs of the convolutions in one run of a graph; None if its record has no work, as of an older simulator."""
     work = mapping(graph, "work")
     if not work:
         return None
@@ -83,7 +83,7 @@ def _attention(steps: Iterable[Record]) -> ScaledDotProductAttention | None:
 
 
 def collected(records: Iterable[tuple[Record, int]]) -> dict[str, Collectives]:
-    """The sums of the collectives of some records, each so many times."""
+    """The sums of the collectives of records; each record counts so many times as the number beside it says."""
     sums: dict[str, Counter[str]] = {}
     for record, times in records:
         for name, use in mapping(record, "collectives").items():
@@ -93,7 +93,7 @@ def collected(records: Iterable[tuple[Record, int]]) -> dict[str, Collectives]:
 
 
 def parameters(records: Sequence[Record]) -> Parameters | None:
-    """What the last of a rank's records of its parameters says; None when there is none."""
+    """The model's parameters, from the last of a rank's records of them; None if there is none."""
     if not records:
         return None
     last = records[-1]
