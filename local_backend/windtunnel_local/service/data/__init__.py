@@ -1,1 +1,1 @@
-"""What goes into a job and what comes out: channels, source, checkpoints, artifacts, caches."""
+"""The files that go into a job and come out of it: channels, source, checkpoints, artifacts, caches."""

@@ -1,4 +1,4 @@
-"""Reading a file that a running script may change, replace or swap for a link: whole, or not at all."""
+"""Reads a file that a running script may change or replace meanwhile: either one whole version of it, or nothing."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from windtunnel_local.service.ground.job_paths import JobPaths
 
 
 class Changed(Exception):
-    """The file is no longer what it was, or was never one of the job's own; or reading was called off."""
+    """The file has changed or was replaced since its fingerprint was taken, or reading was abandoned."""
 
 
 def fingerprint(path: Path) -> list[int]:
-    """Changes whenever the file is written or replaced: size, time of modification in ns, inode."""
+    """Size, modification time in ns and inode of a file: they change when it is written or replaced."""
     return _stamp(path.stat())
 
 
 def open_whole(path: Path, folders: JobPaths, expected: list[int], abandon: Callable[[], bool]) -> BinaryIO:
-    """A file of a job's folder, to be read once. If it has changed by its end, reading raises `Changed`.
+    """Open a file of a job's folder, to be read once. If the file changes meanwhile, reading its end raises `Changed`.
 
-    ``expected``: its `fingerprint`; ``abandon`` is asked before each block and ends the reading.
+    ``expected``: its `fingerprint`; ``abandon`` is called before each block, and ends the reading if it is true.
 
     Raises:
-        Changed, OSError
+        Changed: the file's fingerprint differs already.
+        OSError: the file cannot be opened, or is not a regular file of the job's folder.
     """
     raw = _Guarded(open_descriptor(path, folders), expected, abandon)
     if not raw.is_unchanged():
@@ -37,7 +38,7 @@ def open_whole(path: Path, folders: JobPaths, expected: list[int], abandon: Call
 
 
 class _Guarded(io.RawIOBase):
-    """Has no `fileno`, so that nothing copies past the guard."""
+    """A raw file that checks its fingerprint at its end. Has no `fileno`, by which a copy could bypass the check."""
 
     def __init__(self, descriptor: int, expected: list[int], abandon: Callable[[], bool]) -> None:
         self._descriptor = descriptor

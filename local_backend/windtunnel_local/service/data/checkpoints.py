@@ -1,8 +1,8 @@
-"""CheckpointConfig: checkpoints come in at the start of every attempt, and go out while the job trains.
+"""CheckpointConfig: fetches checkpoints at the start of every attempt, and stores them while the job trains.
 
-As on SageMaker, what appears in S3 after the start is not brought in, and what is deleted in
-the container is deleted in S3. What was brought in or stored is noted in a file of the job's
-folder, so that another server can go on; repeating a part that was cut off does no harm.
+As on SageMaker, objects that appear in S3 after the start are not fetched, and files that are
+deleted in the container are deleted in S3. A manifest in the job's folder lists the files that were
+fetched or stored, so that another server can go on; a part that was cut off can be repeated.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
 
 Fingerprints = dict[str, dict[str, list[int]]]
-"""Of each file, by host."""
+"""The fingerprints of files, by name of the file and host."""
 
 REST_S = 0.1
-"""A file that took the place of another one, and was not written for so long, is whole."""
+"""A file that replaced another one counts as complete when it was not written for so many seconds."""
 
 TORN_S = 1.0
-"""A file that was written so shortly before its writer was killed may be half of one."""
+"""A file that was written in the last so many seconds before its host was killed may be incomplete."""
 
 
 def checkpoint_uri(job: Job) -> str | None:
@@ -43,10 +43,10 @@ def checkpoint_uri(job: Job) -> str | None:
 
 
 def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: Callable[[], None]) -> None:
-    """Fill every host's checkpoint directory from CheckpointConfig.S3Uri.
+    """Copy all objects below CheckpointConfig.S3Uri into every host's checkpoint directory.
 
     Raises:
-        InputError: a key leaves the directory, or its file cannot be written.
+        InputError: a key would lead out of the directory, or a file cannot be written.
     """
     uri = checkpoint_uri(job)
     if uri is None:
@@ -67,7 +67,7 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
         for host in job.hosts:
             target = folders.checkpoints(host) / relative.lstrip("/")
             copy = partial(copy_file, target=target, uri=f"s3://{bucket}/{info.key}", check=check)
-            if take(original, copy):  # another job that writes there may have removed it since it was listed
+            if take(original, copy):  # another job may have removed it since the listing
                 known.setdefault(relative, {})[host] = fingerprint(target)
     _write(folders.checkpoint_manifest, known)
 
@@ -79,31 +79,31 @@ def store_checkpoints(
     killed: Mapping[str, datetime] | None = None,
     tell: Tell = silent,
 ) -> None:
-    """Make CheckpointConfig.S3Uri what the hosts have now. Call when nothing writes there any more.
+    """Bring CheckpointConfig.S3Uri up to date with the hosts' files. Call when no container writes them any more.
 
-    New and changed files are stored; what was fetched or stored before and is gone from all
-    hosts is deleted. Objects that appeared there meanwhile are left alone. Repeatable.
+    New and changed files are stored; files that were fetched or stored before and are gone from
+    all hosts are deleted in S3. Other objects there are left alone. Repeatable.
 
     Args:
-        job: whose checkpoints.
-        folders: of the job.
-        objects: where they go.
-        killed: when hosts were killed in the middle of their work: what one of them wrote in its last
-            `TORN_S` seconds is left out, and what S3 has of it stays.
-        tell: of `merged`.
+        job: the job.
+        folders: the job's folders.
+        objects: the object store.
+        killed: by host that was killed, when. Files that it wrote in its last `TORN_S` seconds are left
+            out, and their objects in S3 stay.
+        tell: see `merged`.
 
     Raises:
-        ObjectError, OSError: it cannot be stored.
+        ObjectError, OSError: a file cannot be stored.
     """
     if checkpoint_uri(job) is not None:
         Checkpoints(job, folders, objects).store_all(killed or {}, tell)
 
 
 class Checkpoints:
-    """What a job's hosts have and what S3 has of it. Not thread-safe."""
+    """Stores the checkpoints of a job's hosts in S3. Not thread-safe."""
 
     def __init__(self, job: Job, folders: JobPaths, objects: ObjectStore) -> None:
-        """Of a job with a CheckpointConfig. Nothing is read yet."""
+        """``job`` must have a CheckpointConfig. Reads nothing yet."""
         self._job = job
         self._folders = folders
         self._objects = objects
@@ -111,20 +111,20 @@ class Checkpoints:
         self._before: Fingerprints = {}
 
     def store_settled(self, abandon: Callable[[], bool]) -> int:
-        """Store files that are whole, and delete those that were gone at the call before, too.
+        """Store the files that are complete, and delete in S3 those that are missing now and were in the last call.
 
-        For a script that may be writing. Whole is what has not changed since the last call, and what has
-        taken the place of another file and rests for `REST_S`: that is how a script replaces a checkpoint in
-        one step. A file that changes while it is read is left for the next call.
+        For use while the script may be writing. A file counts as complete if it has not changed since the last
+        call, or if it replaced another file and was not written for `REST_S`: scripts replace a checkpoint in
+        one step by a rename. A file that changes while it is read is left for the next call.
 
         Args:
-            abandon: asked between blocks; True ends the call, and nothing half is stored.
+            abandon: called between blocks; if it is true, the call ends, and no file is half stored.
 
         Returns:
             How many files were stored.
 
         Raises:
-            ObjectError, OSError: it cannot be stored.
+            ObjectError, OSError: a file cannot be stored.
         """
         now = self._look(silent)
         before, self._before = self._before, now
@@ -139,7 +139,8 @@ class Checkpoints:
         """See `store_checkpoints`."""
         now = self._look(tell)
         known = _read(self._folders.checkpoint_manifest)
-        if known is None:  # the folders were not filled yet: what they hold may be half of what S3 has
+        # Without a manifest the fetch was not finished: the script has not deleted the files that are missing.
+        if known is None:
             return
         whole = {
             name: hosts
@@ -181,14 +182,14 @@ class Checkpoints:
         return stored
 
     def _look(self, tell: Tell) -> Fingerprints:
-        """All files of all hosts. One that goes while it is looked at is not there."""
+        """The fingerprints of all hosts' files, without files that disappear meanwhile."""
         found: Fingerprints = {}
         for host in self._job.hosts:
             try:
                 for entry in merged([self._folders.checkpoints(host)], self._folders, tell):
                     if entry.path.is_file():
                         found.setdefault(entry.name, {})[host] = fingerprint(entry.path)
-            except FileNotFoundError:  # the script tidies up at this moment
+            except FileNotFoundError:  # the script is deleting files right now
                 return self._before | found
         return found
 
@@ -198,7 +199,7 @@ def _settled(before: dict[str, list[int]], now: dict[str, list[int]]) -> bool:
 
 
 def _replaced(before: list[int] | None, now: list[int]) -> bool:
-    # The real clock, as the files' own times are.
+    # The real clock and not the service's, because the files' times are the real clock's.
     return before is not None and before[2] != now[2] and time.time() - now[1] / 1e9 >= REST_S
 
 
@@ -214,7 +215,7 @@ def _read(manifest: Path) -> Fingerprints | None:
 def _write(manifest: Path, known: Fingerprints) -> None:
     draft = manifest.with_name(f"{manifest.name}.tmp")
     draft.write_text(json.dumps(known))
-    os.replace(draft, manifest)  # noqa: PTH105 - as atomic, and says so
+    os.replace(draft, manifest)  # noqa: PTH105 - its name says that it replaces
 
 
 def _place(uri: str) -> tuple[str, str]:

@@ -1,8 +1,8 @@
-"""A Neuron compile cache in S3, brought to a job's hosts and back.
+"""Copies a Neuron compile cache from S3 to a job's hosts, and new entries back.
 
-On SageMaker the container reads and writes the cache itself, entry by entry. A container
-here has no way to the object store, so the backend does it: before the start and at the
-end, as with checkpoints. Only a cache that the job's environment names can be seen from here.
+On SageMaker the container itself reads and writes the cache, entry by entry. Here a container cannot
+reach the object store, so the backend copies the cache before the start and at the end, as it does
+with checkpoints. The backend knows only a cache that the job's Environment names.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _DRAFT = ".draft-"
 
 
 def fetch_cache(job: Job, folders: JobPaths, objects: ObjectStore, check: Callable[[], None]) -> None:
-    """Fill every host's cache folder. Repeatable.
+    """Copy the cache into every host's folder. Repeatable.
 
     Raises:
-        InputError: the address is none, or its bucket does not exist.
+        InputError: the cache's URI is not valid, or its bucket does not exist.
     """
     uri = cache_uri(job)
     if uri is None:
@@ -47,19 +47,19 @@ def fetch_cache(job: Job, folders: JobPaths, objects: ObjectStore, check: Callab
         check()
         parts = info.key.split("/")
         if ".." in parts or "\0" in info.key or not parts[-1]:
-            continue  # no entry of a cache
+            continue  # not an entry of the cache
         original = partial(objects.path, bucket, info.key)
         for host in job.hosts:
             target = folders.neuron_cache(host) / bucket / info.key
-            # What was removed since it was listed is no entry any more.
+            # An object that was removed since it was listed is skipped.
             take(original, partial(copy_file, target=target, uri=f"s3://{bucket}/{info.key}", check=check))
 
 
 def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
-    """Store the files that the hosts have added or changed, however the job ended. Nothing is deleted.
+    """Store the files that the hosts have added or changed, however the job ended. Deletes nothing.
 
     Raises:
-        ObjectError, OSError: it cannot be stored.
+        ObjectError, OSError: a file cannot be stored.
     """
     uri = cache_uri(job)
     if uri is None:
@@ -70,7 +70,7 @@ def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
         root = folders.neuron_cache(host) / bucket
         if not root.is_dir() or not folders.holds(root):
             continue
-        # `model.done` last, so that whoever reads meanwhile finds no half entry.
+        # `model.done` goes last, because it marks an entry as complete for other readers.
         for path in sorted(root.rglob("*"), key=lambda found: (found.name == "model.done", found)):
             key = path.relative_to(root).as_posix()
             if not key.startswith(prefix) or path.suffix in _UNFINISHED or path.name.startswith(_DRAFT):
@@ -86,7 +86,7 @@ def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
 
 
 def _place(uri: str) -> tuple[str, str]:
-    """Bucket and prefix, the latter empty or with a slash at its end."""
+    """The bucket and the prefix, which is empty or ends with a slash."""
     try:
         bucket, key = parse_s3(uri)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Files on their way into a job's folder: copied, shared between hosts, or linked to where they are."""
+"""Brings files into a job's folder: as copies, or as hard links between hosts or to the originals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from windtunnel_local.service.ground.errors import InputError, NoSuchKey
 
 Check = Callable[[], None]
-"""Called between files and within long ones; raises to abandon what is under way."""
+"""A callback between files and between the parts of long ones; it raises to abandon the work."""
 
 _PART_BYTES = 64 << 20
 _BUFFER_BYTES = 1 << 20
@@ -33,9 +33,9 @@ def go_on() -> None:
 
 
 def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
-    """Copy or link an object's file. If it is being replaced, the new one is taken.
+    """Copy or link an object's file. If the object is replaced meanwhile, the new one is taken.
 
-    ``how`` raises ``FileNotFoundError`` for an original that is gone. Returns whether there is such an object.
+    ``how`` copies or links; it raises ``FileNotFoundError`` if the file is gone. Returns whether the object exists.
     """
     for _ in range(_TRIES):
         try:
@@ -49,12 +49,12 @@ def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
 
 
 def copy_file(original: Path, target: Path, uri: str, check: Check = go_on) -> None:
-    """A copy, never a link: what a script does to its input must not reach the original.
+    """Copy a file. Never links it, so that a script which changes its input does not change the original.
 
-    At most one buffer of its bytes is in memory, whatever its size.
+    At most one buffer of the file is in memory, whatever its size.
 
     Raises:
-        InputError: it cannot be read or written; names ``uri``.
+        InputError: the file cannot be read or written; names ``uri``.
         FileNotFoundError: the original is gone.
     """
     make_folder(target.parent, uri)
@@ -72,7 +72,7 @@ def copy_file(original: Path, target: Path, uri: str, check: Check = go_on) -> N
 
 
 def _copy_bytes(source: int, target: int, check: Check) -> None:
-    # Not on macOS, and not between all file systems; the offsets are where it stopped.
+    # Fails on macOS and between some file systems; then the loop below goes on, from where this has stopped.
     with suppress(AttributeError, OSError):
         while os.copy_file_range(source, target, _PART_BYTES):
             check()
@@ -84,12 +84,12 @@ def _copy_bytes(source: int, target: int, check: Check) -> None:
 
 
 def link_file(original: Path, target: Path, uri: str, check: Check = go_on) -> None:
-    """A second name of the same file; a copy where the file system cannot give one.
+    """Make a hard link to a file; copy it if the file system cannot link it.
 
     Only for folders that the job cannot write to.
 
     Raises:
-        InputError: it cannot be written; names ``uri``.
+        InputError: the link or copy cannot be written; names ``uri``.
         FileNotFoundError: the original is gone.
     """
     make_folder(target.parent, uri)
@@ -97,14 +97,14 @@ def link_file(original: Path, target: Path, uri: str, check: Check = go_on) -> N
         os.link(original, target)
     except FileNotFoundError:
         raise
-    except OSError as error:  # another file system, too many links, somebody else's file
-        if os.path.lexists(target):  # never write there: it may be another name of somebody's bytes
+    except OSError as error:  # another file system, too many links, another user's file
+        if os.path.lexists(target):  # never write to it: it may be a hard link to another original
             raise cannot_write(uri, target, error) from error
         copy_file(original, target, uri, check)
 
 
 def share(first: Path, other: Path, uri: str, check: Check = go_on) -> None:
-    """Give a host another host's copy, as a second name of the file where the file system can."""
+    """Give a host another host's copy of a file: as a hard link, or as a copy if the file system cannot link."""
     make_folder(other.parent, uri)
     try:
         os.link(first, other)
@@ -113,7 +113,7 @@ def share(first: Path, other: Path, uri: str, check: Check = go_on) -> None:
 
 
 def make_folder(folder: Path, uri: str) -> None:
-    """Make a directory; raises ``InputError``."""
+    """Create a folder and those above it; raises ``InputError``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -121,11 +121,11 @@ def make_folder(folder: Path, uri: str) -> None:
 
 
 def cannot_write(uri: str, target: Path, error: OSError) -> InputError:
-    """The error of an input file that cannot be written."""
+    """The error for an input file that cannot be written to ``target``."""
     text = f"{uri} could not be written to {target}: {error.strerror or error}"
     return download_failed(f"{text}. {_RENAME[error.errno]}" if error.errno in _RENAME else text)
 
 
 def download_failed(text: str) -> InputError:
-    """An ``InputError`` in SageMaker's words. ``text`` ends without a full stop."""
+    """An ``InputError`` in SageMaker's words; ``text`` has no full stop at its end."""
     return InputError(f"ClientError: Data download failed: {text}.")

@@ -1,6 +1,6 @@
-"""What a job is given: its channels and its source code.
+"""Provides a job's inputs: its channels and its source code.
 
-Everything here can be repeated: a channel that was fetched half is fetched again.
+Everything here can be repeated: a channel that was only fetched in part is fetched again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts
 
 HostMounts = Mapping[str, tuple[Mount, ...]]
-"""By host, what is mounted into its container."""
+"""By host, the mounts of its container."""
 
 
 def provide_channels(
@@ -49,26 +49,26 @@ def provide_channels(
     read_only_mounts: bool = True,
     in_views: bool = False,
 ) -> HostMounts:
-    """Fill the channels of every host, as far as they are not mounted; returns the mounts.
+    """Provide the channels of every host, as files in its folder or as mounts; return the mounts.
 
-    File mode copies objects of S3; hosts share one copy through hard links where the file system
-    allows. FastFile, and what a manifest or a shard takes out of a local directory, becomes a folder
-    of further names of the same bytes, mounted read-only: it costs no copy, and the bytes stay
-    although the object is replaced or deleted meanwhile. A local directory is mounted as it is;
-    with links that lead nowhere in a container it is copied, as what they point to.
+    In File mode, objects of S3 are copied; the hosts share one copy through hard links if the file
+    system allows. FastFile, and files that a manifest or a shard selects from a local directory,
+    become a folder of hard links, mounted read-only: this needs no copy, and the files stay even if
+    the object is replaced or deleted meanwhile. A local directory is mounted itself; but if it has
+    links that would be broken in a container, it is copied, with the files they point to.
 
     Args:
-        job: whose.
-        folders: where its files are.
+        job: the job.
+        folders: the job's folders.
         objects: the object store.
         check: called between files and within long ones; raises to abandon.
-        read_only_mounts: whether the runner keeps a job from writing to what is mounted read-only;
-            where it does not, everything out of S3 is copied.
-        in_views: mount nothing: the folder of all views is mounted already, and a channel is a link
-            into it. A local directory becomes a view, too.
+        read_only_mounts: whether the runner enforces read-only mounts; if not, all objects of S3
+            are copied.
+        in_views: for a container that is kept, which has the folder of all views mounted: return no
+            mounts, and make each channel a link into that folder. A local directory becomes a view, too.
 
     Raises:
-        InputError: a channel cannot be provided; the text names its URI and the fix.
+        InputError: a channel cannot be provided; the message names its URI and what to do.
     """
     mounts: dict[str, tuple[Mount, ...]] = dict.fromkeys(job.hosts, ())
     for channel in requests.channels(job):
@@ -84,10 +84,10 @@ def provide_channels(
 
 
 def provide_source(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
-    """Put the source tarball in its place, after a look at every member.
+    """Check every member of the source tarball, and write it to its place in the job's folder.
 
     Raises:
-        InputError: it is not there, is no archive, or a member would leave its directory.
+        InputError: the tarball does not exist or is not an archive, or a member would lead out of its directory.
     """
     uri = requests.source_uri(job)
     if uri is None:
@@ -103,7 +103,7 @@ def provide_source(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
 
 
 class _Channel:
-    """One channel on its way to the hosts that get it."""
+    """Provides one channel to the hosts that get it."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Channel:
         )
 
     def provide(self) -> dict[str, Mount]:
-        """Put all files in their places; returns the mounts, by host."""
+        """Put all files into the hosts' folders; return the mounts by host."""
         for host in self._hosts:
             for folder in (self._folders.channel(host, self._name), self._folders.view(host, self._name)):
                 remove_tree(folder)
@@ -157,7 +157,7 @@ class _Channel:
         )
 
     def _local(self) -> dict[str, Mount]:
-        """A local directory or file: mounted, unless a part or a copy of it is wanted."""
+        """Provide a local directory or file: as a mount, unless hosts get only parts of it or it must be copied."""
         path = parse_file(self._uri)
         if not path.exists():
             raise download_failed(
@@ -171,14 +171,14 @@ class _Channel:
             return self._place_all(local_items(path))
         target = f"{job_paths.CHANNELS}/{self._name}"
         if not path.is_dir():
-            # The mount point is made here, or the engine would make it as root.
+            # Make the mount point here, because otherwise the engine makes it as root.
             for host in self._hosts:
                 (self._folders.channel(host, self._name) / path.name).touch()
             target = f"{target}/{path.name}"
         return dict.fromkeys(self._hosts, Mount(str(path.resolve()), target, read_only=True))
 
     def _place_all(self, items: Iterator[Item]) -> dict[str, Mount]:
-        """Copy or link every file to where it belongs."""
+        """Copy or link every file into the folders of its hosts; return the mounts by host."""
         roots = {host: self._root(host) for host in self._hosts}
         for root in roots.values():
             root.mkdir(parents=True, exist_ok=True)
@@ -200,7 +200,7 @@ class _Channel:
     def _files(
         self, items: Iterator[Item], roots: tuple[Path, ...]
     ) -> Iterator[tuple[Item, tuple[str, ...]]]:
-        """The files with their places; empty folders are made for every host on the way."""
+        """The files with the parts of their paths in the channel. Creates empty folders for every host meanwhile."""
         for item in items:
             self._check()
             parts = tuple(part for part in PurePosixPath(item.place).parts if part != "/")
@@ -211,13 +211,13 @@ class _Channel:
                 )
             if parts and not item.place.endswith("/"):
                 yield item, parts
-            else:  # the marker with which consoles make a "folder"
+            else:  # an empty object whose key ends with a slash: so S3 consoles make a "folder"
                 for root in roots:
                     make_folder(root.joinpath(*parts), item.uri)
 
     def _take(self, item: Item, how: Callable[[Path, Path, str, Check], None], target: Path) -> None:
-        """Copy or link one file. If it is being replaced, the new one is taken."""
-        if os.path.lexists(target):  # else a copy would be written over the other
+        """Copy or link one file. If the original is replaced meanwhile, the new one is taken."""
+        if os.path.lexists(target):  # otherwise one object's copy would overwrite another's
             raise cannot_write(item.uri, target, FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)))
         if not take(item.original, lambda original: how(original, target, item.uri, self._check)):
             raise download_failed(
@@ -234,7 +234,7 @@ def _chain(first: Item, rest: Iterator[Item]) -> Iterator[Item]:
 
 
 def _has_links_out(top: Path) -> bool:
-    """Whether a directory has a link to something outside, or an absolute one, which a mount would break."""
+    """Whether a directory has a link that a mount would break: an absolute one, or one that leads out of it."""
     real = os.path.realpath(top)
     pending = [top] if top.is_dir() else []
     while pending:

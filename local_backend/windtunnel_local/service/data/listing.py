@@ -1,4 +1,4 @@
-"""What a channel consists of: its files one by one, from a prefix, a manifest or a local directory."""
+"""Lists the files of a channel one by one, from an S3 prefix or a local directory; manifests use it too."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Item:
     """One file of a channel."""
 
     place: str
-    """Where it goes below the channel's folder; with a slash at its end: an empty folder."""
+    """Its path below the channel's folder; a slash at the end means an empty folder."""
     uri: str
-    """Where it comes from, for messages."""
+    """The URI or path of the original, for messages."""
     original: Callable[[], Path]
-    """Its bytes as a local file, to be read only. Raises ``NoSuchKey``; the file may be gone when opened."""
+    """Returns the local file with its bytes; only read it. Raises ``NoSuchKey``. The file may be gone when opened."""
 
 
 def list_all(objects: ObjectStore, bucket: str, prefix: str) -> Iterator[ObjectInfo]:
-    """All objects with a prefix, page by page."""
+    """All objects with a prefix; lists them page by page."""
     after = ""
     while page := objects.list(bucket, prefix, after=after, limit=_PAGE):
         yield from page
@@ -35,10 +35,10 @@ def list_all(objects: ObjectStore, bucket: str, prefix: str) -> Iterator[ObjectI
 
 
 def relative_key(key: str, prefix: str) -> str:
-    """Where a key of a channel's prefix goes below the channel's folder, as SageMaker lays it out.
+    """The path of an object below the channel's folder, as SageMaker derives it from key and prefix.
 
-    ``data/train`` gives ``a.csv`` for ``data/train/a.csv``; the key itself gives its
-    basename; and ``train2/b.csv`` for ``data/train2/b.csv``, which the prefix names as well.
+    With the prefix ``data/train``, the key ``data/train/a.csv`` gives ``a.csv``; the key ``data/train2/b.csv``,
+    which has the prefix as well, gives ``train2/b.csv``. A key that equals the prefix gives its last part.
     """
     if key != prefix and (prefix.endswith("/") or not prefix):
         return key[len(prefix) :]
@@ -48,20 +48,20 @@ def relative_key(key: str, prefix: str) -> str:
 
 
 def object_item(objects: ObjectStore, bucket: str, key: str, place: str) -> Item:
-    """An object as an item."""
+    """The item of an object."""
     return Item(place, f"s3://{bucket}/{key}", lambda: objects.path(bucket, key))
 
 
 def prefix_items(objects: ObjectStore, bucket: str, prefix: str) -> Iterator[Item]:
-    """All objects that an S3Prefix names, in the order of their keys. Raises ``NoSuchBucket``."""
+    """The items of all objects with an S3Prefix, in the order of their keys. Raises ``NoSuchBucket``."""
     for info in list_all(objects, bucket, prefix):
         yield object_item(objects, bucket, info.key, relative_key(info.key, prefix))
 
 
 def local_items(top: Path) -> Iterator[Item]:
-    """All files below a local directory, links followed, or the one file. Broken links are left out.
+    """The items of all files below a local directory, or of one local file. Follows links.
 
-    In the order of their names within each directory; a link into a circle is left out too.
+    Files are sorted by name within each directory. Broken links, and links that would make a loop, are left out.
 
     Raises:
         InputError: a directory cannot be read.
@@ -87,7 +87,7 @@ def local_items(top: Path) -> Iterator[Item]:
 
 
 def local_item(path: Path, place: str) -> Item:
-    """A local file as an item."""
+    """The item of a local file."""
     return Item(place, str(path), path.resolve)
 
 

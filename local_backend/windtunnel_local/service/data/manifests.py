@@ -1,4 +1,4 @@
-"""A channel of S3DataType ManifestFile: the keys that a JSON document lists.
+"""Lists the files of a channel with S3DataType ManifestFile: a JSON document with a prefix and relative keys.
 
 [{"prefix": "s3://bucket/some/prefix/"}, "relative/path/to/data-1", "relative/path/data-2", ...]
 """
@@ -18,18 +18,18 @@ from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import is_file, parse_file, parse_s3
 
 MAX_BYTES = 256 << 20
-"""Of a manifest, which is held in memory while its channel is provided."""
+"""The largest manifest in bytes: it is held in memory while its channel is provided."""
 
 _LONGEST_SHOWN = 100
 _FORMAT = '[{"prefix": "s3://bucket/some/prefix/"}, "relative/key-1", "relative/key-2", ...]'
 
 
 def manifest_items(objects: ObjectStore, uri: str) -> Iterator[Item]:
-    """The files that a manifest lists, in its order; one that is listed twice comes once.
+    """The files that a manifest lists, in its order. A file that is listed twice comes once.
 
     Raises:
-        InputError: the manifest or a file that it lists is not there, or it is not in AWS's format;
-            names the manifest, the entry and the fix.
+        InputError: the manifest or a file that it lists does not exist, or it is not in AWS's format;
+            names the manifest, the entry and what to do.
     """
     prefix, entries = _read(_manifest(objects, uri), uri)
     item = _local if is_file(prefix) else _in_s3
@@ -58,7 +58,7 @@ def _manifest(objects: ObjectStore, uri: str) -> Path:
 
 
 def _read(path: Path, uri: str) -> tuple[str, list[Any]]:
-    """The prefix and the elements behind it."""
+    """The manifest's prefix, and the elements after it."""
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:

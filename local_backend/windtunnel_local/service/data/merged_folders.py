@@ -1,4 +1,4 @@
-"""What scripts left in the folders of all hosts, as one tree."""
+"""Merges the folders that the scripts of all hosts have written into one tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windtunnel_local.service.ground.job_paths import ML, JobPaths
 from windtunnel_local.service.ground.printable import printable
 
 Tell = Callable[[str], None]
-"""Takes a sentence on a file that is left out."""
+"""A callback that gets a sentence about a file which is left out."""
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -31,13 +31,13 @@ class Entry:
 
 
 def silent(_: str) -> None:
-    """Tells nobody."""
+    """A `Tell` that does nothing."""
 
 
 def merged(roots: Sequence[Path], folders: JobPaths, tell: Tell = silent) -> Iterator[Entry]:
-    """The trees of all hosts as one, sorted by name; where two wrote the same name, the first is taken.
+    """The trees of all hosts as one, sorted by name. If several hosts wrote the same name, the first host's is taken.
 
-    What is left out, ``tell`` is told.
+    ``tell`` gets a sentence for each file that is left out.
     """
     found: dict[str, Path] = {}
     for root in roots:
@@ -48,7 +48,7 @@ def merged(roots: Sequence[Path], folders: JobPaths, tell: Tell = silent) -> Ite
 
 
 def _walk(root: Path, folders: JobPaths, tell: Tell) -> Iterator[Path]:
-    """Files, directories and links that stay inside."""
+    """The files, directories, and links that stay inside ``root``."""
     if not root.is_dir():
         return
     if not folders.holds(root):
@@ -83,20 +83,20 @@ def _seen(path: Path, folders: JobPaths) -> str:
 
 
 def _stays_inside(link: Path, top: Path) -> bool:
-    """Whether a link leads to a file or a folder below ``top``, wherever that is."""
-    target = Path(os.path.realpath(link))  # `resolve` raises of a circle, but not since Python 3.13
+    """Whether a link is relative, and its target is below ``top``: a file, a folder, or missing."""
+    target = Path(os.path.realpath(link))  # unlike `resolve`, which raises for a loop before Python 3.13
     try:
         kind = target.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):  # nothing is there
+    except (FileNotFoundError, NotADirectoryError):  # the target does not exist
         kind = None
-    except OSError:  # in a circle
+    except OSError:  # a loop of links
         return False
     usual = kind is None or stat.S_ISREG(kind) or stat.S_ISDIR(kind)
     return usual and target.is_relative_to(top) and not link.readlink().is_absolute()
 
 
 def is_text(name: str) -> bool:
-    """Whether a name can be an object's; the rest comes as lone surrogates."""
+    """Whether a name can be a key: it is valid UTF-8. (Python decodes invalid bytes as lone surrogates.)"""
     try:
         name.encode()
     except UnicodeEncodeError:

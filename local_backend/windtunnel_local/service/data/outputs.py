@@ -1,6 +1,6 @@
-"""What a job leaves behind: model, output data, event files; into the object store.
+"""Stores a job's outputs in the object store: model, output data, TensorBoard event files.
 
-Everything here can be repeated: an upload that was cut off is done again.
+Everything here can be repeated, so that an upload which was cut off is done again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MODEL = "model.tar.gz"
 
 
 def require_place(job: Job, objects: ObjectStore) -> None:
-    """Find out before the training, not after it, that its result has no place to go.
+    """Check, before the training starts, that its outputs can be stored.
 
     Raises:
         InputError: a bucket does not exist, or the keys would be too long.
@@ -55,14 +55,14 @@ def require_place(job: Job, objects: ObjectStore) -> None:
 
 
 def output_uri(job: Job, *parts: str) -> str:
-    """An address below ``<S3OutputPath>/<job>``."""
+    """The URI ``<S3OutputPath>/<job>/<parts>``."""
     return join_s3(job.request["OutputDataConfig"]["S3OutputPath"], job.name, *parts)
 
 
 def open_folders(job: Job, folders: JobPaths) -> None:
-    """Let the server read what a script has closed to itself: on SageMaker root stores it. Call when it has ended.
+    """Give the server read permission on outputs for which the script has removed it. Call when the script has ended.
 
-    A server that is root reads it as it is.
+    On SageMaker root stores the outputs; a server that runs as root needs no permission here either.
     """
     if os.geteuid() == 0:
         return
@@ -77,16 +77,16 @@ def open_folders(job: Job, folders: JobPaths) -> None:
 def store_artifacts(
     job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on, tell: Tell = silent
 ) -> str | None:
-    """Store the model, the output data and event files, each if it has content; returns the model's URI.
+    """Store the model, the output data and the event files, if there are any; return the model's URI, or None.
 
-    ``check`` is called again and again, and raises to abandon: no object is half stored. ``tell``: of `merged`.
+    ``check`` is called often, and raises to abandon; then no object is half stored. ``tell``: see `merged`.
 
-    They become model.tar.gz and output.tar.gz, or with CompressionType NONE the files below
-    ``output/model/`` and ``output/data/``. The directories of all hosts become one; where two hosts
-    wrote the same name, the first host's file is taken.
+    Model and output data become model.tar.gz and output.tar.gz, or with CompressionType NONE the
+    files below ``output/model/`` and ``output/data/``. The directories of all hosts are merged; if
+    several hosts wrote the same name, the first host's file is taken.
 
     Raises:
-        ObjectError, OSError: it cannot be stored.
+        ObjectError, OSError: a file cannot be stored.
     """
     models = merged([folders.model(host) for host in job.hosts], folders, tell)
     data = merged([folders.output_data(host) for host in job.hosts], folders, tell)
@@ -110,19 +110,19 @@ def _store_archive(
     folders.scratch.mkdir(parents=True, exist_ok=True)
     archive = folders.scratch / name
     uri = output_uri(job, "output", name)
-    # Of a short rehearsal nobody needs the model: packing BERT base would take a tenth of it.
+    # A short rehearsal's model is of no use, and compressing BERT base would take a tenth of the rehearsal's time.
     level = 0 if requests.is_short_rehearsal(job) else _COMPRESSED
     write_archive(archive, entries, folders, check, level)
     with Watched(io.FileIO(archive), check) as file:
         objects.put(*parse_s3(uri), file)
-    archive.unlink()  # after an error it goes with the job's folder
+    archive.unlink()  # after an error, it is removed with the job's folder
     return uri
 
 
 def _store_files(
     job: Job, name: str, found: Iterator[Entry], folders: JobPaths, objects: ObjectStore, check: Check
 ) -> str | None:
-    """Each file as an object; returns their prefix. S3 has neither links nor empty folders."""
+    """Store each file as an object; return their common URI, None without files. Empty folders are not stored."""
     prefix = output_uri(job, "output", name, "")
     return prefix if _store_each(found, prefix, folders, objects, check) else None
 
@@ -130,7 +130,7 @@ def _store_files(
 def _store_each(
     found: Iterator[Entry], prefix: str, folders: JobPaths, objects: ObjectStore, check: Check
 ) -> bool:
-    """Each file as an object below ``prefix``; whether there was one."""
+    """Store each file as an object below ``prefix``; return whether there was any."""
     entries = list(found)
     require_room((entry.path for entry in entries), folders)
     files = [entry for entry in entries if entry.path.is_file()]
@@ -143,23 +143,23 @@ def _store_each(
 def store_event_files(
     job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on, tell: Tell = silent
 ) -> None:
-    """What lies in the folder of TensorBoard, file by file, at `event_file_uri`. ``tell``: of `merged`."""
+    """Store the TensorBoard event files, each at its `event_file_uri`. ``tell``: see `merged`."""
     found = merged([folders.tensorboard(host) for host in job.hosts], folders, tell)
     _store_each(found, event_file_uri(job.request, job.name, ""), folders, objects, check)
 
 
 def event_file_uri(request: Mapping[str, Any], job: str, name: str) -> str:
-    """Where SageMaker puts an event file; below what all of a job's have in common, if its ``name`` is empty.
+    """The URI at which SageMaker stores an event file; with an empty ``name``, the common beginning of all.
 
-    That is TensorBoardOutputConfig.S3OutputPath; here also without one, with the job's other output. ``request``: the
-    job's, or what describes it.
+    It is below TensorBoardOutputConfig.S3OutputPath; without this, which only this backend allows, below
+    OutputDataConfig's. ``request``: the job's request or description.
     """
     config = request.get("TensorBoardOutputConfig") or request["OutputDataConfig"]
     return join_s3(config["S3OutputPath"], job, "tensorboard-output", name)
 
 
 def event_files(job: Job, folders: JobPaths) -> Iterator[tuple[str, BinaryIO]]:
-    """What lies in the folder of TensorBoard now: names, and what is open for reading until the next is asked for."""
+    """The TensorBoard event files now: name and open file, each open until the next one is asked for."""
     for entry in merged([folders.tensorboard(host) for host in job.hosts], folders):
         with suppress(OSError), open_regular(entry.path, folders) as file:
             yield entry.name, file
@@ -168,9 +168,9 @@ def event_files(job: Job, folders: JobPaths) -> Iterator[tuple[str, BinaryIO]]:
 def write_archive(
     archive: Path, entries: Sequence[Entry], folders: JobPaths, check: Check, level: int
 ) -> None:
-    """A tar.gz that depends on names, contents, holes and permissions only: no times, no owners.
+    """Write a tar.gz that depends only on names, contents, holes and permissions, not on times and owners.
 
-    What is packed is the job's own, also if something of the job still runs and swaps folders for links.
+    Only files of the job's folder are packed, even if a process of the job still runs and swaps folders for links.
     """
     with (
         archive.open("wb") as raw,
@@ -182,7 +182,7 @@ def write_archive(
             info.uid = info.gid = 0
             info.uname = info.gname = ""
             info.mtime = 0
-            if info.islnk():  # a second name of a file: stored as a file of its own
+            if info.islnk():  # a hard link is stored as a file of its own
                 info.type, info.linkname = tarfile.REGTYPE, ""
             if info.isreg():
                 with open_regular(entry.path, folders, check) as content:

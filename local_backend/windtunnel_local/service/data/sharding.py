@@ -1,4 +1,4 @@
-"""Which hosts get which file of a channel."""
+"""Decides which hosts get which file of a channel (S3DataDistributionType)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 
 def is_sharded(channel: Mapping[str, Any]) -> bool:
-    """Whether each host gets a part of the channel only."""
+    """Whether each host gets only a part of the channel's files."""
     source = channel["DataSource"]["S3DataSource"]
     return bool(source.get("S3DataDistributionType") == "ShardedByS3Key")
 
@@ -19,12 +19,12 @@ def is_sharded(channel: Mapping[str, Any]) -> bool:
 def shared_out(
     files: Iterable[Thing], hosts: tuple[str, ...], channel: Mapping[str, Any]
 ) -> Iterator[tuple[Thing, tuple[str, ...]]]:
-    """Each file with the hosts that get it.
+    """Pairs of each file and the hosts that get it.
 
-    FullyReplicated: all hosts. ShardedByS3Key: one host; of n hosts each gets every n-th file, so
-    the split follows from the order of the keys alone. With a ShuffleConfig the hosts change their
-    order within each n files, as its seed says: which file goes where is shuffled, and the shares
-    stay even. Within a host's folder there is no order that could be shuffled.
+    FullyReplicated: all hosts. ShardedByS3Key: one host; each of n hosts gets every n-th file, so that
+    only the order of the keys decides. With a ShuffleConfig, its seed shuffles the order of the hosts
+    for each n files, so that the files are assigned at random but each host gets equally many. The
+    order within a host is not shuffled, because files in a folder have none.
     """
     if not is_sharded(channel):
         for file in files:

@@ -1,8 +1,8 @@
-"""The source tarball for a container: the given one is checked, and written anew.
+"""Checks the source tarball and writes a new one for the container.
 
-The tools in the container unpack whatever they are given, as the job's user, without a look. So
-what they get is not the archive that was handed over but one written here, of plain files,
-directories and links that stay inside: no second reading of a header can differ from the first.
+The tools in the container unpack an archive as the job's user, without checks. So they do not get
+the user's archive but one written here, which has only plain files, directories and links that stay
+inside. A crafted header that another program would read differently cannot pass, as all are rewritten.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from windtunnel_local.service.ground.errors import InputError
 
 MAX_BYTES = 4 << 30
 _MAX_NAME_BYTES = 255
-_MAX_PATH_BYTES = 4000  # below Linux's 4096, with room for the folder it is unpacked in
+_MAX_PATH_BYTES = 4000  # below Linux's 4096, with room for the path of the folder it is unpacked in
 _MAX_MTIME = 0o77777777777
 _BLOCK = 1 << 20
 _SEARCHED_BYTES = 256 << 20
@@ -30,13 +30,14 @@ _Kind = Literal["a file", "a directory", "a symbolic link"]
 
 
 def provide_archive(original: Path, target: Path, uri: str) -> None:
-    """Write ``target``, a tar.gz of what is in ``original``, after a look at every member. Blocks.
+    """Check every member of ``original`` and write them to ``target``, a new tar.gz. Blocks.
 
-    Refused: absolute paths, ``..``, links that lead out, members behind a link, devices, pipes and
-    sparse files, names that no file system takes, more than `MAX_BYTES` unpacked or `MAX_MEMBERS`.
+    Refused: absolute paths, ``..``, links that lead out, members below a link, devices, pipes and
+    sparse files, names that no file system takes, more than `MAX_BYTES` unpacked, more than `MAX_MEMBERS`.
 
     Raises:
-        InputError: names the archive, the member, the reason and the fix; or ``target`` cannot be written.
+        InputError: the archive is refused (names the archive, the member, the reason and what to do), or ``target``
+            cannot be written.
     """
     draft = target.with_name(target.name + ".tmp")
     try:
@@ -58,12 +59,12 @@ def provide_archive(original: Path, target: Path, uri: str) -> None:
 
 
 def read_script(original: Path, uri: str, ending: str, most_bytes: int) -> bytes | None:
-    """The first ``most_bytes`` of the archive's file whose path is ``ending`` or ends with ``/ending``; None: no such.
+    """The first ``most_bytes`` of the file whose path in the archive is ``ending`` or ends with ``/ending``, or None.
 
-    Of several the one nearest to the top. Looks at the first `_SEARCHED_BYTES`. Blocks.
+    If there are several, the one nearest to the top. Searches the first `_SEARCHED_BYTES`. Blocks.
 
     Raises:
-        InputError: a job would refuse the archive too, or it is none.
+        InputError: it is not an archive, or one that `provide_archive` would refuse.
     """
     found: tuple[int, bytes] | None = None
     seen = 0
@@ -84,14 +85,14 @@ def read_script(original: Path, uri: str, ending: str, most_bytes: int) -> bytes
 
 
 class _Source(TarStream):
-    """The archive at ``uri``."""
+    """The user's archive, from ``uri``."""
 
     def __init__(self, packed: BinaryIO, uri: str) -> None:
         super().__init__(packed, self.refused)
         self.uri = uri
 
     def refused(self, reason: str, member: tarfile.TarInfo | None = None) -> InputError:
-        """The error that says what is wrong and with which member."""
+        """The error that names the archive, the reason and the member."""
         which = f"member {_shown(member.name)} " if member else ""
         return InputError(
             f"ClientError: The source archive {self.uri} is refused: {which}{reason}."
@@ -100,7 +101,7 @@ class _Source(TarStream):
 
 
 def _rewrite(source: _Source, file: io.BufferedWriter) -> None:
-    # GNU's format: names are bytes, whatever their encoding, and every tool reads it the same way.
+    # GNU's format stores names as bytes, whatever their encoding, and all tools read it in the same way.
     with (
         gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed,
         tarfile.open(mode="w|", fileobj=packed, format=tarfile.GNU_FORMAT, encoding="utf-8") as out,
@@ -110,7 +111,7 @@ def _rewrite(source: _Source, file: io.BufferedWriter) -> None:
 
 
 def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBase | None]]:
-    """The members that are allowed, as plain ones, each with its content."""
+    """The members, checked and made plain, each with its content. Raises ``InputError``, ``Unreadable``."""
     seen: dict[str, _Kind] = {}
     left = MAX_BYTES
     try:
@@ -133,7 +134,7 @@ def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBa
 
 
 class _Content(io.BufferedIOBase):
-    """A member's bytes. If there are too few, the error names the archive that was given."""
+    """The content of a member, as a file. If the archive ends too early, reading raises ``Unreadable``."""
 
     def __init__(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         self._file = tar.extractfile(member)
@@ -150,12 +151,12 @@ class _Content(io.BufferedIOBase):
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member without owners, special bits and odd times."""
+    """A copy of the member without owners, special permission bits and times out of range."""
     info = tarfile.TarInfo(posixpath.normpath(member.name))
     info.type = tarfile.REGTYPE if member.isreg() else member.type
     info.size = member.size if member.isreg() else 0
     info.mode = member.mode & 0o777 | (0o700 if member.isdir() else 0o600)
-    with suppress(ValueError, OverflowError):  # not a number, or beyond all of them
+    with suppress(ValueError, OverflowError):  # NaN or infinity
         info.mtime = min(max(int(member.mtime), 0), _MAX_MTIME)
     if member.issym():
         info.linkname = member.linkname
@@ -165,7 +166,7 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _objection(member: tarfile.TarInfo, seen: dict[str, _Kind]) -> str | None:
-    """What is wrong with a member; None if nothing is: then it is added to ``seen``."""
+    """Why a member is refused; None if it is allowed, and then it is added to ``seen``."""
     name = posixpath.normpath(member.name)
     reason = _bad_name(member.name) or _bad_kind(member)
     if reason or name == ".":
@@ -230,10 +231,10 @@ def _parents(name: str) -> Iterator[str]:
 
 
 def _leads_out(directory: str, target: str) -> bool:
-    """Whether a link in ``directory`` may resolve to something outside.
+    """Whether a link in ``directory`` may lead out of the source directory.
 
-    ``..`` counts only at the start: behind a name it could undo another link instead
-    of a directory.
+    ``..`` is allowed only at the start of the target: after a name that is a link, it would not lead
+    back to the folder in which the name is.
     """
     if target.startswith("/"):
         return True

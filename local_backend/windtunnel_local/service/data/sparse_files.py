@@ -1,6 +1,6 @@
-"""Files with holes in a tar archive: the holes are named, not written.
+"""Adds sparse files to a tar archive without writing their holes.
 
-The form is GNU tar's sparse format 1.0 in PAX headers, which GNU tar, libarchive and Python's tarfile
+It uses GNU tar's sparse format 1.0 in PAX headers, which GNU tar, libarchive and Python's tarfile
 read: https://www.gnu.org/software/tar/manual/html_section/Sparse-Formats.html.
 """
 
@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 _LEAST_HOLES_BYTES = 1 << 20
-"""A file of fewer holes is written whole."""
+"""A file whose holes have fewer bytes in total is written whole, with zeros for the holes."""
 _MOST_PIECES = 10_000
 
 
 def add_file(tar: tarfile.TarFile, info: tarfile.TarInfo, content: BinaryIO) -> None:
-    """Add a regular file, as large as it is now, from its first byte on."""
+    """Add a regular file at its current size, from its first byte on."""
     status = os.fstat(content.fileno())
     info.size = status.st_size
     pieces = []
@@ -43,13 +43,13 @@ def add_file(tar: tarfile.TarFile, info: tarfile.TarInfo, content: BinaryIO) -> 
 
 
 def _pieces(descriptor: int, size: int) -> list[tuple[int, int]]:
-    """What is written of a file, as (offset, bytes); the last one is empty and at the file's end."""
+    """The parts of a file that are not holes, as (offset, size); the last one is empty and at the file's end."""
     found: list[tuple[int, int]] = []
     end = 0
     while end < size and len(found) <= _MOST_PIECES:
         try:
             start = os.lseek(descriptor, end, os.SEEK_DATA)
-        except OSError:  # only a hole is left
+        except OSError:  # there is only a hole up to the end
             break
         end = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
         found.append((start, end - start))
@@ -58,7 +58,7 @@ def _pieces(descriptor: int, size: int) -> list[tuple[int, int]]:
 
 
 class _Pieces(io.RawIOBase):
-    """The list of pieces, and then their bytes. What is gone by then is zeros."""
+    """The file's content in the archive: the list of pieces, then their bytes; zeros if the file has shrunk since."""
 
     def __init__(self, head: bytes, pieces: list[tuple[int, int]], content: BinaryIO) -> None:
         self._blocks = self._read(head, pieces, content)

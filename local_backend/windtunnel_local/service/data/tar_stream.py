@@ -1,4 +1,4 @@
-"""The bytes of somebody's tar.gz on their way to `tarfile`: what it would read for ever, or into memory, has bounds."""
+"""Unpacks a user's tar.gz for `tarfile`, with limits where `tarfile` would read for ever or fill the memory."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from windtunnel_local.service.ground.errors import InputError
 MAX_MEMBERS = 100_000
 _MAX_HEADER_BYTES = 1 << 20  # of one member: long names and PAX records
 _MAX_HEADERS_BYTES = 256 << 20  # of all members
-_MAX_PAX_BYTES = 16 << 10  # two paths of 4 KiB, and what else there may be
+_MAX_PAX_BYTES = 16 << 10  # two paths of 4 KiB, and room for other records
 _TOO_LARGE = "its headers are larger than any real archive's"
-_MANY_DIGITS = re.compile(rb"[0-9]{300}")  # more than a file's name can have
+_MANY_DIGITS = re.compile(rb"[0-9]{300}")  # more than the 255 bytes of a file's name
 
 
 class Unreadable(Exception):
-    """The bytes are no gzip-compressed tar archive."""
+    """The file is not a gzip-compressed tar archive."""
 
 
 class TarStream(io.RawIOBase):
-    """The unpacked bytes of an archive, with a limit for headers: a zip bomb fills neither memory nor disk."""
+    """The unpacked bytes of an archive. Headers are limited, so that a zip bomb cannot fill memory or disk."""
 
     def __init__(self, packed: BinaryIO, refused: Callable[[str], InputError]) -> None:
-        """``refused``: the error of an archive that is refused for a reason."""
+        """``refused`` makes the error for an archive, from the reason why it is refused."""
         self._file = gzip.GzipFile(fileobj=packed, mode="rb")
         self._refused = refused
         self._header_bytes = 0
@@ -49,20 +49,20 @@ class TarStream(io.RawIOBase):
         return data
 
     def content(self, inside: bool) -> None:
-        """Say whether what is read next is a file's content, which is counted elsewhere."""
+        """Tell whether the next bytes are a file's content: its limit is checked elsewhere, not by this class."""
         self._in_content = inside
         self._since_member = 0
 
     def members(self) -> tarfile.TarFile:
-        """The archive, for reading from its beginning to its end."""
+        """The archive, to be read once from its beginning to its end."""
         return tarfile.open(mode="r|", fileobj=self, tarinfo=_Member, encoding="utf-8")
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose PAX records are parsed in a moment.
+    """A member whose PAX records are limited, so that they are parsed quickly.
 
-    Python before 3.11.10 and 3.12.6 takes hours for a megabyte of digits, with the interpreter's lock, so that every
-    request waits; and all versions hold a text as long as the rest of the records for each of those that overlap.
+    Python before 3.11.10 and 3.12.6 takes hours to parse a megabyte of digits, and holds the global interpreter lock,
+    so that every request waits. In all versions, each record that overlaps the next ones takes memory for all the rest.
     """
 
     def _proc_pax(self, archive: Any) -> Any:
@@ -80,7 +80,7 @@ class _Member(tarfile.TarInfo):
 
 
 class _Again:
-    """A stream of which something was read already, and comes once more."""
+    """A stream whose first ``read`` returns bytes that were read before."""
 
     def __init__(self, first: bytes, stream: Any) -> None:
         self._first = first

@@ -1,4 +1,4 @@
-"""Directories that a script may have written to: nothing about them can be relied on."""
+"""Removes directory trees that a script has written, or makes them readable, whatever their permissions and depth."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory and all below it, also what a script has made read-only.
+    """Remove a directory and all below it, also files that a script has made read-only.
 
-    Idempotent. What cannot be removed even so, or belongs to another user, stays.
+    Idempotent. Files that still cannot be removed, as those of another user, stay; no error is raised.
     """
     _remove(path)
     if not os.path.lexists(path):
@@ -23,16 +23,16 @@ def remove_tree(path: Path) -> None:
 
 
 def open_tree(path: Path) -> None:
-    """Let the owner read a directory and all below it, also what a script has closed. Follows no link. Idempotent."""
+    """Give the owner read permission on a directory and all below it. Does not follow links. Idempotent."""
     open_up(path)
-    # From above to below, or what is in a closed directory would not be seen.
+    # From the top down, because a directory can be listed only once it is readable.
     for folder, names, files in os.walk(path):
         for name in (*names, *files):
             open_up(Path(folder, name))
 
 
 def open_up(path: Path) -> None:
-    """`open_tree` of one file or directory, without what is below it."""
+    """Like `open_tree`, but only for the file or directory itself."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         needed = {stat.S_IFDIR: stat.S_IRWXU, stat.S_IFREG: stat.S_IRUSR}.get(stat.S_IFMT(mode), 0)
@@ -43,5 +43,5 @@ def open_up(path: Path) -> None:
 def _remove(path: Path) -> None:
     try:
         shutil.rmtree(path, ignore_errors=True)
-    except RecursionError:  # deeper than Python's calls; `rm` has no such limit
+    except RecursionError:  # the tree is deeper than Python's recursion limit; `rm` has no such limit
         subprocess.run(["rm", "-rf", "--", str(path)], check=False, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Opening files that a script could write: without waiting for a pipe, following a link or believing a size."""
+"""Opens files that a script may have written: never waits for a pipe, follows a link out, or trusts a size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 class Watched(io.BufferedReader):
-    """A file whose reading can be abandoned: ``check`` is called before each read, and raises to end it."""
+    """A file whose reading can be abandoned: ``check`` is called before each read, and raises to abandon."""
 
     def __init__(self, file: io.RawIOBase, check: Check) -> None:
         super().__init__(file)
@@ -31,22 +31,22 @@ class Watched(io.BufferedReader):
 
 
 def open_regular(path: Path, folders: JobPaths, check: Check = go_on) -> BinaryIO:
-    """Open a regular file of the job's own folder for reading. Never blocks. ``check``: see `Watched`.
+    """Open a regular file in the job's folder for reading. Never blocks. ``check``: see `Watched`.
 
     Raises:
-        OSError: there is none, it leads out of the folder, or it is a pipe, device or folder.
+        OSError: the file does not exist, is outside of the folder, or is a pipe, device or folder.
     """
     return Watched(io.FileIO(open_descriptor(path, folders)), check)
 
 
 def open_descriptor(path: Path, folders: JobPaths) -> int:
-    """`open_regular`, as a file descriptor."""
+    """Like `open_regular`, but return a file descriptor."""
     if not folders.holds(path):
         raise FileNotFoundError(f"{path} leads out of the job's folder")
-    # Not blocking: a pipe may stand in the file's place.
+    # Non-blocking, because the script may have replaced the file by a pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        # Again, of the file that is open now: the script may have swapped it, or a folder above it, since.
+        # Check again with the open file: since the first check, the script may have swapped it or a folder above it.
         inside = not _OPEN_FILES.is_dir() or folders.holds(_OPEN_FILES / str(descriptor))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not inside:
             raise FileNotFoundError(f"{path} is no file of the job's own")
@@ -57,15 +57,15 @@ def open_descriptor(path: Path, folders: JobPaths) -> int:
 
 
 def require_room(paths: Iterable[Path], folders: JobPaths, *, packed: bool = False) -> None:
-    """Refuse to store files that would fill the disk; a sparse file costs a script nothing.
+    """Check that the disk has room for the files to store: a script can make a huge sparse file at no cost.
 
     Args:
-        paths: what is about to be stored.
-        folders: of the job, on the disk in question.
-        packed: whether it becomes an archive, which has no holes and is no larger than what is there.
+        paths: the files to store.
+        folders: the job's folders, which are on the same disk.
+        packed: whether they go into an archive, which does not contain their holes.
 
     Raises:
-        NoRoom: names the largest, what it claims, and what is free.
+        NoRoom: names the largest file, its size, and the free space.
     """
     sizes: dict[Path, int] = {}
     for path in paths:

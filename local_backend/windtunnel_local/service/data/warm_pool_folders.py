@@ -1,4 +1,4 @@
-"""The folders of containers that are kept: emptied of one job's files, with all mount points left in place."""
+"""Empties the folders of a warm pool's containers of one job's files, and leaves all mount points in place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 def make_folders(job: Job, folders: JobPaths) -> None:
-    """What containers that are kept have mounted besides `JobPaths.folders`. Idempotent."""
+    """Create the folders that a warm pool's containers mount besides `JobPaths.folders`. Idempotent."""
     folders.source.parent.mkdir(parents=True, exist_ok=True)
     for host in job.hosts:
         for folder in (
@@ -31,10 +31,10 @@ def make_folders(job: Job, folders: JobPaths) -> None:
 
 
 def empty(job: Job, folders: JobPaths, plan: JobPlan) -> bool:
-    """Remove everything of the job whose containers are kept, but for the warm pool's cache. Repeatable.
+    """Remove all files of the job whose containers are kept, except the warm pool's cache. Repeatable.
 
-    Folders that are mounted, and mount points, keep their place: to remove one here would take it
-    away from the container. False: the job has put something else in the place of one, or closed it.
+    Mounted folders and mount points are not removed: the container would lose them. Returns False if
+    the job has replaced one by something else, or made it inaccessible.
     """
     whole = {
         folder(host)
@@ -58,10 +58,10 @@ def empty(job: Job, folders: JobPaths, plan: JobPlan) -> bool:
 
 
 def empty_folder(folder: Path, staying: set[Path], whole: set[Path], above: int | None = None) -> None:
-    """Empty a folder; ``above``: the open folder that it is in.
+    """Remove everything in a folder except ``whole``, and the folders in ``staying``, which are only emptied.
 
-    Step by step from open folder to open folder: if something of the job still runs, it may swap any of
-    them for a link, and what that leads to is not the job's.
+    ``above``: the open descriptor of its parent folder. The recursion goes from descriptor to descriptor: a process
+    of the job that still runs may swap a folder for a link, whose target must not be emptied.
     """
     name = folder.name if above is not None else str(folder)
     with suppress(OSError):
@@ -85,7 +85,7 @@ def empty_folder(folder: Path, staying: set[Path], whole: set[Path], above: int 
 
 
 def _mount_points(target: PurePosixPath, mounts: Iterable[Mount]) -> Iterable[Path]:
-    """Where on this machine a mount lies inside another one."""
+    """The paths on this machine of a mount's ``target``, in other mounts that contain it."""
     for mount in mounts:
         outer, source = PurePosixPath(mount.target), Path(mount.source)
         if outer in target.parents:
