@@ -1,4 +1,4 @@
-"""What a model and its endpoint may be here, beyond what botocore's model and the tables of members say."""
+"""Checks of requests for models and endpoints, beyond those of botocore's model and of the tables of members."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from windtunnel_local.service.request.images import check_reference
 
 _MOST_INSTANCES = 32
 _AT_ONCE = 4
-"""Questions that an instance is asked at once where MaxConcurrentInvocationsPerInstance is not given: AWS does not say
-how many it then chooses."""
+"""The default of MaxConcurrentInvocationsPerInstance: asynchronous invocations that an instance gets at once. AWS does
+not publish its own default."""
 
 
 def check_model(request: Mapping[str, Any], objects: ObjectStore) -> None:
-    """Raise ``ValidationFailed`` if a CreateModel request asks for what there is not."""
+    """Check a CreateModel request; raises ``ValidationFailed``."""
     MODEL.check(request)
     container = container_of(request)
     if container.get("Mode", "SingleModel") != "SingleModel":
@@ -62,14 +62,14 @@ def container_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def model_uri(container: Mapping[str, Any]) -> str | None:
-    """Where the model's data are; None: it has none."""
+    """The S3 URI of the model's data; None if it has none."""
     source = container.get("ModelDataSource", {}).get("S3DataSource")
     uri: str | None = container.get("ModelDataUrl") if source is None else source["S3Uri"]
     return uri
 
 
 def check_config(request: Mapping[str, Any], objects: ObjectStore) -> None:
-    """Raise ``ValidationFailed`` if a CreateEndpointConfig request asks for what there is not."""
+    """Check a CreateEndpointConfig request; raises ``ValidationFailed``."""
     ENDPOINT_CONFIG.check(request)
     wanted = async_inference(request)
     for uri in (wanted.output, wanted.failure) if wanted is not None else ():
@@ -101,7 +101,7 @@ def _check_bucket(uri: str | None, objects: ObjectStore) -> None:
 
 
 def async_inference(config: Mapping[str, Any]) -> AsyncInference | None:
-    """What a configuration says of InvokeEndpointAsync; None: its endpoints answer in real time."""
+    """The AsyncInferenceConfig of an endpoint configuration; None if its endpoints answer in real time."""
     if "AsyncInferenceConfig" not in config:
         return None
     given = config["AsyncInferenceConfig"]
@@ -115,7 +115,7 @@ def async_inference(config: Mapping[str, Any]) -> AsyncInference | None:
 
 
 def async_config(wanted: AsyncInference) -> dict[str, Any]:
-    """As DescribeEndpoint shows it."""
+    """AsyncInferenceConfig as DescribeEndpoint shows it."""
     where = {"S3OutputPath": wanted.output}
     if wanted.failure is not None:
         where["S3FailurePath"] = wanted.failure
@@ -126,7 +126,7 @@ def async_config(wanted: AsyncInference) -> dict[str, Any]:
 
 
 def check_count(count: int) -> None:
-    """Raise ``ValidationFailed`` if that is more instances than a machine runs containers for."""
+    """Raise ``ValidationFailed`` if there would be more instances than one machine can run."""
     if count > _MOST_INSTANCES:
         raise ValidationFailed(
             f"There would be {count} instances. Each is a container of this machine: {_MOST_INSTANCES} are"
@@ -135,7 +135,7 @@ def check_count(count: int) -> None:
 
 
 def check_runner(runner: Runner) -> None:
-    """Raise ``ValidationFailed`` if it has no containers that can be called."""
+    """Raise ``ValidationFailed`` if the runner's containers cannot be called over the network."""
     if not runner.serves:
         raise ValidationFailed(
             f"The runner {runner.name} serves no models: that needs Docker. Start the backend with"
@@ -144,7 +144,7 @@ def check_runner(runner: Runner) -> None:
 
 
 def lifetime_s(tags: Mapping[str, str]) -> int | None:
-    """Seconds after which an endpoint is to be deleted, by its tag. Raises ``ValidationFailed``."""
+    """Seconds from its creation after which an endpoint is deleted, by its `LIMIT_TAG`. Raises ``ValidationFailed``."""
     given = tags.get(LIMIT_TAG)
     if given is None:
         return None
@@ -156,7 +156,7 @@ def lifetime_s(tags: Mapping[str, str]) -> int | None:
 
 
 def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:
-    """A production variant with what its model says now."""
+    """A production variant, with its model's current container."""
     return Variant(
         described["VariantName"],
         model.name,
@@ -169,5 +169,5 @@ def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:
 
 
 def weight(variant: Mapping[str, Any]) -> float:
-    """Of a production variant as a request gives it."""
+    """The weight of a production variant in a request."""
     return float(variant.get("InitialVariantWeight", 1.0))

@@ -1,4 +1,4 @@
-"""One question of InvokeEndpointAsync: from its input in S3 to its answer there."""
+"""One asynchronous invocation: reads its input from S3, calls a container, and stores the answer in S3."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.container_answer import ContainerAnswer, TooLargeError
 
 MAX_PAYLOAD_BYTES = 1 << 30
-"""Of a question, and of an answer. AWS: "Asynchronous inference", 1 GB."""
+"""Largest input, and largest answer, in bytes. Source: AWS, "Asynchronous inference" (1 GB)."""
 _SHOWN_BYTES = 2048
 
 
 class QuestionFailedError(Exception):
-    """It will have no answer; the words say why. ``status``: the container's, 0: there is none."""
+    """The invocation has failed for good; the message says why. ``status``: the container's, 0 if it sent none."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -27,27 +27,27 @@ class QuestionFailedError(Exception):
 
 
 class NotReachedError(Exception):
-    """No container has seen it."""
+    """The invocation reached no container."""
 
 
 def is_answered(invocation: Invocation, objects: ObjectStore) -> bool:
-    """Whether its answer is stored: a server that was killed right then has not struck it off the list."""
+    """Whether an answer is stored already, by a server that was killed before it removed the invocation."""
     places = (invocation.output, invocation.failure)
     return any(uri is not None and objects.head(*parse_s3(uri)) is not None for uri in places)
 
 
 def ask(invocation: Invocation, variant: str, address: tuple[str, int], objects: ObjectStore) -> None:
-    """Have a container answer, and store that. Blocks: up to an hour.
+    """Send the input to a container, and store the answer. Blocks for up to an hour.
 
     Raises:
-        QuestionFailedError: there is no such input, or the model failed, or took too long.
+        QuestionFailedError: there is no such input, the model failed or took too long, or input or answer is too large.
         NotReachedError: nothing listens at the address.
-        OSError, http.client.HTTPException: the connection broke off before it had answered.
+        OSError, http.client.HTTPException: the connection broke off before the answer was complete.
     """
     bucket, key = parse_s3(invocation.input)
     try:
         found, path = objects.head(bucket, key), objects.path(bucket, key)
-    except ObjectError:  # also of a key that no object can have
+    except ObjectError:  # also for a key that is not valid
         found = None
     if found is None:
         raise QuestionFailedError(f"Could not find the input at {invocation.input}.")

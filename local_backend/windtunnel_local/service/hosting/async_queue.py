@@ -1,7 +1,7 @@
-"""The questions of InvokeEndpointAsync to one endpoint: each is answered once, whatever is killed meanwhile.
+"""The queue of one endpoint's asynchronous invocations: each gets one answer, also if server or container is killed.
 
-A question is recorded before it is accepted, and struck off once its answer is in S3. What a server has left is on the
-list of the next one. A container that ends under a question has it asked again.
+An invocation is recorded before InvokeEndpointAsync answers, and removed once its answer is in S3, so that the next
+server goes on with the rest. If a container ends during an invocation, it is sent again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from windtunnel_local.service.hosting.router import Router
 _log = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 64
-"""Threads of one endpoint, whatever its MaxConcurrentInvocationsPerInstance come to."""
+"""Most threads of one endpoint, however large its MaxConcurrentInvocationsPerInstance."""
 _PAGE = 50
 _PAUSE_S = 0.05
 _TRIES = 3
-"""How often a container may end under a question before that is its answer."""
+"""After so many connections that broke off, an invocation fails."""
 
 
 class AsyncQueue:
-    """Threads that ask, as many as are needed. Safe from several threads."""
+    """Sends the invocations to containers, in as many threads as needed. Thread-safe."""
 
     def __init__(self, endpoint: str, ports: Ports, router: Router, meter: Meter) -> None:
-        """Asks nothing until `serve`."""
+        """Sends nothing until `serve`."""
         self._endpoint = endpoint
         self._ports = ports
         self._router = router
@@ -43,14 +43,14 @@ class AsyncQueue:
         self._leaving = threading.Event()
         self._found: list[Invocation] = []
         self._put_back: list[Invocation] = []
-        """Whose answers could not be stored, or that met an error that nobody foresaw."""
+        """Invocations to send again: their answers could not be stored, or an unexpected error came."""
         self._last = 0
         self._threads = 0
         self._idle = 0
         self._most = 0
 
     def serve(self, at_once: int) -> None:
-        """Ask so many questions at once."""
+        """Send so many invocations at once, at most."""
         with self._changed:
             if at_once == self._most:
                 return
@@ -58,7 +58,7 @@ class AsyncQueue:
         self.wake()
 
     def wake(self) -> None:
-        """There is a question more."""
+        """Start or wake a thread for a new invocation."""
         with self._changed:
             if self._idle:
                 self._changed.notify()
@@ -68,7 +68,7 @@ class AsyncQueue:
                 threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def leave(self) -> None:
-        """Ask no more. What is under way may be asked again by the next server. Does not block."""
+        """Send no more. The next server may repeat invocations that are under way. Does not block."""
         self._leaving.set()
         with self._changed:
             self._changed.notify_all()
@@ -79,16 +79,16 @@ class AsyncQueue:
             try:
                 if (invocation := self._next()) is not None:
                     self._answer(invocation)
-            except (StoreUnavailable, OSError) as error:  # in most cases the disk is full
+            except (StoreUnavailable, OSError) as error:  # mostly the disk is full
                 _log.warning("Endpoint %s waits: %s", self._endpoint, error)
                 self._put_off(invocation)
-            except Exception as error:  # noqa: BLE001 - a thread that gave up would leave its questions unanswered
-                if not self._leaving.is_set():  # a store that is closed while leaving is no news
+            except Exception as error:  # noqa: BLE001 - without its thread, invocations would stay unanswered
+                if not self._leaving.is_set():  # at shutdown the store may be closed already
                     _log.error("Endpoint %s, a question", self._endpoint, exc_info=error)
                 self._put_off(invocation)
 
     def _put_off(self, invocation: Invocation | None) -> None:
-        """Have it asked again, after those that were not yet; its time runs on. Waits a little."""
+        """Queue an invocation again, after all new ones, and wait `Pace.retry_s`. Its RequestTTLSeconds run on."""
         if invocation is not None:
             with self._changed:
                 self._put_back.append(invocation)
@@ -100,7 +100,7 @@ class AsyncQueue:
                 page = self._ports.store.invocations(self._endpoint, self._last, _PAGE)
                 self._found = [invocation for _, invocation in page]
                 self._last = page[-1][0] if page else self._last
-                if not page:  # those not asked yet went first: what stops one answer need not stop another
+                if not page:  # repeat failed ones last: their error need not concern the new ones
                     self._found, self._put_back = self._put_back, []
             if self._found:
                 found = self._found.pop(0)
@@ -115,7 +115,7 @@ class AsyncQueue:
         return found
 
     def _answer(self, invocation: Invocation) -> None:
-        """Until it is answered, or its time is over."""
+        """Send the invocation until it is answered, has failed, or has expired."""
         tries = 0
         if async_call.is_answered(invocation, self._ports.objects):
             return self._ports.store.remove_invocation(invocation.id)
@@ -130,7 +130,7 @@ class AsyncQueue:
             except async_call.QuestionFailedError as error:
                 return self._fail(invocation, str(error))
             except (OSError, http.client.HTTPException) as error:
-                if is_full_disk(error):  # and no connection that broke off
+                if is_full_disk(error):  # the answer cannot be stored: the connection is not at fault
                     raise
                 tries += 1
                 if tries >= _TRIES:
@@ -142,7 +142,7 @@ class AsyncQueue:
         return None
 
     def _asked(self, invocation: Invocation) -> bool:
-        """Whether an instance was free for it, and has answered."""
+        """Send the invocation to a free instance; return whether one was free and has answered."""
         with self._router.taken() as target:
             if target is None:
                 return False

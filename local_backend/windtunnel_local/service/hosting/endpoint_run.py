@@ -1,4 +1,4 @@
-"""One endpoint: its instances come, are replaced when they end, and go."""
+"""Runs one endpoint: starts its instances, replaces those that end, and removes them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _log = logging.getLogger(__name__)
 
 MAX_FAILURE_CHARACTERS = 1024
 _DRAIN_S = 60.0
-"""How long an instance that is not wanted any more may still answer what it was asked."""
+"""Seconds that an instance which is to be removed has to answer the requests it got before."""
 
 
 class EndpointRun(RecordThread):
-    """A thread that makes an endpoint what its record wants it to be. `gone` is set when it is deleted."""
+    """A thread that brings an endpoint to the state its record asks for. `gone` is set when it is deleted."""
 
     def __init__(self, name: str, ports: Ports, records: Records, meter: Meter) -> None:
-        """Runs at once, from wherever the record stands."""
+        """Starts the thread, which goes on from the record's state."""
         super().__init__(f"endpoint {name}", ports)
         self.router = Router()
         self.questions = AsyncQueue(name, ports, self.router, meter)
@@ -46,7 +46,7 @@ class EndpointRun(RecordThread):
         self._meter = meter
         self._instances = Instances(ports, self._woken.set)
         self._draining: dict[int, float] = {}
-        """By number, when an instance that is not wanted has to go."""
+        """By number of an instance to be removed: its deadline, in monotonic seconds."""
         self.begin()
 
     @property
@@ -55,13 +55,13 @@ class EndpointRun(RecordThread):
         return bool(self._instances.runs) and not self.gone.is_set()
 
     def leave(self) -> None:
-        """Let go of the endpoint; its containers run on. Does not block."""
+        """Stop watching the endpoint; its containers run on. Does not block."""
         super().leave()
         self.questions.leave()
         self._instances.leave()
 
     def _step(self) -> bool:
-        """One look at the record and at the instances; whether the endpoint is gone."""
+        """Compare the record with the instances once, and act on it; return whether the endpoint is deleted."""
         self._meter.flush()
         endpoint = self._within_its_limit(self._records.get("endpoint", self._name))
         state = decoded(endpoint.record)
@@ -70,9 +70,9 @@ class EndpointRun(RecordThread):
             self._instances.remove(state.instances)
             if endpoint.status == "Deleting":
                 self.questions.leave()
-                self._meter.flush(all_of_it=True)  # there may be no other endpoint whose steps would
+                self._meter.flush(all_of_it=True)  # if there is no other endpoint, no later step would do it
                 self._ports.store.remove_invocations(self._name)
-                self.gone.set()  # before the name is free: who takes it then starts a run of its own
+                self.gone.set()  # before the name is free, so that a new endpoint of this name gets its own thread
                 return self._ports.store.delete_resource("endpoint", self._name)
             if state.instances:
                 self._records.set(self._name, lambda now: replace(now, instances=()))
@@ -88,7 +88,7 @@ class EndpointRun(RecordThread):
         return False
 
     def _within_its_limit(self, endpoint: Resource) -> Resource:
-        """Deleted, if it has lived for as long as it may; its log says so."""
+        """The endpoint, made Deleting if the time in its `LIMIT_TAG` has passed; its log then says so."""
         limit_s, now = accepted.lifetime_s(endpoint.tags), self._ports.clock.now()
         if limit_s is None or endpoint.status == "Deleting":
             return endpoint
@@ -105,7 +105,7 @@ class EndpointRun(RecordThread):
         return self._records.amend("endpoint", self._name, lambda now: replace(now, status="Deleting"))
 
     def _staffed(self, state: EndpointState, created: str) -> EndpointState:
-        """With as many instances as each variant wants."""
+        """The state, with new instances recorded where a variant has too few."""
         missing = [
             (fleet, variant)
             for fleet in state.fleets
@@ -125,7 +125,7 @@ class EndpointRun(RecordThread):
         return self._records.set(self._name, added)
 
     def _settled(self, status: str, state: EndpointState) -> EndpointState:
-        """After what the instances have come to: all are ready, or one has failed."""
+        """The state after checking the instances: replaces failed ones, and goes InService once all are ready."""
         latest, watched = state.fleets[-1], self._instances.runs
         runs = [watched[i.number] for i in state.instances if i.number in watched]
         failed = [run for run in runs if run.error is not None]
@@ -158,7 +158,7 @@ class EndpointRun(RecordThread):
         return self._records.set(self._name, changed, "InService" if becomes_ready else None)
 
     def _failed(self, status: str, reason: str) -> EndpointState:
-        """An endpoint that comes up fails as a whole; one that is updated goes on as it was."""
+        """Record a failed start: an endpoint in Creating becomes Failed; one in Updating keeps its old fleet."""
         reason = reason[:MAX_FAILURE_CHARACTERS]
         _log.warning("Endpoint %s: %s", self._name, reason)
         return self._records.set(
@@ -168,7 +168,7 @@ class EndpointRun(RecordThread):
         )
 
     def _serve(self, state: EndpointState) -> None:
-        """Requests go to the ready instances of the current fleet."""
+        """Route requests to the ready instances of the current fleet."""
         fleet: Fleet = state.fleet
         watched = self._instances.runs
         runs = [watched[i.number] for i in state.of(fleet) if i.number in watched]
@@ -180,7 +180,7 @@ class EndpointRun(RecordThread):
             self.questions.serve(at_once * len(targets))
 
     def _remove_unwanted(self, state: EndpointState) -> None:
-        """Instances of a fleet that was replaced, or above a variant's count, go when they have nothing to do."""
+        """Remove instances of a replaced fleet, or above a variant's count, once they have answered their requests."""
         wanted = {
             i.number
             for fleet in state.fleets

@@ -1,4 +1,4 @@
-"""SageMaker's operations on models, endpoint configurations and endpoints, free of HTTP.
+"""SageMaker's operations on models, endpoint configurations and endpoints, without HTTP.
 
 Answers are dicts in the shape of AWS's responses, with `datetime` for timestamps.
 """
@@ -33,14 +33,14 @@ from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.request import validation
 
 _PREFIX: Mapping[Kind, str] = {"model": "Model", "endpoint-config": "EndpointConfig", "endpoint": "Endpoint"}
-"""What the wire's members begin with; lists of them are called so with an s."""
+"""The prefix of the API's member names (as ModelName), by kind; with an "s" the name of the list in an answer."""
 
 
 class HostingService:
-    """Safe from several threads. No call waits for a container."""
+    """The operations on models, endpoint configurations and endpoints. Thread-safe; no call waits for a container."""
 
     def __init__(self, ports: Ports, records: Records) -> None:
-        """Nothing runs until `resume` or `create_endpoint`. ``records``: of transform jobs, too, for their tags."""
+        """Starts nothing; `resume` and `create_endpoint` do. ``records``: also those of transform jobs, for tags."""
         self._ports = ports
         self._records = records
         self.meter = Meter(ports)
@@ -54,23 +54,29 @@ class HostingService:
             self._runs.look(endpoint.name)
 
     def busy(self) -> bool:
-        """Whether any endpoint runs: a server that nobody calls stays for it."""
+        """Whether any endpoint has instances; the server then does not leave when it is idle."""
         return any(run.is_running for run in self._runs.all())
 
     def shutdown(self) -> None:
-        """Let go of all endpoints within seconds; their containers run on. Idempotent."""
+        """Stop watching all endpoints, within seconds; their containers run on. Idempotent."""
         self._runs.shutdown()
         self.meter.flush(all_of_it=True)
 
     # --- models and configurations ---
 
     def create_model(self, request: Mapping[str, Any]) -> str:
-        """Returns the ARN. Raises ``ValidationFailed``, ``ResourceExists``."""
+        """Create a model; return its ARN. Raises ``ValidationFailed``, ``ResourceExists``."""
         accepted.check_model(request, self._ports.objects)
         return self._create("model", request)
 
     def create_config(self, request: Mapping[str, Any]) -> str:
-        """Returns the ARN. Raises ``ValidationFailed``, ``ResourceExists``, ``ResourceNotFound``: of a model."""
+        """Create an endpoint configuration; return its ARN.
+
+        Raises:
+            ValidationFailed: the request is not valid.
+            ResourceExists: the name is taken.
+            ResourceNotFound: a variant's model does not exist.
+        """
         accepted.check_config(request, self._ports.objects)
         for variant in request["ProductionVariants"]:
             self._records.get("model", variant["ModelName"])
@@ -89,12 +95,12 @@ class HostingService:
         return {**told, "ProductionVariants": variants}
 
     def delete(self, kind: Kind, name: str) -> None:
-        """Of a model or a configuration; endpoints made of it go on. Raises ``ResourceNotFound``."""
+        """Delete a model or a configuration; endpoints made from it run on. Raises ``ResourceNotFound``."""
         if not self._ports.store.delete_resource(kind, name):
             raise ResourceNotFound(kind, self._ports.config.arn(kind, name))
 
     def list(self, query: ResourceQuery) -> dict[str, Any]:
-        """One page; raises ``ValidationFailed`` for a token of another list."""
+        """A List operation's answer: one page. Raises ``ValidationFailed`` for a token from another list."""
         found, token = self._ports.store.list_resources(query)
         answer: dict[str, Any] = {f"{_PREFIX[query.kind]}s": [_summary(resource) for resource in found]}
         return answer if token is None else {**answer, "NextToken": token}
@@ -102,8 +108,12 @@ class HostingService:
     # --- endpoints ---
 
     def create_endpoint(self, request: Mapping[str, Any]) -> str:
-        """Returns the ARN; the endpoint is Creating. Raises ``ValidationFailed``, ``ResourceExists``,
-        ``ResourceNotFound``: of its configuration or a model.
+        """Create an endpoint, which is then Creating; return its ARN.
+
+        Raises:
+            ValidationFailed: the request is not valid.
+            ResourceExists: the name is taken.
+            ResourceNotFound: its configuration or a model does not exist.
         """
         ENDPOINT.check(request)
         accepted.check_runner(self._ports.runner)
@@ -130,11 +140,11 @@ class HostingService:
         return answer if state.failure_reason is None else {**answer, "FailureReason": state.failure_reason}
 
     def update_endpoint(self, request: Mapping[str, Any]) -> str:
-        """Another configuration; the present one serves until that is ready. Returns the ARN.
+        """UpdateEndpoint: the current configuration serves until the new one is ready. Returns the ARN.
 
         Raises:
             ResourceNotFound: no such endpoint, configuration or model.
-            ValidationFailed: the endpoint is on its way from one state to another.
+            ValidationFailed: the endpoint is Creating, Updating or Deleting.
         """
         ENDPOINT.check(request)
         name, config = request["EndpointName"], request["EndpointConfigName"]
@@ -142,11 +152,11 @@ class HostingService:
         def changed(endpoint: Resource) -> Resource:
             _require_settled(endpoint, "InService", "Failed")
             state = decoded(endpoint.record)
-            # One that no instance bears: those of an update that has failed may still be there.
+            # A generation that no instance has: instances of a failed update may still be there.
             following = self._fleet(config, state.fleet.generation + state.made + 1)
             if request.get("RetainAllVariantProperties"):
                 following = _retaining(following, state.fleet)
-            if endpoint.status == "Failed":  # nothing of it runs: it comes up anew
+            if endpoint.status == "Failed":  # nothing of it runs, so it starts like a new endpoint
                 fresh = EndpointState(following, made=state.made)
                 return replace(endpoint, status="Creating", record=encoded(fresh))
             after = replace(state, following=following, failure_reason=None)
@@ -183,9 +193,14 @@ class HostingService:
         return self._amend(request["EndpointName"], changed)
 
     def delete_endpoint(self, name: str) -> None:
-        """Its containers go soon. Raises ``ResourceNotFound``, ``ValidationFailed``: it is Creating or Updating."""
+        """Make an endpoint Deleting; its thread removes it soon.
+
+        Raises:
+            ResourceNotFound: no such endpoint.
+            ValidationFailed: the endpoint is Creating or Updating.
+        """
         if self._records.get("endpoint", name).status == "Deleting":
-            return  # a second thread beside the one that deletes it could outlive it, and delete who has its name next
+            return  # a second thread could outlive the first, and delete a new endpoint of the same name
 
         def deleting(endpoint: Resource) -> Resource:
             _require_settled(endpoint, "InService", "Failed", "Deleting")
@@ -194,17 +209,17 @@ class HostingService:
         self._amend(name, deleting)
 
     def router(self, name: str) -> Router:
-        """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""
+        """The router of an endpoint's requests; raises ``ResourceNotFound``, also if the endpoint has no thread."""
         return self._run(name).router
 
     def accept(
         self, name: str, location: str, headers: Mapping[str, str], ttl_s: int, timeout_s: int
     ) -> Invocation:
-        """Record a question of InvokeEndpointAsync, durably: it will be answered, once.
+        """Accept an InvokeEndpointAsync: record the invocation durably, so that it is answered once.
 
         Raises:
             ResourceNotFound: no such endpoint.
-            ValidationFailed: it is not InService, or not asynchronous.
+            ValidationFailed: the endpoint is not InService, or not asynchronous.
         """
         run, endpoint = self._run(name), self._records.get("endpoint", name)
         fleet = decoded(endpoint.record).fleet
@@ -227,23 +242,28 @@ class HostingService:
         return invocation
 
     def status(self, name: str) -> str:
-        """EndpointStatus; raises ``ResourceNotFound``."""
+        """The endpoint's EndpointStatus; raises ``ResourceNotFound``."""
         return self._records.get("endpoint", name).status or ""
 
     # --- tags ---
 
     def owns(self, arn: str) -> bool:
-        """Whether an ARN is of a resource: of one of these kinds, or of a transform job."""
+        """Whether an ARN is one of a model, an endpoint configuration, an endpoint or a transform job."""
         return arn.rpartition(":")[2].partition("/")[0] in KINDS
 
     def tags(self, arn: str) -> Mapping[str, str]:
-        """By key; raises ``ResourceNotFound``."""
+        """The tags of a resource, as a dict; raises ``ResourceNotFound``."""
         return self._records.get(*_named(arn)).tags
 
     def change_tags(
         self, arn: str, added: Mapping[str, str], removed: Sequence[str] = ()
     ) -> Mapping[str, str]:
-        """Add or overwrite, and remove; returns all. Raises ``ResourceNotFound``, ``ValidationFailed``: too many."""
+        """Add or overwrite tags, and remove others; return all tags.
+
+        Raises:
+            ResourceNotFound: no such resource.
+            ValidationFailed: too many tags, or one that is not valid.
+        """
 
         def changed(resource: Resource) -> Resource:
             kept = {key: value for key, value in resource.tags.items() if key not in removed}
@@ -306,7 +326,7 @@ class HostingService:
 
 
 def _retaining(fleet: Fleet, before: Fleet) -> Fleet:
-    """With the counts and weights of variants of the same name."""
+    """The fleet, with the counts and weights that variants of the same names had before."""
     known = {variant.name: variant for variant in before.variants}
     return replace(
         fleet,

@@ -1,4 +1,4 @@
-"""Every member of the requests for models and endpoints: honoured, kept, or refused, and why."""
+"""The tables of all request members for models and endpoints: honoured, kept or refused (see `request.members`)."""
 
 from __future__ import annotations
 
@@ -159,4 +159,4 @@ ENDPOINT = Members(
         "ExcludeRetainedVariantProperties": "retain all properties of the variants, or none",
     },
 )
-"""Of CreateEndpoint and of UpdateEndpoint."""
+"""The members of CreateEndpoint and UpdateEndpoint."""

@@ -1,4 +1,4 @@
-"""One instance of an endpoint or of a transform job, from its model's download until its container has ended."""
+"""Runs one instance of an endpoint or transform job, from its model's download to its container's end."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from windtunnel_local.service.running.host_follower import Followed, HostFollowe
 _log = logging.getLogger(__name__)
 
 _PING_S = 2.0
-"""AWS's limit for the answer to a ping."""
+"""Seconds in which a container must answer a ping: AWS's limit."""
 _PING_EVERY_S = 0.1
 _HEALTH_EVERY_S = 5.0
 _UNHEALTHY = 6
-"""So many pings of a container in service without a good answer, one after the other: then it is replaced.
+"""After so many failed pings in a row, a container in service is replaced.
 
-AWS says that it pings on and replaces unhealthy instances, not how often it asks; these two are ours.
+AWS pings containers in service too and replaces unhealthy ones; it does not publish its numbers, so these two are ours.
 """
 _PATIENCE_S = 5.0
 _TAIL_LINES = 5
@@ -41,20 +41,20 @@ _HOST = serving_plan.HOST
 
 
 class _Left(Exception):
-    """The server leaves, or the instance is not wanted any more."""
+    """The server shuts down, or the instance is to be removed."""
 
 
 class InstanceRun:
-    """A thread that starts the instance, or adopts the one that runs, and watches it."""
+    """A thread that starts an instance's container, or adopts it if it runs already, and watches it."""
 
     def __init__(self, ports: Ports, instance: Instance, variant: Variant, wake: Callable[[], None]) -> None:
-        """Runs at once. ``wake`` is called when `target` or `error` has changed."""
+        """Starts the thread. ``wake`` is called when `target` or `error` has changed."""
         self.instance = instance
         self.variant = variant
         self.target: Target | None = None
-        """Set while it answers."""
+        """Where to send requests; set while the container is in service."""
         self.error: str | None = None
-        """Why it will not answer any more."""
+        """Set when the instance has failed: why."""
         self._ports = ports
         self._wake = wake
         self._leaving = threading.Event()
@@ -72,7 +72,7 @@ class InstanceRun:
 
     @property
     def drained(self) -> bool:
-        """Whether nothing more of its log is to come."""
+        """Whether all of its log is stored."""
         return self._follower is None or self._follower.drained
 
     def join(self) -> None:
@@ -90,7 +90,7 @@ class InstanceRun:
         except (InputError, RunnerError, StoreUnavailable) as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001 - logged, and the endpoint's reason
-            if self._leaving.is_set():  # a store that is closed while leaving is no news
+            if self._leaving.is_set():  # at shutdown the store may be closed already
                 return
             _log.error("%s, %s", self.instance.owned_by, self.instance.id, exc_info=error)
             self.error = f"InternalServerError: {error}"
@@ -102,7 +102,7 @@ class InstanceRun:
             raise _Left
 
     def _await_engine(self, work: Callable[[], None]) -> None:
-        """An instance that was ready once waits for an engine that is away; a new one fails."""
+        """Call ``work``. If the engine is away, an instance that was ready before waits for it; a new one fails."""
         while True:
             self._check()
             try:
@@ -167,7 +167,7 @@ class InstanceRun:
             self._leaving.wait(self._ports.config.pace.tick_s)
 
     def _is_reachable(self) -> bool:
-        """Whether a ping that failed is the container's doing: without its engine no port leads to it."""
+        """Whether the container's port can be reached: if not, as without an engine, a failed ping does not count."""
         with suppress(RunnerUnavailable):
             return self._ports.runner.address(self.instance.slot, _HOST) is not None
         return False
@@ -177,7 +177,7 @@ class InstanceRun:
         if follower is None or follower.exit is None:
             return
         deadline = time.monotonic() + _PATIENCE_S
-        while not follower.drained and time.monotonic() < deadline:  # the last lines say why
+        while not follower.drained and time.monotonic() < deadline:  # the last lines may tell the reason
             self._leaving.wait(_PING_EVERY_S)
             self._check()
         how = "was removed" if follower.exit.exit_code is None else f"exit code {follower.exit.exit_code}"
@@ -191,14 +191,14 @@ class InstanceRun:
         raise RunnerError(f"The container for {self._served} has ended ({how}{killed}).{self._tail()}")
 
     def _tail(self) -> str:
-        """Where the log is, and its last lines, which in most cases say why."""
+        """The end of an error message: where the log is, and its last lines, which mostly tell the reason."""
         events = self._ports.store.read_log_before(self._stream, 1 << 62, _TAIL_LINES)
         hint = f" Please check CloudWatch logs for this {self.instance.kind.replace('-', ' ')}."
         return hint + (" Its last lines: " + " | ".join(e.message for e in events) if events else "")
 
 
 def pings(address: tuple[str, int]) -> bool:
-    """Whether a container answers as SageMaker wants it to."""
+    """Whether a container answers GET /ping with 200 in time, as SageMaker requires."""
     connection = http.client.HTTPConnection(*address, timeout=_PING_S)
     try:
         connect(connection, time.monotonic() + _PING_S, threading.Event())

@@ -1,4 +1,4 @@
-"""The instances of one endpoint or transform job: watched, replaced when they end, removed."""
+"""Watches, replaces and removes the instances of one endpoint or transform job."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _STEADY_S = 60.0
 
 
 class Instances:
-    """For one thread, which is the only one that starts and removes."""
+    """The instances of one endpoint or transform job. Only its thread may start and remove instances."""
 
     def __init__(self, ports: Ports, wake: Callable[[], None]) -> None:
-        """``wake`` is called when one has become ready, or has ended."""
+        """``wake`` is called when an instance has become ready or has ended."""
         self.runs: dict[int, InstanceRun] = {}
-        """By the instance's number."""
+        """By number of the instance."""
         self._ports = ports
         self._wake = wake
         self._failures = 0
@@ -34,11 +34,11 @@ class Instances:
 
     @property
     def may_add(self) -> bool:
-        """Whether a new one may come: the more have ended, the later."""
+        """Whether a new instance may be started now: after repeated failures there is a pause."""
         return time.monotonic() >= self._next_try
 
     def watch(self, instance: Instance, variant: Variant) -> None:
-        """Start it, or adopt the one that runs. Idempotent."""
+        """Start an instance, or adopt it if it runs already. Idempotent."""
         if instance.number not in self.runs:
             self.runs[instance.number] = InstanceRun(self._ports, instance, variant, self._wake)
 
@@ -48,7 +48,7 @@ class Instances:
             run.leave()
 
     def replace(self, failed: Iterable[InstanceRun]) -> None:
-        """Remove what is left of those that have ended; the more end at once, the later others come."""
+        """Remove instances that have ended. The pause before new ones doubles with each failure in a row."""
         for run in failed:
             _log.warning("The %s replaces %s: %s", run.instance.owned_by, run.instance.id, run.error)
             self.remove([run.instance])
@@ -57,7 +57,7 @@ class Instances:
         self._next_try = now + (min(2.0 ** (self._failures - 1), _LONGEST_PAUSE_S) if self._failures else 0.0)
 
     def remove(self, instances: Iterable[Instance]) -> None:
-        """Containers and folders. Raises ``RunnerError``: then it is done again."""
+        """Remove the instances' containers and folders. Raises ``RunnerError``; the caller then tries again."""
         for instance in instances:
             run = self.runs.pop(instance.number, None)
             if run is not None:

@@ -1,6 +1,6 @@
-"""What CloudWatch knows of endpoints: requests, errors and times, gathered in memory and written once a minute.
+"""CloudWatch's metrics of endpoints (requests, errors, latencies): collected in memory, stored once a minute.
 
-Names, units and dimensions: AWS, "Monitor Amazon SageMaker AI with Amazon CloudWatch". Times are kept to three digits.
+Names, units and dimensions: AWS, "Monitor Amazon SageMaker AI with Amazon CloudWatch". Times have three digits.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _Series = tuple[str, str, str]
 
 
 class Meter:
-    """Of all endpoints. Safe from several threads; `add` writes nothing."""
+    """Collects the metrics of all endpoints. Thread-safe; `add` only writes to memory."""
 
     def __init__(self, ports: Ports) -> None:
-        """Nothing is gathered."""
+        """Starts without values."""
         self._ports = ports
         self._lock = threading.Lock()
         self._minute = 0
         self._values: defaultdict[_Series, Counter[float]] = defaultdict(Counter)
         self._unwritten: list[EndpointMetric] = []
-        """Of minutes that are over."""
+        """Minutes that are over but not stored yet."""
 
     def add(
         self, endpoint: str, variant: str, status: int, model_s: float, overhead_s: float | None = None
     ) -> None:
-        """One request that a container was asked. ``status``: its own, 0 for none.
+        """Count one request to a container. ``status``: the answer's HTTP status, 0 if there was none.
 
-        ``overhead_s``: None where it waited in a queue: AWS publishes neither that nor that it was invoked.
+        ``overhead_s``: None for asynchronous invocations, for which AWS publishes no OverheadLatency or Invocations.
         """
         is_error = status >= HTTPStatus.BAD_REQUEST or not status
         is_theirs = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -53,7 +53,7 @@ class Meter:
                 self._values[endpoint, variant, name][value] += 1
 
     def flush(self, *, all_of_it: bool = False) -> None:
-        """Write what was gathered, if its minute is over or ``all_of_it`` is to be. What finds no room waits."""
+        """Store the collected values, if their minute is over or ``all_of_it``. If the store fails, they are kept."""
         now = self._ports.now_ms() // _MINUTE_MS * _MINUTE_MS
         with self._lock:
             self._minute = self._minute or now

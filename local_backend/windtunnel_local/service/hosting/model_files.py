@@ -1,4 +1,4 @@
-"""``/opt/ml/model``: the model's archive, unpacked on this machine, or its objects as they are."""
+"""Fills ``/opt/ml/model``: with the model's unpacked archive, or with copies of its S3 objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSED: type[tarfile.TarError] = getattr(tarfile, "FilterError", tarfile.Extra
 
 
 def provide_model(container: Mapping[str, Any], target: Path, objects: ObjectStore, check: Check) -> None:
-    """Fill ``target`` with a container's model. Blocks; ``check`` is called on the way, and raises to abandon it.
+    """Fill ``target`` with a container's model. Blocks; ``check`` is called meanwhile, and raises to abandon.
 
     Raises:
         InputError: names the archive, the member and the reason.
@@ -56,7 +56,7 @@ def _inside(target: Path, name: str, uri: str) -> Path:
 
 
 def _unpack(archive: Path, target: Path, uri: str, check: Check) -> None:
-    """What leads out of the folder is refused, also by links; devices, owners and special bits are too."""
+    """Unpack the archive. Paths and links that lead out of ``target`` are refused, and devices; owners are dropped."""
     left = shutil.disk_usage(target).free
 
     def refused(reason: object) -> InputError:
@@ -89,7 +89,9 @@ def _unpack(archive: Path, target: Path, uri: str, check: Check) -> None:
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    """By tarfile's own filter. Python before 3.10.12 and 3.11.4, as Debian 12's, has none: links are refused there."""
+    """Extract a member through tarfile's "data" filter. Python before 3.10.12 and 3.11.4 (as Debian 12's) has none:
+    there, all links are refused.
+    """
     if hasattr(tarfile, "data_filter"):
         tar.extract(member, target, filter="data")
         return

@@ -1,4 +1,4 @@
-"""A thread for each record: it brings the endpoint or transform job to the state that the record asks for."""
+"""A thread for each endpoint and transform job, which brings it to the state that its record asks for."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LEAVE_PATIENCE_S = 5.0
 
 
 class RecordThread(ABC):
-    """Looks at the record again and again, until there is nothing left to do."""
+    """Calls `_step` again and again, until there is nothing left to do for the record."""
 
     def __init__(self, what: str, ports: Ports) -> None:
-        """``what``: it is, for messages. `begin` starts it."""
+        """``what``: kind and name of the record, for messages. `begin` starts the thread."""
         self.gone = threading.Event()
         """Set when there is nothing more to do for this record."""
         self._what = what
@@ -30,15 +30,15 @@ class RecordThread(ABC):
         self._thread = threading.Thread(target=self._run, name=what, daemon=True)
 
     def begin(self) -> None:
-        """Run, from wherever the record stands. Call once."""
+        """Start the thread, which goes on from the record's state. Call once."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the record now: it has changed."""
+        """Make the thread read the record now, because it has changed."""
         self._woken.set()
 
     def leave(self) -> None:
-        """Let go; containers run on. Does not block."""
+        """Make the thread end; containers run on. Does not block."""
         self._leaving.set()
         self._woken.set()
 
@@ -48,7 +48,7 @@ class RecordThread(ABC):
 
     @abstractmethod
     def _step(self) -> bool:
-        """One look at the record; whether it was the last."""
+        """Read the record once and act on it; return whether nothing is left to do."""
 
     def _run(self) -> None:
         while not self._leaving.is_set():
@@ -61,8 +61,8 @@ class RecordThread(ABC):
             except (RunnerError, StoreUnavailable) as error:
                 _log.warning("The %s waits: %s", self._what, error)
                 self._leaving.wait(self._ports.config.pace.retry_s)
-            except Exception as error:  # noqa: BLE001 - what has no thread any more would never end
-                if self._leaving.is_set():  # a store that is closed while leaving is no news
+            except Exception as error:  # noqa: BLE001 - without its thread, the job or endpoint would never end
+                if self._leaving.is_set():  # at shutdown the store may be closed already
                     return
                 _log.warning("The %s waits", self._what, exc_info=error)
                 self._leaving.wait(self._ports.config.pace.retry_s)
@@ -74,17 +74,17 @@ _Thread = TypeVar("_Thread", bound=RecordThread)
 
 
 class RecordThreads(Generic[_Thread]):
-    """Those of all records of a kind, by name. Safe from several threads."""
+    """The threads of all records of one kind, by name. Thread-safe."""
 
     def __init__(self, make: Callable[[str], _Thread]) -> None:
-        """``make``: begins the thread of a record."""
+        """``make`` creates and starts the thread of a record."""
         self._make = make
         self._lock = threading.Lock()
         self._threads: dict[str, _Thread] = {}
         self._left = False
 
     def look(self, name: str) -> None:
-        """Have the record looked at now, also if it has no thread yet; after `shutdown` nothing happens."""
+        """Wake the record's thread; start one if there is none. Does nothing after `shutdown`."""
         with self._lock:
             if self._left:
                 return
@@ -95,18 +95,18 @@ class RecordThreads(Generic[_Thread]):
                 self._threads[name] = self._make(name)
 
     def get(self, name: str) -> _Thread | None:
-        """The record's thread, unless there is nothing more to do for it."""
+        """The record's thread; None if it has none, or nothing more to do."""
         with self._lock:
             found = self._threads.get(name)
         return None if found is None or found.gone.is_set() else found
 
     def all(self) -> list[_Thread]:
-        """Those for which there is something to do."""
+        """The threads that still have something to do."""
         with self._lock:
             return [one for one in self._threads.values() if not one.gone.is_set()]
 
     def shutdown(self) -> None:
-        """Let go of all within seconds. Idempotent."""
+        """End all threads, within seconds; containers run on. Idempotent."""
         with self._lock:
             self._left = True
             threads = list(self._threads.values())

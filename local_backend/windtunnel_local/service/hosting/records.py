@@ -1,4 +1,4 @@
-"""The one way to read and to change the record of a model, an endpoint or a transform job."""
+"""All reads and changes of the records of models, endpoint configurations, endpoints and transform jobs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _SERVING: Sequence[Kind] = ("endpoint", "transform-job")
 
 
 class Records:
-    """All resources: one change at a time. Safe from several threads. There is one of a store: it has the lock."""
+    """The records of all resources; only one is changed at a time. Thread-safe, with one object for each store."""
 
     def __init__(self, store: Store, clock: Clock, config: ServiceConfig) -> None:
-        """``config``: gives the account and region of ARNs."""
+        """``config`` gives the account and region of ARNs."""
         self._store = store
         self._clock = clock
         self._config = config
@@ -40,7 +40,7 @@ class Records:
     def create(
         self, kind: Kind, name: str, request: Mapping[str, Any], status: str | None = None, record: Any = None
     ) -> Resource:
-        """A new record, with the request's Tags as its tags; raises ``ResourceExists``, ``ValidationFailed``."""
+        """Create a record, with the request's Tags as its tags; raises ``ResourceExists``, ``ValidationFailed``."""
         validation.tags(request.get("Tags", ()))
         tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
         members = {member: value for member, value in request.items() if member != "Tags"}
@@ -59,7 +59,7 @@ class Records:
         return found
 
     def amend(self, kind: Kind, name: str, change: Callable[[Resource], Resource]) -> Resource:
-        """Change a record, durably; returns it. Raises ``ResourceNotFound``, and what ``change`` raises."""
+        """Change a record, store it and return it. Raises ``ResourceNotFound``, and the errors of ``change``."""
         with self._lock:
             before = self.get(kind, name)
             after = change(before)
@@ -74,7 +74,7 @@ class Records:
         change: Callable[[EndpointState], EndpointState],
         status: EndpointStatus | None = None,
     ) -> EndpointState:
-        """Change an endpoint's state, and its status where one is given. One that is Deleting stays so."""
+        """Change an endpoint's state, and its status if one is given. The status Deleting is never changed."""
 
         def changed(endpoint: Resource) -> Resource:
             record = encoded(change(decoded(endpoint.record)))
@@ -85,23 +85,23 @@ class Records:
 
 
 def all_of(store: Store, kind: Kind) -> Sequence[Resource]:
-    """All of a kind."""
+    """All resources of a kind."""
     return store.list_resources(ResourceQuery(kind, limit=1 << 31))[0]
 
 
 def instance_slots(store: Store) -> set[str]:
-    """Of all instances there should be; each is recorded before its container is made."""
+    """The slots of all recorded instances; each instance is recorded before its container is made."""
     owners: Iterator[Resource] = (owner for kind in _SERVING for owner in all_of(store, kind))
     return {instance.slot for owner in owners for instance in _instances(owner.record)}
 
 
 def encoded(state: EndpointState | TransformState) -> dict[str, Any]:
-    """As JSON has it."""
+    """The state as a dict that can be written as JSON."""
     return asdict(state)
 
 
 def decoded(record: Mapping[str, Any]) -> EndpointState:
-    """What `encoded` has made of an endpoint's state."""
+    """An endpoint's state, from the dict that `encoded` made."""
     following = record["following"]
     return EndpointState(
         _fleet(record["fleet"]),
@@ -113,7 +113,7 @@ def decoded(record: Mapping[str, Any]) -> EndpointState:
 
 
 def decoded_transform(record: Mapping[str, Any]) -> TransformState:
-    """What `encoded` has made."""
+    """A transform job's state, from the dict that `encoded` made."""
     return TransformState(
         **{**record, "variant": Variant(**record["variant"]), "instances": _instances(record)}
     )

@@ -1,4 +1,4 @@
-"""Which instance gets a request: by the variants' weights, then the one that has least to do."""
+"""Chooses the instance for a request: a variant at random by weight, then its instance with the fewest requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel_local.service.ground.errors import ValidationFailed
 
 @dataclass(frozen=True)
 class Target:
-    """An instance that answers. ``key``: its slot."""
+    """An instance in service. ``key``: its slot; ``address``: host and port."""
 
     key: str
     variant: str
@@ -22,34 +22,34 @@ class Target:
 
 
 class Router:
-    """The instances in service of one endpoint. Safe from several threads."""
+    """Chooses among the instances of one endpoint that are in service. Thread-safe."""
 
     def __init__(self) -> None:
-        """Nothing is in service."""
+        """Starts with no instance in service."""
         self._lock = threading.Lock()
         self._targets: dict[str, Target] = {}
         self._weights: Mapping[str, float] = {}
         self._busy: Counter[str] = Counter()
         self.at_once: int | None = None
-        """Of an asynchronous endpoint: how many requests an instance is asked at once."""
+        """How many requests an instance gets at once, at most; None: no limit (a real-time endpoint)."""
 
     def serve(
         self, targets: Sequence[Target], weights: Mapping[str, float], at_once: int | None = None
     ) -> None:
-        """From now on these instances, and these weights of variants."""
+        """Set the instances in service and the weights of the variants."""
         with self._lock:
             self.at_once = at_once
             self._targets = {target.key: target for target in targets}
             self._weights = weights
 
     def busy(self, key: str) -> int:
-        """Requests that an instance has not answered yet."""
+        """The number of requests that an instance has not answered yet."""
         with self._lock:
             return self._busy[key]
 
     @contextmanager
     def taken(self, variant: str | None = None) -> Iterator[Target | None]:
-        """An instance for one request, of ``variant`` if that is given; None: none is ready now.
+        """Reserve an instance for one request, of ``variant`` if given; None if no instance is free now.
 
         Raises:
             ValidationFailed: there is no such variant.
@@ -79,6 +79,6 @@ class Router:
         weights = [1.0 if variant is not None else self._weights.get(name, 0.0) for name in names]
         if sum(weights) <= 0:
             return None
-        # A share of traffic, no secret.
+        # Only shares out the traffic: the random numbers need not be secret.
         chosen = names[0] if len(names) == 1 else random.choices(names, weights)[0]  # noqa: S311
         return min((t for t in ready if t.variant == chosen), key=lambda t: self._busy[t.key])

@@ -1,4 +1,4 @@
-"""An instance of an endpoint or of a transform job as the container that runs it: pure data."""
+"""Makes the plan of the container of an endpoint's or transform job's instance: pure functions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from windtunnel_local.service.request.plan import shared_environment
 
 HOST = "algo-1"
 PORT = 8080
-"""Where SageMaker's contract has a container listen."""
+"""The port at which a container must listen, by SageMaker's contract."""
 _MODEL = f"{job_paths.ML}/model"
 _SHM_BYTES = 1 << 30
 
 
 def local_image(image: str, config: ServiceConfig) -> str:
-    """The image that runs: ours in the place of AWS's PyTorch images, any other as it is named."""
+    """The image that runs: ours for one of AWS's PyTorch images, otherwise the image that the model names."""
     return config.image if is_inference_image(image) or neuron_image(image) else image
 
 
 def plan(instance: Instance, variant: Variant, config: ServiceConfig) -> JobPlan:
-    """The container of an instance. Its folders must exist before it starts."""
+    """The plan of an instance's container. Its folders must exist before it starts."""
     folders = config.paths(instance.slot)
     environment = {
         **shared_environment(config),
