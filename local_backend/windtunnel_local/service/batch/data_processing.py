@@ -1,4 +1,4 @@
-"""What becomes of a record before it is sent, and of its answer: InputFilter, JoinSource, OutputFilter.
+"""DataProcessing: filters a record before it is sent (InputFilter), and its answer (JoinSource, OutputFilter).
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/batch-transform-data-processing.html
 """
@@ -23,12 +23,12 @@ _FORMS: Mapping[str, Literal["csv", "json"]] = {
     "application/jsonlines": "json",
 }
 _SHOWN = 200
-csv.field_size_limit(sys.maxsize)  # a record is limited by MaxPayloadInMB
+csv.field_size_limit(sys.maxsize)  # MaxPayloadInMB limits a record already
 
 
 @dataclass(frozen=True)
 class DataProcessing:
-    """Filters and joins of one job. ``form``: of records and of answers."""
+    """The filters and the join of one job. ``form``: the format of records and answers."""
 
     form: Literal["csv", "json"]
     input_filter: JsonPath
@@ -36,7 +36,7 @@ class DataProcessing:
     joins: bool
 
     def question(self, record: bytes) -> bytes:
-        """The part of a record that is sent. Raises ``InputError``."""
+        """The part of a record that is sent to the container. Raises ``InputError``."""
         if self.form == "json" and not record.strip():
             raise InputError(
                 "a record is a blank line, which is no JSON to filter or to join with. Remove it"
@@ -47,7 +47,7 @@ class DataProcessing:
         return self._written(chosen) + (b"\n" if record.endswith(b"\n") else b"")
 
     def result(self, records: Sequence[bytes], answer: bytes) -> bytes:
-        """What is stored of an answer to these records, a line each. Raises ``InputError``."""
+        """The result to store, from the answer to these records: a line for each. Raises ``InputError``."""
         if not self.joins and self.output_filter.is_root:
             return answer
         answers = [answer] if len(records) == 1 else answer.splitlines()
@@ -90,17 +90,17 @@ class DataProcessing:
     def _written(self, value: Any) -> bytes:
         if self.form == "json":
             dumped = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-            return dumped.encode(errors="backslashreplace")  # half of a character, as the escape that it was
+            return dumped.encode(errors="backslashreplace")  # a lone surrogate, escaped as in the input
         text = io.StringIO()
         csv.writer(text, lineterminator="").writerow(value if isinstance(value, list) else [value])
         return text.getvalue().encode()
 
 
 def data_processing(request: Mapping[str, Any]) -> DataProcessing | None:
-    """What CreateTransformJob's DataProcessing asks for; None: data pass as they are.
+    """The DataProcessing of a CreateTransformJob request; None if it changes nothing.
 
     Raises:
-        ValidationFailed: a path, or what it is used on, is not supported.
+        ValidationFailed: a path is not supported, or not for this format of data.
     """
     asked = request.get("DataProcessing", {})
     try:

@@ -1,4 +1,4 @@
-"""One instance's share of the work: threads that send it files, and store what comes of them."""
+"""Sends one instance its share of the files, in several threads, and stores the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Unit = tuple[OpenFile, int, Payload]
 
 
 class Feeder:
-    """As many threads as the instance takes requests at once. A file is one instance's, as on AWS."""
+    """Has one thread for each request that the instance takes at once. A file goes to one instance only, as on AWS."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Feeder:
         work: Work,
         mark: Mapping[str, str],
     ) -> None:
-        """Begins at once. ``mark``: metadata of the objects that it stores."""
+        """Starts at once. ``mark``: metadata of the objects that it stores, which mark them as this job's."""
         self._ports = ports
         self._address = target.address
         self._request = request
@@ -51,7 +51,7 @@ class Feeder:
         self._over = threading.Event()
         self._changed = threading.Condition()
         self._away = False
-        """Whether the container has gone, and may come back under this address."""
+        """Whether the container does not answer at present, and may come back at this address."""
         self._open: list[OpenFile] = []
         self._limits = Limits(1, 1, several=False)
         self._threads = [
@@ -60,7 +60,7 @@ class Feeder:
         self._threads[0].start()
 
     def leave(self, *, lost: bool = False) -> None:
-        """Send nothing more, and give back what is not whole. ``lost``: the container has ended. Idempotent."""
+        """Send nothing more, and give back unfinished files. ``lost``: the container has ended. Idempotent."""
         with self._changed:
             self._over.set()
             self._invoker.abort()
@@ -85,7 +85,7 @@ class Feeder:
         self._lane()
 
     def _lane(self) -> None:
-        """Send payload after payload, until all files are through or the feeder has to leave."""
+        """One thread: send payload after payload, until all files of the job are done or the feeder has to leave."""
         while not self._over.is_set():
             unit = self._next()
             if unit is not None:
@@ -97,7 +97,7 @@ class Feeder:
                     self._changed.wait(_LOOK_S)
 
     def _next(self) -> Unit | None:
-        """A payload of a file that is begun, or of another one; None: there is none now."""
+        """The next payload, of an open file or of a new one; None if there is none now."""
         with self._changed:
             for file in list(self._open):
                 if (unit := self._unit(file)) is not None:
@@ -105,7 +105,7 @@ class Feeder:
             while not (self._over.is_set() or self._away) and (item := self._work.take()) is not None:
                 try:
                     file = OpenFile(item, self._request, self._limits, self._ports.config.jobs)
-                except Exception as error:  # noqa: BLE001 - a file that is forgotten would never end
+                except Exception as error:  # noqa: BLE001 - a file that neither ends nor fails would block the job
                     self._fail(item, _reason(error))
                     continue
                 self._open.append(file)
@@ -135,7 +135,7 @@ class Feeder:
                 self._give_up(file, error)
             return
         with self._changed:
-            if file not in self._open:  # another payload of it has failed meanwhile
+            if file not in self._open:  # another payload of the file has failed meanwhile
                 return
             try:
                 file.answered(number, payload, answer)
@@ -146,7 +146,7 @@ class Feeder:
             self._changed.notify_all()
 
     def _await_container(self, file: OpenFile, lost: Lost) -> None:
-        """Begin no file until it answers again: each would be counted as one that has ended it."""
+        """Open no new file until the container answers again; otherwise each would count as one that has ended it."""
         with self._changed:
             self._give_back(file, counted=lost.begun)
             if self._away:
@@ -157,7 +157,7 @@ class Feeder:
         self._away = False
 
     def _finish(self, file: OpenFile) -> None:
-        """Store the result, if it is whole: in one step, marked as this job's."""
+        """Store the file's result if it is complete: in one step, marked as this job's."""
         if not file.is_whole or self._over.is_set():
             return
         file.result.seek(0)
@@ -189,7 +189,7 @@ class Feeder:
         self._work.fail(item, reason)
 
     def _say(self, text: str) -> None:
-        """Into the job's log, as AWS does."""
+        """Write a line into the job's data log, in AWS's form."""
         now = self._ports.clock.now()
         stamp = now.isoformat(timespec="milliseconds").partition("+")[0]
         line = LogLine(self._ports.now_ms(), f"{stamp}:[sagemaker logs]: {text}")
@@ -201,7 +201,7 @@ class Feeder:
 
 
 def _reason(error: Exception) -> str:
-    """AWS's word for an error, and what it says."""
+    """The reason of a failed file: AWS's error code, a colon, and the message."""
     if isinstance(error, InputError):
         return str(error)
     _log.error("A file cannot be transformed", exc_info=error)

@@ -1,4 +1,4 @@
-"""One request to a container, and what it means that there is no good answer."""
+"""Sends requests to a container, repeats them, and decides what a failed one means."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from windtunnel_local.service.hosting.container_answer import KEPT_S, ContainerA
 Address = tuple[str, int]
 _PARAMETERS_S = 60.0
 _MOST_WANTED = 100
-"""Of megabytes, and of requests at once, each."""
+"""The largest values taken from a container's execution parameters: megabytes, and requests at once."""
 _PAUSE_S = 0.2
 _PART_BYTES = 1 << 16
 _SHOWN_CHARACTERS = 2048
 MAX_ANSWER_BYTES = 100 << 20
-"""As much as the largest request."""
+"""The largest answer: as large as the largest request."""
 
 
 class Lost(Exception):
-    """The container has gone. ``begun``: it may have seen the request."""
+    """The connection to the container was lost. ``begun``: whether the container may have got the request."""
 
     def __init__(self, begun: bool) -> None:
         super().__init__()
@@ -39,10 +39,10 @@ class Lost(Exception):
 
 
 class Invoker:
-    """Asks one container, for several threads. Connections are kept: each takes a port, free again a minute later."""
+    """Sends requests to one container. Thread-safe. Reuses connections: a closed one blocks its port for a minute."""
 
     def __init__(self, address: Address, headers: Mapping[str, str], timeout_s: float, retries: int) -> None:
-        """``timeout_s``: for an answer as a whole; ``retries``: how often a request is asked again."""
+        """``timeout_s``: for the whole answer; ``retries``: how often a failed request is sent again."""
         self._address = address
         self._headers = dict(headers)
         self._timeout_s = timeout_s
@@ -51,10 +51,10 @@ class Invoker:
         self._lock = threading.Lock()
         self._socks: WeakSet[socket.socket] = WeakSet()
         self._kept: list[tuple[http.client.HTTPConnection, float]] = []
-        """Idle ones, and since when."""
+        """Idle connections, and since when (monotonic seconds)."""
 
     def abort(self) -> None:
-        """End all requests under way, and let none begin: they are `Lost`. Does not block."""
+        """Break off all requests, and refuse new ones: each raises `Lost`. Does not block."""
         with self._lock:
             self._over.set()
             while self._kept:
@@ -64,11 +64,12 @@ class Invoker:
                     sock.shutdown(socket.SHUT_RDWR)
 
     def ask(self, body: bytes | BinaryIO) -> bytes:
-        """The answer; asked again after errors of the container (5xx) and when it takes too long. Blocks.
+        """Send a request and return the answer; repeat it after a timeout, a 5xx or a 429. Blocks.
 
         Raises:
-            InputError: it answers with an error still, has refused the request (4xx), or the answer is too large.
-            Lost: there is no container any more, or `abort` was called.
+            InputError: the last repetition failed too, the container refused the request (4xx), or the answer is too
+                large.
+            Lost: the connection to the container was lost, or `abort` was called.
         """
         left = self._retries
         while True:
@@ -92,7 +93,7 @@ class Invoker:
             self._over.wait(_PAUSE_S)
 
     def _sent(self, body: bytes | BinaryIO) -> tuple[int, bytes]:
-        """Status and body of the answer. Raises ``TimeoutError``, `Lost`, ``InputError``: it is too large."""
+        """Status and body of the answer. Raises ``TimeoutError``, `Lost`, and ``InputError`` if it is too large."""
         deadline = time.monotonic() + self._timeout_s
         sent = body if isinstance(body, bytes) else _parts(body)
         with ExitStack() as stack:
@@ -108,19 +109,19 @@ class Invoker:
                     f"AlgorithmError: an answer is larger than {MAX_ANSWER_BYTES >> 20} MB, the most that is held"
                     " in memory here; send fewer records at once (MaxPayloadInMB)"
                 ) from None
-            # ValueError: the stream was closed meanwhile.
+            # ValueError: another thread has closed the stream.
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise Lost(begun=True) from error
             with self._lock:
-                if self._over.is_set():  # an answer without a length seems to end there
+                if self._over.is_set():  # after `abort`, an answer without a length only seems complete
                     raise Lost(begun=True)
-                if connection.sock is not None:  # it is None where the container wants to close it
+                if connection.sock is not None:  # None if the container closes the connection
                     stack.pop_all()
                     self._kept.append((connection, time.monotonic()))
             return answer.status, data
 
     def _connection(self, deadline: float) -> http.client.HTTPConnection:
-        """One that is kept, or a new one. Raises ``TimeoutError``, `Lost`."""
+        """A kept connection, or a new one. Raises ``TimeoutError``, `Lost`."""
         with self._lock:
             while self._kept:
                 connection, since = self._kept.pop()
@@ -143,7 +144,7 @@ class Invoker:
 
 
 def _has_news(sock: socket.socket) -> bool:
-    """Of an idle connection: the container has hung up, or sent what nobody asked for."""
+    """Whether an idle connection cannot be reused: the container has closed it, or has sent unexpected bytes."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
@@ -157,7 +158,7 @@ def _parts(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def execution_parameters(address: Address) -> dict[str, Any]:
-    """What the container wants: MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy; empty if it does not say."""
+    """The container's MaxConcurrentTransforms, MaxPayloadInMB and BatchStrategy, without those it does not give."""
     connection = http.client.HTTPConnection(*address, timeout=_PARAMETERS_S)
     try:
         connection.request("GET", "/execution-parameters")

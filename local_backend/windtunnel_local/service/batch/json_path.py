@@ -1,8 +1,8 @@
-"""SageMaker's part of JSONPath.
+"""The operators of JSONPath that SageMaker supports.
 
-Operators: https://docs.aws.amazon.com/sagemaker/latest/dg/batch-transform-data-processing.html. What a path gives is
-that of the Java library which that page names: one value where the path names one, an object of several names, else
-an array. Libraries for Python give a list of matches, which does not tell these apart.
+Operators: https://docs.aws.amazon.com/sagemaker/latest/dg/batch-transform-data-processing.html. Results have the form
+of the Java library that this page names: one value if the path names one, an object if it names several members, else
+an array. Python's libraries are not used: they return lists of matches, which do not show this difference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 _NAME = re.compile(r"\.?([\w-]+)|\.(\*)")
 _PIECES = r"""(?:'[^']*'|"[^"]*"|[^'"{}])*"""
-"""What is quoted as a whole, and other characters but some."""
+"""A pattern: quoted texts, and other characters except those put in for ``{}``."""
 _BRACKET = re.compile(r"\.?\[(" + _PIECES.format(r"\]") + r")\]")
 _PART = re.compile(_PIECES.format(","))
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
@@ -25,15 +25,15 @@ Step = Callable[[Any], Any]
 
 
 class JsonPath:
-    """A path, ready to be used on many values."""
+    """A parsed path, which can be applied to many values."""
 
     def __init__(self, text: str) -> None:
-        """Raises ``ValueError``: it is none that SageMaker takes; says what is valid."""
+        """Parse a path. Raises ``ValueError`` if SageMaker does not support it; the message says what is valid."""
         self.text = text
         self.is_index = True
-        """Whether it is ``$``, or one step of numbers: what a row of CSV can be asked for."""
+        """Whether the path is ``$`` or one step of indexes: only these can be used on a row of CSV."""
         self._steps: list[tuple[Step, bool]] = []
-        """Each with whether it gives several values, to each of which the next applies."""
+        """Each step, with whether it gives several values; the next step then applies to each of them."""
         if not text.startswith("$"):
             raise ValueError(f"{text!r} is no JSONPath: it must begin with $. {_VALID}.")
         position = 1
@@ -46,11 +46,11 @@ class JsonPath:
 
     @property
     def is_root(self) -> bool:
-        """Whether it gives the value itself."""
+        """Whether the path is ``$``, the value itself."""
         return not self._steps
 
     def select(self, value: Any) -> Any:
-        """What it names of a value. Raises ``LookupError``: there is nothing of that name or index."""
+        """Apply the path to a value. Raises ``LookupError`` if the value has no such member or element."""
         return _apply(self._steps, value)
 
     def _add(self, found: re.Match[str]) -> None:
@@ -78,11 +78,11 @@ class JsonPath:
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between the commas that are in no name."""
+    """Split the text in a bracket at its commas, except those in quoted names."""
     parts, position = [], 0
     while position <= len(text):
         found = _PART.match(text, position)
-        assert found is not None  # noqa: S101 - it matches nothing, too
+        assert found is not None  # noqa: S101 - the pattern matches an empty text, too
         parts.append(found[0].strip())
         position = found.end() + 1
     return parts

@@ -1,4 +1,4 @@
-"""One file on its way through a container: payloads handed out in order, answers put together in order."""
+"""One file that is being transformed: hands out its payloads in order, and puts the answers together in order."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windtunnel_local.service.ground.errors import InputError
 
 
 class OpenFile:
-    """Not safe from several threads: its feeder has a lock."""
+    """One input file and its result. Not thread-safe: its feeder has a lock."""
 
     def __init__(self, item: Item, request: TransformRequest, limits: Limits, scratch: Path) -> None:
-        """``scratch``: where the result grows, as a file without a name: nothing is left of it after a crash.
+        """``scratch``: the folder of the result's temporary file, which has no name, so that a crash leaves nothing.
 
         Raises:
-            InputError: the file is not there.
+            InputError: the input file does not exist.
         """
         self.item = item
         self._request = request
@@ -51,10 +51,10 @@ class OpenFile:
         return self._exhausted and self._written == self._handed
 
     def next(self) -> tuple[int, Payload] | None:
-        """The next payload and its number; None: there is none, or too many answers are open.
+        """The next payload and its number; None if there is none, or if too many answers are outstanding.
 
         Raises:
-            InputError: the file is not what the request says.
+            InputError: the file's content does not match the request.
         """
         if self._exhausted or self._handed - self._written >= self._most_waiting:
             return None
@@ -67,7 +67,7 @@ class OpenFile:
         return self._handed - 1, payload
 
     def answered(self, number: int, payload: Payload, answer: bytes) -> None:
-        """Take an answer. Raises ``InputError``: it cannot be joined or filtered."""
+        """Add the answer to a payload. Raises ``InputError`` if it cannot be joined or filtered."""
         if self._request.processing is not None:
             try:
                 answer = self._request.processing.result(payload.records, answer)
@@ -81,5 +81,5 @@ class OpenFile:
             self._written += 1
 
     def close(self) -> None:
-        """Forget it. Idempotent."""
+        """Close the input and delete the result's temporary file. Idempotent."""
         self._opened.close()

@@ -1,4 +1,4 @@
-"""A file's bytes as payloads: the bodies of requests, each of whole records."""
+"""Splits a file into payloads: the bodies of requests, each with whole records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MB = 1 << 20
 
 @dataclass(frozen=True)
 class Payload:
-    """One request's body, and the records that are needed with the answer. A stream is sent as it is read."""
+    """One request's body, and its records if the answer is joined or filtered. A stream is sent as it is read."""
 
     body: bytes | BinaryIO
     records: tuple[bytes, ...] = ()
@@ -24,7 +24,7 @@ class Payload:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Around what reads a file. Raises ``InputError``, with AWS's word: it is not what the request says, or gone."""
+    """Turn errors while reading a file into ``InputError`` with AWS's "ClientError": not as requested, or gone."""
     try:
         yield
     except InputError as error:
@@ -36,14 +36,14 @@ def reading() -> Iterator[None]:
 def payloads(
     stream: BinaryIO, *, by_line: bool, several: bool, most_mb: int, processing: DataProcessing | None
 ) -> Iterator[Payload]:
-    """The payloads of a file, in order. A line keeps its newline.
+    """The payloads of a file, in order. Lines keep their newlines.
 
     Args:
-        stream: the file, not compressed.
-        by_line: whether a line is a record; else the whole file is.
-        several: whether a payload has as many records as fit.
-        most_mb: limit of a payload, 0 for none.
-        processing: what becomes of each record first.
+        stream: the file, decompressed.
+        by_line: whether each line is a record; otherwise the whole file is one.
+        several: whether a payload holds as many records as fit; otherwise one.
+        most_mb: the largest payload in MiB; 0 means no limit, the file is streamed.
+        processing: the filter for each record, or None.
 
     Raises:
         InputError: a record is too large, or is not what ``processing`` expects.
@@ -60,7 +60,7 @@ def payloads(
             body, records, count = bytearray(), [], 0
         body += question
         count += 1
-        if processing:  # else they would be as many small objects, for nothing
+        if processing:  # otherwise nobody needs the records, which may be many small objects
             records.append(record)
     if count:
         yield Payload(bytes(body), tuple(records))

@@ -1,4 +1,4 @@
-"""SageMaker's operations on transform jobs, free of HTTP.
+"""SageMaker's operations on transform jobs, without HTTP.
 
 Answers are dicts in the shape of AWS's responses, with `datetime` for timestamps.
 """
@@ -24,10 +24,10 @@ _UNPROCESSED = {"InputFilter": "$", "OutputFilter": "$", "JoinSource": "None"}
 
 
 class TransformJobService:
-    """Safe from several threads. No call waits for a container."""
+    """The operations on transform jobs. Thread-safe; no call waits for a container."""
 
     def __init__(self, ports: Ports, records: Records) -> None:
-        """Nothing runs until `resume` or `create`. ``records``: the same that `HostingService` has."""
+        """Starts nothing; `resume` and `create` do. ``records``: the same object that `HostingService` has."""
         self._ports = ports
         self._records = records
         self._runs = RecordThreads(lambda name: TransformRun(name, ports, records))
@@ -45,13 +45,19 @@ class TransformJobService:
         return bool(self._runs.all())
 
     def shutdown(self) -> None:
-        """Let go of all jobs within seconds; their containers run on. Idempotent."""
+        """Stop watching all jobs, within seconds; their containers run on. Idempotent."""
         self._runs.shutdown()
 
     # --- operations ---
 
     def create(self, request: Mapping[str, Any]) -> str:
-        """Returns the ARN. Raises ``ValidationFailed``, ``JobExists``, ``ResourceNotFound``: of the model."""
+        """Create and start a job; return its ARN.
+
+        Raises:
+            ValidationFailed: the request is not valid.
+            JobExists: the name is taken.
+            ResourceNotFound: the model does not exist.
+        """
         job = accepted(request)
         check_runner(self._ports.runner)
         model = self._records.get("model", request["ModelName"])
@@ -74,7 +80,7 @@ class TransformJobService:
         return {**_asked(job.request), **_common(job), **_times(job)}
 
     def list(self, query: ResourceQuery) -> dict[str, Any]:
-        """One page; raises ``ValidationFailed`` for a token of another list."""
+        """ListTransformJobs' answer: one page. Raises ``ValidationFailed`` for a token from another list."""
         found, token = self._ports.store.list_resources(query)
         answer: dict[str, Any] = {
             "TransformJobSummaries": [
@@ -85,7 +91,7 @@ class TransformJobService:
         return answer if token is None else {**answer, "NextToken": token}
 
     def stop(self, name: str) -> None:
-        """It is Stopping when this returns. Raises ``ResourceNotFound``, ``ValidationFailed``: it has ended."""
+        """Make a job Stopping. Raises ``ResourceNotFound``, and ``ValidationFailed`` if the job has ended."""
 
         def stopping(job: Resource) -> Resource:
             if job.status not in ACTIVE:
@@ -99,7 +105,7 @@ class TransformJobService:
 
 
 def _asked(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The request, with what AWS shows of it also where it was left out."""
+    """The request, with the defaults that AWS shows for members left out."""
     return {
         **request,
         "TransformInput": {"CompressionType": "None", "SplitType": "None", **request["TransformInput"]},
@@ -109,7 +115,7 @@ def _asked(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _common(job: Resource) -> dict[str, Any]:
-    """What Describe and List both show."""
+    """The members that Describe and List both show."""
     state = decoded_transform(job.record)
     ended = {"TransformEndTime": datetime.fromisoformat(state.ended)} if state.ended else {}
     reason = {"FailureReason": state.failure_reason} if state.failure_reason else {}

@@ -1,4 +1,4 @@
-"""Every member of CreateTransformJob's request: honoured, kept, or refused, and why."""
+"""The table of all members of CreateTransformJob's request: honoured, kept or refused (see `request.members`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreateTransformJob's request as data, and what it may ask for here, beyond botocore's model and the table.
+"""CreateTransformJob's request as data, and its checks beyond those of botocore's model and the table of members.
 
 Defaults and limits: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTransformJob.html
 """
@@ -22,77 +22,77 @@ MAX_MB = 100
 _DEFAULT_MB = 6
 _MULTI = "MULTI_RECORD"
 _STRATEGIES = {"MultiRecord": _MULTI, "SingleRecord": "SINGLE_RECORD"}
-"""In variables and answers of containers they are written otherwise than in requests."""
+"""BatchStrategy of requests, and how containers' variables and answers spell it."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How one instance is asked: requests at once, megabytes of one, and whether it has several records."""
+    """Limits of requests to one instance: how many at once, MiB of each (0: any), whether with several records."""
 
     concurrent: int
     most_mb: int
     several: bool
 
     def __str__(self) -> str:
-        """As AWS writes it into the job's log."""
+        """The limits as AWS writes them into the job's log."""
         strategy = _MULTI if self.several else "SINGLE_RECORD"
         return f"MaxConcurrentTransforms={self.concurrent}, MaxPayloadInMB={self.most_mb}, BatchStrategy={strategy}"
 
 
 @dataclass(frozen=True)
 class TransformRequest:
-    """What a job does. ``members``: of the request, which is valid."""
+    """A valid CreateTransformJob request. ``members``: its members."""
 
     members: Mapping[str, Any]
     processing: DataProcessing | None
 
     @property
     def by_line(self) -> bool:
-        """Whether a line is a record; else a file is."""
+        """Whether each line is a record; otherwise a whole file is one."""
         return bool(self._input.get("SplitType", "None") == "Line")
 
     @property
     def gzipped(self) -> bool:
-        """Whether input is compressed."""
+        """Whether the input is compressed with gzip."""
         return bool(self._input.get("CompressionType", "None") == "Gzip")
 
     @property
     def assembles_lines(self) -> bool:
-        """Whether each answer ends with a newline."""
+        """Whether each answer gets a newline at its end in the result."""
         return bool(self._output.get("AssembleWith", "None") == "Line")
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of each request to a container."""
+        """The HTTP headers of each request to a container."""
         pairs = (("Content-Type", self._input.get("ContentType")), ("Accept", self._output.get("Accept")))
         return {name: value for name, value in pairs if value}
 
     @property
     def timeout_s(self) -> float:
-        """For one answer."""
+        """How long a container may take for one answer."""
         return float(self._client.get("InvocationsTimeoutInSeconds", 600))
 
     @property
     def retries(self) -> int:
-        """How often a request is asked again."""
+        """How often a failed request is sent again."""
         return int(self._client.get("InvocationsMaxRetries", 3))
 
     def limits(self, wanted: Mapping[str, Any]) -> Limits:
-        """The request's own, then those that the container wants, then the defaults."""
+        """The limits: from the request, else those that the container wants, else the defaults."""
         asked = self.members
         concurrent = asked.get("MaxConcurrentTransforms") or wanted.get("MaxConcurrentTransforms") or 1
         most_mb = asked.get("MaxPayloadInMB", wanted.get("MaxPayloadInMB", _DEFAULT_MB))
         if "MaxPayloadInMB" not in asked and (self.by_line or self.processing) and not most_mb:
-            most_mb = _DEFAULT_MB  # what is split is not streamed
+            most_mb = _DEFAULT_MB  # a file that is split or filtered cannot be streamed
         strategy = _STRATEGIES.get(asked.get("BatchStrategy", ""), wanted.get("BatchStrategy", _MULTI))
-        # A container may want more than a request may ask for.
+        # The container may want more than AWS allows a request to ask for.
         return Limits(min(concurrent, MAX_MB // (most_mb or 1)), most_mb, strategy == _MULTI)
 
     def files(self, objects: ObjectStore) -> Iterator[Item]:
-        """The input, in order.
+        """The input files, in order.
 
         Raises:
-            InputError: there is none, or a manifest is wrong; names what and the fix.
+            InputError: there is none, or a manifest is not valid; the message says what to do.
         """
         source = self._input["DataSource"]["S3DataSource"]
         uri = source["S3Uri"]
@@ -102,7 +102,7 @@ class TransformRequest:
         found = False
         try:
             for item in prefix_items(objects, *parse_s3(uri)):
-                if not item.uri.endswith("/"):  # what consoles make to show a folder
+                if not item.uri.endswith("/"):  # skip the empty objects by which S3 consoles show folders
                     found = True
                     yield item
         except NoSuchBucket:
@@ -117,16 +117,16 @@ class TransformRequest:
 
     @property
     def output(self) -> str:
-        """The URI that all results are below."""
+        """The URI below which all results are stored."""
         return str(self._output["S3OutputPath"])
 
     def target(self, place: str) -> tuple[str, str]:
-        """Bucket and key of what is made of a file."""
+        """Bucket and key of a file's result."""
         bucket, prefix = parse_s3(self.output)
         return bucket, "/".join(part for part in (prefix.rstrip("/"), f"{place}.out") if part)
 
     def variant(self, container: Mapping[str, Any]) -> Variant:
-        """Its instances, as an endpoint has them: the model's container with the job's variables."""
+        """The job's instances, as a variant of an endpoint: the model's container with the job's variables."""
         asked, resources = self.members, self.members["TransformResources"]
         told = {
             "SAGEMAKER_BATCH": "true",
@@ -166,7 +166,7 @@ class TransformRequest:
 
 
 def accepted(request: Mapping[str, Any]) -> TransformRequest:
-    """The request as data. Raises ``ValidationFailed`` if it asks for what there is not."""
+    """Check a request and return it as data. Raises ``ValidationFailed``."""
     TRANSFORM_JOB.check(request)
     source = request["TransformInput"]["DataSource"]["S3DataSource"]
     if source["S3DataType"] not in ("S3Prefix", "ManifestFile"):

@@ -1,4 +1,4 @@
-"""One transform job: its instances come, are sent its files, are replaced when they end, and go."""
+"""Runs one transform job: starts its instances, sends them its files, replaces those that end, and removes them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 ACTIVE: tuple[TransformStatus, ...] = ("InProgress", "Stopping")
 _KIND: Literal["transform-job"] = "transform-job"
 _MOST_ENDS = 5
-"""Of containers, for each instance, without a file that has come through meanwhile."""
+"""If more containers for each instance end, and no file is done in between, the job fails."""
 _DRAIN_S = 5.0
 _LOOK_S = 0.05
 _MARK = "x-amz-meta-windtunnel-transform-job"
@@ -38,10 +38,10 @@ Change = Callable[[TransformState], TransformState]
 
 
 class TransformRun(RecordThread):
-    """A thread that takes a job to its end. What is stored already is found by its metadata, and not done again."""
+    """A thread that runs a job to its end. Results stored already, known by their metadata, are not repeated."""
 
     def __init__(self, name: str, ports: Ports, records: Records) -> None:
-        """Runs at once, from wherever the record stands."""
+        """Starts the thread, which goes on from the record's state."""
         super().__init__(f"transform job {name}", ports)
         self._name = name
         self._records = records
@@ -52,7 +52,7 @@ class TransformRun(RecordThread):
         self.begin()
 
     def leave(self) -> None:
-        """Let go of the job; its containers run on. Does not block."""
+        """Stop watching the job; its containers run on. Does not block."""
         super().leave()
         for feeder in list(self._feeders.values()):
             feeder.leave()
@@ -95,7 +95,7 @@ class TransformRun(RecordThread):
     # --- files ---
 
     def _files(self, job: Resource, request: TransformRequest) -> Iterator[Item]:
-        """What is not stored yet. Nothing that this job has stored is taken for its input. Raises ``InputError``."""
+        """The input files whose result is not stored yet, without the job's own results. Raises ``InputError``."""
         objects = self._ports.objects
         bucket, _ = request.target("")
         if not objects.has_bucket(bucket):
@@ -122,7 +122,7 @@ class TransformRun(RecordThread):
     # --- instances ---
 
     def _staffed(self, state: TransformState, created: str) -> TransformState:
-        """With as many instances as the request wants."""
+        """The state, with new instances recorded if there are too few."""
         missing = state.variant.count - len(state.instances)
         if not missing or not self._instances.may_add:
             return state
@@ -139,7 +139,7 @@ class TransformRun(RecordThread):
     def _settled(
         self, job: Resource, state: TransformState, request: TransformRequest, work: Work
     ) -> str | None:
-        """After what the instances have come to; returns why the job has failed, if it has."""
+        """Check the instances: replace failed ones, feed new ones; return why the job has failed, or None."""
         runs = self._instances.runs
         failed = [run for run in runs.values() if run.error is not None]
         for run in failed:
@@ -176,14 +176,14 @@ class TransformRun(RecordThread):
     def _end(
         self, job: Resource, request: TransformRequest, status: TransformStatus, reason: str | None = None
     ) -> None:
-        """Send nothing more, keep what the containers printed, and record how the job has ended."""
+        """Stop sending, store the containers' last output, and record how the job has ended."""
         for feeder in self._feeders.values():
             feeder.leave()
         self._drain()
         for feeder in self._feeders.values():
             feeder.join()
         self._feeders.clear()
-        if status == "Stopped":  # as AWS has it: a job that is stopped leaves no output
+        if status == "Stopped":  # as on AWS, a stopped job leaves no output
             self._remove_results(job, request)
         if reason:
             _log.warning("Transform job %s: %s", self._name, reason)
@@ -192,7 +192,7 @@ class TransformRun(RecordThread):
         self._woken.set()
 
     def _remove_results(self, job: Resource, request: TransformRequest) -> None:
-        """Found by their mark: what they were made of may be gone."""
+        """Remove the job's results, found by their metadata: the input files may be gone."""
         objects, (bucket, prefix) = self._ports.objects, parse_s3(request.output)
         with suppress(NoSuchBucket):
             for found in list_all(objects, bucket, prefix.rstrip("/")):
@@ -200,7 +200,7 @@ class TransformRun(RecordThread):
                     objects.delete(bucket, found.key)
 
     def _drain(self) -> None:
-        """End the containers, and wait for their last lines: a log is whole when its job has ended."""
+        """End the containers and wait for their last lines, so that the log is complete when the job has ended."""
         runs = list(self._instances.runs.values())
         with suppress(RunnerError):
             for run in runs:
@@ -224,5 +224,5 @@ class TransformRun(RecordThread):
 
 
 def _mark(job: Resource) -> Mapping[str, str]:
-    """Metadata of what a job has stored; tells apart two jobs of one name."""
+    """The metadata of a job's results: differs between two jobs of the same name."""
     return {_MARK: f"{job.name} {job.created.isoformat()}"}

@@ -1,4 +1,4 @@
-"""The files of a job: those that wait, those under way, and what has become of the others."""
+"""The files of a transform job: which wait, how many are under way, and which have failed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from windtunnel_local.service.data.listing import Item
 
 
 class Work:
-    """Shared by all instances of a job. Safe from several threads."""
+    """The files of one job, which all of its instances share. Thread-safe."""
 
     def __init__(self, items: Iterable[Item], retries: int) -> None:
-        """``retries``: how often a file may be begun again because its container has gone."""
+        """``retries``: how often a file may be begun again because its container has ended."""
         self._retries = retries
         self._lock = threading.Lock()
         self._waiting = deque(items)
@@ -22,17 +22,17 @@ class Work:
         self._failures: list[tuple[Item, str]] = []
         self.total = len(self._waiting)
         self.finished = 0
-        """Files that are through, with whatever result."""
+        """The number of files that are stored or have failed."""
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing waits and nothing is under way."""
+        """Whether all files are stored or have failed."""
         with self._lock:
             return not self._waiting and not self._under_way
 
     @property
     def failure_reason(self) -> str | None:
-        """Why the job has failed, if it has."""
+        """The job's FailureReason, if a file has failed; otherwise None."""
         with self._lock:
             if not self._failures:
                 return None
@@ -44,7 +44,7 @@ class Work:
             )
 
     def take(self) -> Item | None:
-        """The next file; None: none waits."""
+        """The next waiting file; None if no file waits."""
         with self._lock:
             if not self._waiting:
                 return None
@@ -52,7 +52,7 @@ class Work:
             return self._waiting.popleft()
 
     def give_back(self, item: Item, *, counted: bool) -> None:
-        """It is to be begun again. ``counted``: it may have been the file that has ended the container."""
+        """Put a file back, to be begun again. ``counted``: the file may be the reason why the container has ended."""
         with self._lock:
             self._attempts[item.uri] += counted
             if self._attempts[item.uri] <= self._retries:
@@ -64,13 +64,13 @@ class Work:
         )
 
     def done(self) -> None:
-        """One file is stored."""
+        """Count one stored file."""
         with self._lock:
             self._under_way -= 1
             self.finished += 1
 
     def fail(self, item: Item, reason: str) -> None:
-        """It cannot be transformed; the others go on. ``reason``: begins with AWS's word for it and a colon."""
+        """Count a file as failed; the others go on. ``reason``: begins with AWS's error code and a colon."""
         with self._lock:
             self._under_way -= 1
             self.finished += 1
