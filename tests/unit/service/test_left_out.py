@@ -12,7 +12,7 @@ from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World
 from tests.unit.service.samples import request
 from windtunnel_local.service.ground.errors import StoreUnavailable
-from windtunnel_local.service.observed import own_words
+from windtunnel_local.service.observed import backend_lines
 from windtunnel_local.service.observed.metric_collector import MetricCollector
 
 SAYS = "is not stored: it"
@@ -47,14 +47,14 @@ def test_a_folder_of_sockets_does_not_fill_the_log(world: World) -> None:
     """The first are named, the rest counted."""
 
     def script(container: FakeContainer) -> int:
-        for number in range(own_words.MOST_LINES + 5):
+        for number in range(backend_lines.MOST_LINES + 5):
             os.mkfifo(container.path("/opt/ml/model") / f"{number:03}")
         return 0
 
     world.runner.script = script
     world.run(request())
     lines = world.lines()
-    assert len(lines) == own_words.MOST_LINES + 1
+    assert len(lines) == backend_lines.MOST_LINES + 1
     assert lines[-1] == "Windtunnel: 5 more files are not stored."
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.unit.service.samples import job
-from windtunnel_local.service.data.outputs import open_folders
+from windtunnel_local.service.data.outputs import make_outputs_readable
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground.job_paths import JobPaths
 
@@ -75,7 +75,7 @@ def test_what_a_script_closed_is_read() -> None:
         folders.checkpoints("algo-1").symlink_to(kept)
         for path in (model / "deep", model, output, output.parent, folders.ml("algo-1")):
             path.chmod(0)
-        open_folders(job(folder), folders)
+        make_outputs_readable(job(folder), folders)
         texts = [model / "deep" / "weights", model / "read", output / "plot", folders.failure("algo-1")]
         assert [path.read_text() for path in texts] == ["weights", "read", "plot", "failure"]
         assert (model / "read").stat().st_mode & 0o777 == 0o440

@@ -80,11 +80,11 @@ class Feeder:
             self._say(str(self._limits))
         for number in range(1, self._limits.concurrent):
             name = f"{self._threads[0].name} {number}"
-            self._threads.append(threading.Thread(target=self._lane, name=name, daemon=True))
+            self._threads.append(threading.Thread(target=self._feed, name=name, daemon=True))
             self._threads[-1].start()
-        self._lane()
+        self._feed()
 
-    def _lane(self) -> None:
+    def _feed(self) -> None:
         """One thread: send payload after payload, until all files of the job are done or the feeder has to leave."""
         while not self._over.is_set():
             unit = self._next()

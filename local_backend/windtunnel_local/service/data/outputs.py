@@ -18,7 +18,7 @@ from windtunnel_local.service.data.checkpoints import checkpoint_uri
 from windtunnel_local.service.data.copying import Check, go_on
 from windtunnel_local.service.data.merged_folders import Entry, Tell, merged, silent
 from windtunnel_local.service.data.sparse_files import add_file
-from windtunnel_local.service.data.trees import open_tree, open_up
+from windtunnel_local.service.data.trees import make_readable, make_tree_readable
 from windtunnel_local.service.data.untrusted_files import Watched, open_regular, require_room
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
@@ -59,7 +59,7 @@ def output_uri(job: Job, *parts: str) -> str:
     return join_s3(job.request["OutputDataConfig"]["S3OutputPath"], job.name, *parts)
 
 
-def open_folders(job: Job, folders: JobPaths) -> None:
+def make_outputs_readable(job: Job, folders: JobPaths) -> None:
     """Give the server read permission on outputs for which the script has removed it. Call when the script has ended.
 
     On SageMaker root stores the outputs; a server that runs as root needs no permission here either.
@@ -67,11 +67,11 @@ def open_folders(job: Job, folders: JobPaths) -> None:
     if os.geteuid() == 0:
         return
     for host in job.hosts:
-        open_up(folders.ml(host))
+        make_readable(folders.ml(host))
         output = folders.output_data(host).parent
         for root in (output, folders.model(host), folders.checkpoints(host), folders.counters(host)):
             if folders.holds(root):
-                open_tree(root)
+                make_tree_readable(root)
 
 
 def store_artifacts(

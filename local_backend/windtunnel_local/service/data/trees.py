@@ -18,21 +18,21 @@ def remove_tree(path: Path) -> None:
     _remove(path)
     if not os.path.lexists(path):
         return
-    open_tree(path)
+    make_tree_readable(path)
     _remove(path)
 
 
-def open_tree(path: Path) -> None:
+def make_tree_readable(path: Path) -> None:
     """Give the owner read permission on a directory and all below it. Does not follow links. Idempotent."""
-    open_up(path)
+    make_readable(path)
     # From the top down, because a directory can be listed only once it is readable.
     for folder, names, files in os.walk(path):
         for name in (*names, *files):
-            open_up(Path(folder, name))
+            make_readable(Path(folder, name))
 
 
-def open_up(path: Path) -> None:
-    """Like `open_tree`, but only for the file or directory itself."""
+def make_readable(path: Path) -> None:
+    """Like `make_tree_readable`, but only for the file or directory itself."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         needed = {stat.S_IFDIR: stat.S_IRWXU, stat.S_IFREG: stat.S_IRUSR}.get(stat.S_IFMT(mode), 0)

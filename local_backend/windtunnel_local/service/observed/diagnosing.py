@@ -13,7 +13,7 @@ from windtunnel.priceperf.workload.counted_graphs import Graphs, LargestGraph, L
 from windtunnel.priceperf.workload.counters import SEVERITIES, DeviceMemory, Diagnostic, worst_first
 from windtunnel.priceperf.workload.strict_reader import MOST_COUNTED, read
 from windtunnel_local.service.observed.counter_records import Record, number, numbers, text
-from windtunnel_local.service.observed.working import convolution_flops
+from windtunnel_local.service.observed.graph_work import convolution_flops
 
 MOST_GRAPHS = 100
 MOST_FINDINGS = 50

@@ -21,7 +21,7 @@ from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Prog
 from windtunnel_local.service.data.merged_folders import Tell, silent
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.observed import diagnosing, step_sums, working
+from windtunnel_local.service.observed import diagnosing, graph_work, step_sums
 from windtunnel_local.service.observed.counter_records import (
     MOST_BYTES,
     Record,
@@ -141,7 +141,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
     world_size = count(start, "world_size") or None
     graphs = counting.graphs if counting else {}
     steps = step_sums.with_their_batches(counting.steps, graphs) if counting else []
-    held = working.parameters(counting.parameters) if counting else None
+    held = graph_work.parameters(counting.parameters) if counting else None
     # The cores that share one copy of a split model get the same batches.
     copies = max(1, (world_size or 1) // (held.cores if held else 1))
     memory = diagnosing.device_memory(record for r in ranks for record in r.memory)

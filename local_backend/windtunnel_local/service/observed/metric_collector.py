@@ -18,7 +18,7 @@ from typing import IO, Any
 from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.ports import LogEvent, MetricValue, Ports
-from windtunnel_local.service.observed import metric_scan, own_words
+from windtunnel_local.service.observed import backend_lines, metric_scan
 
 _log = logging.getLogger(__name__)
 
@@ -137,12 +137,12 @@ class MetricCollector:
         try:
             self._collect()
         except MetricsUnavailable as error:
-            own_words.say(self._ports, self._job, str(error))
+            backend_lines.say(self._ports, self._job, str(error))
             return ()
         finally:
             self._scanner.close()
         for name, regex in self._scanner.given_up:
-            own_words.say(
+            backend_lines.say(
                 self._ports,
                 self._job,
                 f"the metric {name} was given up: to find it in the log took more than {metric_scan.START_S:g} s and"

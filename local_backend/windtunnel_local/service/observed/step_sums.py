@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from windtunnel.priceperf.workload.counters import Repeated, Steps, Updates
-from windtunnel_local.service.observed import working
+from windtunnel_local.service.observed import graph_work
 from windtunnel_local.service.observed.counter_records import Record, count, number, numbers
 
 
@@ -126,12 +126,12 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         samples_per_step_per_core=statistics.median_high(samples),
         flops=dict(flops),
         bytes_accessed=bytes_accessed,
-        collectives=working.collected((step, 1) for step in steps),
+        collectives=graph_work.collected((step, 1) for step in steps),
         seconds=sum(seconds),
         median_step_seconds=statistics.median(seconds),
         collective_seconds=sum(number(step, "collective_seconds") for step in steps),
         input_wait_seconds=sum(number(step, "input_wait_seconds") for step in steps),
-        work=working.total(steps, graphs),
+        work=graph_work.total(steps, graphs),
         trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
         least_trace_seconds=_least_trace(traced),
         reference_seconds=_reference(traced),
@@ -158,7 +158,7 @@ def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated
         runs.update(step.get("repeated", {}))
     if not runs:
         return None
-    work = working.total([{"graphs": runs}], graphs)
+    work = graph_work.total([{"graphs": runs}], graphs)
     flops = sum(
         times * each
         for graph, times in runs.items()
@@ -177,7 +177,7 @@ def _updates(steps: Sequence[Record]) -> Updates | None:
     return Updates(
         steps=len(updating),
         passes=_passes(steps),
-        collectives=working.collected((step, 1) for step in updating),
+        collectives=graph_work.collected((step, 1) for step in updating),
         least_trace_seconds=None if whole is None or bare is None else max(0.0, whole - bare),
     )
 

@@ -34,7 +34,7 @@ class HostSteps:
 
 def steps_document(job: str, hosts: Sequence[HostSteps]) -> dict[str, Any] | None:
     """The document; None if no step ran."""
-    cores = [(one.host, rank, list(_whole(rank.steps))) for one in hosts for rank in one.ranks]
+    cores = [(one.host, rank, list(_possible(rank.steps))) for one in hosts for rank in one.ranks]
     cores = [core for core in cores if core[2]]
     if not cores:
         return None
@@ -58,7 +58,7 @@ def steps_document(job: str, hosts: Sequence[HostSteps]) -> dict[str, Any] | Non
     }
 
 
-def _whole(steps: Iterable[Record]) -> Iterable[Record]:
+def _possible(steps: Iterable[Record]) -> Iterable[Record]:
     return (
         step
         for step in steps

@@ -9,7 +9,7 @@ from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.observed import own_words
+from windtunnel_local.service.observed import backend_lines
 from windtunnel_local.service.running.context import Run
 from windtunnel_local.service.running.host_follower import HostFollower
 
@@ -33,12 +33,12 @@ def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
     """
     objects, folders = run.ports.objects, run.folders(job)
     run.usage.forget(job)
-    outputs.open_folders(job, folders)
+    outputs.make_outputs_readable(job, folders)
     left_out: list[str] = []
     store_checkpoints(job, folders, objects, _killed(followers), left_out.append)
     store_cache(job, folders, objects)
     outputs.store_event_files(job, folders, objects, tell=left_out.append)
-    own_words.say_once(run.ports, job, left_out)
+    backend_lines.say_once(run.ports, job, left_out)
     attempt = job.lifecycle.count("Downloading") - 1
     for host in job.hosts:
         counters, kept = folders.counters(host), folders.earlier_counters(attempt, host)

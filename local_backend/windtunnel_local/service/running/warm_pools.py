@@ -44,7 +44,7 @@ class WarmPools:
         self._records = records
         self._queue = queue
         self._lock = threading.RLock()
-        self._names: set[str] = set()
+        self._jobs_with_pool: set[str] = set()
         """The names of jobs whose pool is Available."""
         self._until: dict[str, float] = {}
         """By job: the end that its pool's containers were last told, in Unix seconds."""
@@ -53,7 +53,7 @@ class WarmPools:
         self._vacated: Counter[str] = Counter()
         """The slots whose containers and folders are being removed."""
         self._woken = threading.Event()
-        self._left = False
+        self._shutting_down = False
         self._thread: threading.Thread | None = None
 
     # --- a job's beginning ---
@@ -65,7 +65,7 @@ class WarmPools:
         used = {pool.slot for pool in self._available()}
         used |= {job.slot for job in self._ports.store.unfinished_jobs()}
         used |= {pool.slot for pool in self._available()}
-        return _other_slot(name) if name in used or name in self._vacated else name
+        return _unused_slot(name) if name in used or name in self._vacated else name
 
     def candidate(self, job: Job) -> str | None:
         """The slot of a pool that, by the records, the job can take over; `claim` may decide otherwise."""
@@ -113,7 +113,7 @@ class WarmPools:
         with self._lock:
             if job.warm_pool is None or job.warm_pool.status != "Available":
                 return False
-            self._names.add(job.name)
+            self._jobs_with_pool.add(job.name)
         containers = plan.plan_job(job, self._ports.config)
         try:
             fit = self._ports.runner.retain(containers, warm_pool_states.until(job))
@@ -121,12 +121,12 @@ class WarmPools:
             _log.warning("The warm pool of job %s cannot be kept: %s", job.name, error)
             fit = False
         if (
-            self._left
+            self._shutting_down
             or not fit
             or not warm_pool_folders.empty(job, self._ports.config.paths(job.slot), containers)
         ):
             self._record_end(job.name)
-            self._names.discard(job.name)
+            self._jobs_with_pool.discard(job.name)
             return False
         with self._lock:
             name = job.name
@@ -150,7 +150,7 @@ class WarmPools:
                 vacated.enter_context(self.vacating(job.slot))
             self._remove(job.slot)
         self._queue.unpark(job.slot)
-        self._names.discard(name)  # last, so that `busy` is true until the containers are removed
+        self._jobs_with_pool.discard(name)  # last, so that `busy` is true until the containers are removed
 
     # --- the server's life ---
 
@@ -161,7 +161,7 @@ class WarmPools:
             if pool.slot in taken:  # the earlier server died after the first of `_take_over`'s two records
                 self._mark_reused(taken[pool.slot])
                 continue
-            self._names.add(pool.name)
+            self._jobs_with_pool.add(pool.name)
             self._park(pool)
             if pool.warm_pool is not None and not pool.warm_pool.ready:
                 self._unsettled.add(pool.name)
@@ -191,20 +191,20 @@ class WarmPools:
 
     def busy(self) -> bool:
         """Whether a pool is kept; the server then stays, because its thread must end the pool in time."""
-        return bool(self._names)
+        return bool(self._jobs_with_pool)
 
     def wake(self) -> None:
         """Make the thread check all pools now; start it if it does not run."""
         self._woken.set()
         with self._lock:
-            if self._thread is None and self._names and not self._left:
+            if self._thread is None and self._jobs_with_pool and not self._shutting_down:
                 self._thread = threading.Thread(target=self._watch, name="warm pools", daemon=True)
                 self._thread.start()
 
     def shutdown(self) -> None:
         """End all pools, because a user who shuts the server down wants no containers left. Blocks for seconds."""
         with self._lock:
-            self._left = True
+            self._shutting_down = True
             thread = self._thread
         self._woken.set()
         if thread is not None:
@@ -219,24 +219,25 @@ class WarmPools:
             self._woken.wait(None if first else self._ports.config.pace.tick_s * 2)
             self._woken.clear()
             first = False
-            left = self._left  # read first, so that all pools are checked once more after the shutdown began
+            # Read first, so that all pools are checked once more after the shutdown began.
+            left = self._shutting_down
             try:
-                for name in list(self._names):
+                for name in list(self._jobs_with_pool):
                     self._look_after(name)
             except Exception:  # noqa: BLE001 - at shutdown the store may be closed already
-                if not self._left:
+                if not self._shutting_down:
                     _log.exception("Warm pools are looked at again later.")
             with self._lock:
-                if left or not self._names:
+                if left or not self._jobs_with_pool:
                     self._thread = None
                     return
 
     def _look_after(self, name: str) -> None:
         job = self._left_by(name)
         if job is None:
-            self._names.discard(name)
+            self._jobs_with_pool.discard(name)
             return
-        if self._left or self._ports.clock.now() >= warm_pool_states.until(job):
+        if self._shutting_down or self._ports.clock.now() >= warm_pool_states.until(job):
             self.end(name)
             return
         if job.warm_pool is not None and not job.warm_pool.ready:  # the job's own thread does this
@@ -320,7 +321,7 @@ class WarmPools:
         for pool in list(self._available()):
             if pool.slot == by.slot and pool.name != by.name:
                 self._records.amend(pool.name, lambda job: warm_pool_states.reused(job, by.name, now))
-                self._names.discard(pool.name)
+                self._jobs_with_pool.discard(pool.name)
         self._queue.unpark(by.slot)
 
     def _with_own_slot(self, job: Job) -> Job:
@@ -335,7 +336,7 @@ class WarmPools:
             taken.add(job.slot)
         if job.slot not in taken:
             return job
-        slot = _other_slot(job.name)
+        slot = _unused_slot(job.name)
         return self._records.amend(job.name, lambda now: replace(now, slot=slot))
 
     def _record_end(self, name: str) -> Job | None:
@@ -358,6 +359,6 @@ class WarmPools:
         remove_tree(self._ports.config.paths(slot).root)
 
 
-def _other_slot(name: str) -> str:
+def _unused_slot(name: str) -> str:
     """A slot that no job has had before."""
     return f"{name}.{uuid.uuid4().hex[:8]}"

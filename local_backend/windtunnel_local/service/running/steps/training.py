@@ -76,7 +76,7 @@ def _reason(run: Run, job: Job, host: str, state: ContainerState) -> str:
     if now.status == "absent":  # `docker rm -f` sends SIGKILL first, which would look like a kill for memory
         state = now
     ports = run.ports
-    outputs.open_folders(job, run.folders(job))
+    outputs.make_outputs_readable(job, run.folders(job))
     tail = ports.store.read_log_before(job.stream(host), _EVERY_LINE, TAIL_LINES)
     start = start_failure(job, state.exit_code, [event.message for event in tail], ports.config)
     limit = plan.memory_limit_bytes(job, ports.config, host)

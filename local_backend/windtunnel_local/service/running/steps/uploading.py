@@ -19,13 +19,13 @@ from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.errors import ObjectError, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import parse_s3
-from windtunnel_local.service.observed import metering, own_words, step_times
+from windtunnel_local.service.observed import backend_lines, metering, step_times
 from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)
 
 _LONGEST_REASON = 1024
-_SOON = (errno.EMFILE, errno.ENFILE)
+_TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 """Errors of too many open files. They pass when other jobs end, so the whole upload is tried again."""
 
 
@@ -36,7 +36,7 @@ def upload(run: Run, job: Job) -> None:
     objects, folders = run.ports.objects, run.folders(job)
     model = None
     left_out: list[str] = []
-    outputs.open_folders(job, folders)
+    outputs.make_outputs_readable(job, folders)
     try:
         if job.lifecycle.stop_cause != "requested_late":
             check = partial(run.check_stop, job)
@@ -45,16 +45,16 @@ def upload(run: Run, job: Job) -> None:
             store_cache(job, folders, objects)
         _store_counters(run, job, left_out.append)
     except (ObjectError, OSError) as error:
-        if isinstance(error, OSError) and error.errno in _SOON:
+        if isinstance(error, OSError) and error.errno in _TOO_MANY_OPEN_FILES:
             raise StoreUnavailable(f"{error}. Raise the limit of open files: `ulimit -n`.") from error
         _log.exception("Job %s: the upload failed.", job.name)
         text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}"[:_LONGEST_REASON]
         if job.lifecycle.failure_reason is not None:
             text = f"{job.lifecycle.failure_reason}\n{text}"
-        own_words.say_once(run.ports, job, left_out)
+        backend_lines.say_once(run.ports, job, left_out)
         run.advance(lifecycle.Failed(text), "Uploading")
         return
-    own_words.say_once(run.ports, job, left_out)
+    backend_lines.say_once(run.ports, job, left_out)
     found = run.metrics(job).finish()
     event: lifecycle.Event = lifecycle.Succeeded()
     if job.lifecycle.failure_reason is not None:
