@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _written(command: Callable[[], int]) -> int:
-    """Its exit code; 1 where what it prints cannot be written, be it its --help: Python would end with 120."""
+    """Run a command; its exit code, or 1 if its output (even --help) cannot be written: Python would exit with 120."""
     try:
         try:
             code = command()
@@ -33,16 +33,16 @@ def _written(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # the reader has enough
+        if not isinstance(error, BrokenPipeError):  # a reader that stops early, as `head`, is no error
             print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries it once more as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
         return 1
 
 
 def _command(given: Sequence[str]) -> int:
     if given[:1] == ["cluster"]:
         return _clusters("commands", given[1:], "windtunnel")
-    # The server with all that it needs: a cluster's command line does not wait for that.
+    # Imports the whole server, for which the command line of clusters need not wait.
     from windtunnel_local import commands
 
     arguments = _parser().parse_args(given)
@@ -65,7 +65,7 @@ def _command(given: Sequence[str]) -> int:
         kept = ". Steps that succeeded are kept: `windtunnel image build` goes on from there."
         print(f"\nwindtunnel: interrupted{kept if builds else ''}", file=sys.stderr)  # noqa: T201
         return EXIT_INTERRUPTED
-    except WindtunnelError as error:  # _written tells of what cannot be written
+    except WindtunnelError as error:  # _written handles OSError
         print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         return 1
 
@@ -76,7 +76,7 @@ def pcluster() -> int:
 
 
 def _clusters(command_line: str, argv: Sequence[str], called: str) -> int:
-    """One of the command lines of `cluster`, ``called`` so: loaded only where it is asked for."""
+    """Run a command line of the package `cluster`, imported here only; ``called``: its name in messages."""
     module = import_module(f"windtunnel_local.cluster.{command_line}")
     try:
         settings = from_environment(os.environ)

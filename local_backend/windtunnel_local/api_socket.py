@@ -1,7 +1,7 @@
-"""The Unix socket at which the code of a job reaches the server, from containers whose plan has a `Forward`.
+"""The Unix socket through which the code of a job calls the server, from containers whose plan has a `Forward`.
 
-It lies in a folder of its own in the home, which only its owner can enter; the folder is what containers see.
-The same signatures are asked for as at the port.
+The socket lies in a folder of its own in the home, which only the home's owner can enter; containers mount the
+folder. Requests must be signed as at the TCP port.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _OWNER_ONLY = 0o700
 
 
 def api_socket(home: Path) -> Path:
-    """Where it is."""
+    """The socket's path in a home."""
     return home / "api" / "socket"
 
 
 def listen_at(path: Path) -> socket.socket:
-    """A socket bound to ``path``, in the place of one that a killed server left."""
+    """A Unix socket bound to ``path``. Replaces a socket that a killed server left there."""
     path.parent.mkdir(mode=_OWNER_ONLY, exist_ok=True)
     path.unlink(missing_ok=True)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

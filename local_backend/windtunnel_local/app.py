@@ -1,4 +1,4 @@
-"""The composition root: the only file that sees everything."""
+"""The composition root: builds the backend's objects and connects them. No other file imports all packages."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from windtunnel_local.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from windtunnel_local.ui.app import Ui
 
-# Simulated cores are processes that wait for each other much of the time, so several share a processor:
-# four jobs of ml.trn1.2xlarge run at once even on two. A larger job runs alone, whatever it needs.
+# Simulated cores are processes that wait for each other much of the time, so several share a processor: even
+# on two processors, four jobs of ml.trn1.2xlarge run at once. A job with more cores than the limit runs alone.
 _CORES_A_PROCESSOR = 4
 _LEAST_CORES = 8
 
@@ -54,21 +54,21 @@ class SystemClock:
         return datetime.now(timezone.utc)
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards."""
+        """Seconds on a clock that never goes back, to measure durations."""
         return monotonic()
 
 
 class Page:
-    """The page of `windtunnel ui`, made when it is first asked for: nothing of it is imported before."""
+    """The page of `windtunnel ui`. Its modules are imported, and its application built, at the first request for it."""
 
     def __init__(self, service: Service, credentials: Credentials, port: int, home: Path) -> None:
-        """Nothing is made yet."""
+        """Keep the arguments; the first call builds the application."""
         self._arguments = (service, credentials, port, version(), service.clock.now().timestamp(), home)
         self._lock = threading.Lock()
         self._made: Ui | None = None
 
     def __call__(self) -> Ui:
-        """The application below /ui. Safe from several threads."""
+        """The ASGI application for the paths below /ui, built by the first call. Thread-safe."""
         with self._lock:
             if self._made is None:
                 from windtunnel_local.ui.app import Ui
@@ -77,18 +77,18 @@ class Page:
             return self._made
 
     def busy(self) -> bool:
-        """Whether something runs that the page has started."""
+        """Whether a process that the page has started (TensorBoard) runs."""
         return self._made is not None and self._made.busy()
 
     def end(self) -> None:
-        """Let go of whoever follows a page, and end what it has started. Does not block."""
+        """End the event streams of open pages, and the processes that the page has started. Does not block."""
         if self._made is not None:
             self._made.end()
 
 
 @dataclass
 class Application:
-    """A wired backend. Made by `build`, ended by `close`."""
+    """A backend whose parts are connected. `build` makes it, `close` ends it."""
 
     api: Api
     page: Page
@@ -100,17 +100,17 @@ class Application:
     runner: Runner
 
     def resume(self) -> None:
-        """Adopt what an earlier server left. Call once, before serving."""
+        """Take over the jobs and endpoints that an earlier server left. Call once, before serving."""
         self.jobs.resume()
         self.endpoints.resume()
         self.transforms.resume()
 
     def busy(self) -> bool:
-        """Whether any job or endpoint runs, or something that the page has started."""
+        """Whether a job, an endpoint or a process that the page has started runs."""
         return self.jobs.busy() or self.endpoints.busy() or self.transforms.busy() or self.page.busy()
 
     def close(self) -> None:
-        """Let go of running jobs and endpoints (the next server adopts their containers), close all files."""
+        """Stop following jobs and endpoints, and close all files. Containers run on: the next server adopts them."""
         self.jobs.shutdown()
         self.endpoints.shutdown()
         self.transforms.shutdown()
@@ -126,16 +126,16 @@ def build(
     runner: Runner | None = None,
     clock: Clock | None = None,
 ) -> Application:
-    """Wire a backend that will be reached at ``port``; nothing runs before `Application.resume`.
+    """Build a backend for a server that listens on ``port``. Nothing runs before `Application.resume`.
 
-    ``runner`` and ``clock`` take the place of the real ones.
+    ``runner`` and ``clock`` replace the real ones in tests.
     """
     clock = clock or SystemClock()
     kind = runner_kind(settings.runner)
     runner = runner or kind.make(settings)
     store = SqliteStore(settings.home / FILE)
     objects = FileObjects(settings.home / "objects")
-    # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
+    # The SageMaker SDK v2 creates its default bucket, but code that uses boto3 alone expects it to exist.
     objects.create_bucket(default_bucket(credentials))
     config = _config(settings, credentials, kind, port)
     secret = credentials.secret_access_key
@@ -164,7 +164,7 @@ def build(
 
 
 def _operations(service: Service, credentials: Credentials) -> dict[str, Operations]:
-    """What each AWS service serves, by its signing name."""
+    """The operations that are served of each AWS service, by the service's signing name."""
     account_id = credentials.account_id
     keys = (credentials.access_key_id, credentials.secret_access_key)
     return {
@@ -181,7 +181,7 @@ def _operations(service: Service, credentials: Credentials) -> dict[str, Operati
 
 
 def _config(settings: Settings, credentials: Credentials, kind: RunnerKind, port: int) -> ServiceConfig:
-    """What the service needs of the settings, with the limits that follow from this machine."""
+    """The service's configuration: from the settings, with limits of cores and memory from this machine."""
     spare_bytes = None if kind.elsewhere else _spare_memory_bytes()
     most_cores = max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1))
     return ServiceConfig(
@@ -208,7 +208,7 @@ def _bytes(gib: float | None) -> int:
 
 
 def _spare_memory_bytes() -> int:
-    """90 % of this machine's memory, so that a job that takes too much ends alone, not with the machine."""
+    """90 % of this machine's memory: a job that takes more than that fails, and the machine goes on."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
 
 

@@ -30,8 +30,8 @@ _MODELS = ("sagemaker", "logs", "s3", "sts", "iam", "monitoring")
 
 
 def serve(settings: Settings) -> int:
-    """Serve the home until idle or told to leave. Where one serves already, say so and return 0. Blocks."""
-    os.umask(_OWNER_ONLY)  # all that the server writes: keys, records, objects, jobs
+    """Run the home's server until it is idle or gets a signal. If one runs already, say so and return 0. Blocks."""
+    os.umask(_OWNER_ONLY)  # for all files that the server writes: keys, records, objects, jobs
     home = Home(settings.home)
     try:
         with home.locked():
@@ -80,7 +80,7 @@ def _serve(settings: Settings, home: Home) -> None:
 
 
 def _settle_in(application: app.Application) -> None:
-    """What need not delay the first request, done behind it."""
+    """Do the work of a start that need not delay the first request. Runs in a thread."""
     for service in _MODELS:
         codec.service_model(service)
     try:
@@ -109,7 +109,7 @@ def image_build(settings: Settings, *, as_json: bool) -> int:
 
 
 def image_status(settings: Settings, *, as_json: bool) -> int:
-    """Say whether the training image is there and current; exit code 0 also when it is missing."""
+    """Print whether the training image exists and is current. The exit code is 0 also if it is missing."""
     try:
         status = _training_image(settings).status(settings)
     except RunnerError as error:
@@ -124,7 +124,7 @@ def image_status(settings: Settings, *, as_json: bool) -> int:
 
 
 def image_contents(settings: Settings, *, as_json: bool) -> int:
-    """The versions that the training image is built with; asks no engine."""
+    """Print the package versions that the training image is built with. Needs no Docker engine."""
     try:
         _training_image(settings)
         versions = pinned(containers_folder())
@@ -161,7 +161,7 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
 
 
 def restore(settings: Settings) -> int:
-    """Put back the last sound copy of a damaged record; exit code 1 where the record is sound or has no copy."""
+    """Replace a damaged record by its last sound copy; exit code 1 if the record is sound or has no copy."""
     print(restore_record(settings))  # noqa: T201  the command's output
     return 0
 

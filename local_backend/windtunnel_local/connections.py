@@ -1,13 +1,13 @@
-"""HTTP connections that end: what a slow, silent or greedy client can hold has bounds.
+"""HTTP connections with deadlines: slow, silent or too many clients cannot block the server.
 
-uvicorn's protocol waits for ever for a request that was begun and never ended, and holds as many
-connections as there are descriptors. Here a connection has a deadline in every state, and when
-there are too many, those that ask nothing make room.
+uvicorn's protocol waits for ever for the rest of a request, and holds as many connections as there
+are file descriptors. Here a connection has a deadline in every state, and when there are too many,
+an idle one is closed.
 
     nothing sent yet, or between two requests   IDLE_S
-    a request's head, begun                     HEAD_S, from its first byte to its last
-    a body that the server is ready to read     STALL_S without a byte; CROWDED_S while others wait for its place
-    an answer that is not taken                 STALL_S without a byte
+    a request's head, incomplete                HEAD_S, from its first byte to its last
+    a body that the server is ready to read     STALL_S without a byte; CROWDED_S while other requests wait
+    an answer that the client does not read     STALL_S without a byte
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from windtunnel_local.api.dispatch import MAX_HEAD_BYTES
 
 log = logging.getLogger("windtunnel.server")
 
-IDLE_S = 75.0  # longer than any client's polling, so that none finds its connection closed
+IDLE_S = 75.0  # longer than clients wait between two polls, so that their connections stay open
 HEAD_S = 20.0
 STALL_S = 60.0
-CROWDED_S = 10.0  # clients of AWS try again after a RequestTimeout
+CROWDED_S = 10.0  # AWS's clients retry after a RequestTimeout
 MAX_CONNECTIONS = 1000
 _RESERVED_DESCRIPTORS = 256  # for files, SQLite and engines' sockets
 _numbers = itertools.count()
@@ -37,10 +37,10 @@ _ERROR = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>%s</Code><Messag
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. `end_overdue` must be called about once a second."""
+    """One connection with deadlines. To enforce them, call `end_overdue` about once a second."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Accept it; when there are too many, close the one that has been idle for the longest."""
+        """Accept the connection; if there are too many, close the one that has been idle for the longest."""
         super().connection_made(transport)
         self._heard = self.loop.time()
         self._number = next(_numbers)
@@ -52,7 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """Note when, then go on as usual."""
+        """Remember when the client last sent data, let uvicorn parse it, and refuse a head that is too long."""
         self._heard = self.loop.time()
         if not self._busy and self._head_since is None:
             self._head_since = self._heard
@@ -65,20 +65,20 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_since = None
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """A request's head (its line and headers) begins."""
         super().on_message_begin()
         self._in_head = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Of the head. Those behind the body (trailers) are nobody's: no signature covers them."""
+        """Keep a header of the head. Headers after the body (trailers) are dropped: no signature covers them."""
         if self._in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The request is known.
+        """The head is complete: check it, then start the application.
 
-        A coding that only some programs understand would hide where its body ends; a target that is no path, what is
-        asked for.
+        A transfer coding other than chunked is refused, since programs may disagree where the body ends. A target that
+        is not a path is refused, since they may disagree what it names.
         """
         self._in_head = False
         if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in self.headers):
@@ -86,20 +86,20 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.url.startswith(b"/") or b"#" in self.url:
             raise httptools.HttpParserError("the target is no path")
         super().on_headers_complete()
-        # As it was sent: that is what the signature covers.
+        # Exactly as they were sent, because the signature covers them so.
         self.scope["raw_path"], _, self.scope["query_string"] = self.url.partition(b"?")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Answer as if nothing were asked for. What follows may be in the other protocol: it is not read."""
+        """Ignore a request to switch protocols (Upgrade). Close after the answer: what follows may not be HTTP."""
         self.cycle.keep_alive = False
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The client sends no more: its request is answered, or refused if its body broke off.
+        """The client sends no more: answer its request, or refuse it if its body is incomplete.
 
-        Who leaves sends the same. Of an answer that tells no length, as of events, the end may never come by itself:
-        it ends here, or a page that was closed would count as one that follows.
+        A client that has left looks the same. An answer without a length, as a stream of events, may never end by
+        itself: its connection closes here, or a page that the user has closed would count as open.
 
-        Returns, as asyncio asks: whether to stay open for the answer.
+        Returns whether the connection stays open for the answer, as asyncio defines it.
         """
         if not self._busy:
             return False
@@ -112,21 +112,21 @@ class BoundedProtocol(HttpToolsProtocol):
         return not self.cycle.chunked_encoding
 
     def pause_writing(self) -> None:
-        """The client does not take the answer."""
+        """The client does not read the answer: remember since when."""
         super().pause_writing()
         self._stuck_since = self.loop.time()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The client reads the answer again."""
         super().resume_writing()
         self._stuck_since = None
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's signature
-        """Say that this was no HTTP, as S3 says it, and hang up. What came in is not repeated."""
+        """Answer invalid HTTP with S3's error, and close. The answer does not repeat what was received."""
         self._refuse(b"BadRequest", b"An error occurred when parsing the HTTP request.")
 
     def end_if_overdue(self, now: float, body_s: float) -> None:
-        """Close the connection if it has used its time up. ``body_s``: how long a body may stall."""
+        """Close the connection if its deadline has passed. ``body_s``: how many seconds a body may stall."""
         if self.transport.is_closing():
             return
         if self._stuck_since is not None:
@@ -143,7 +143,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def idle_since(self) -> float | None:
-        """When it was last heard of; None while a request is answered."""
+        """When the client last sent data, on the loop's clock; None while a request is being answered."""
         return None if self._busy else self._heard
 
     @property
@@ -162,7 +162,7 @@ class BoundedProtocol(HttpToolsProtocol):
         )
 
     def _refuse(self, code: bytes, message: bytes) -> None:
-        if self._busy and self.cycle.response_started:  # the client would take it for a part of that
+        if self._busy and self.cycle.response_started:  # the error would become a part of that answer
             self.transport.abort()
             return
         body = _ERROR % (code, message)
@@ -171,22 +171,22 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _make_room(self) -> None:
-        # uvloop's clock stands still while it accepts: only the number tells which of them came first.
+        # uvloop's clock stands still while it accepts connections: only the number tells which came first.
         idle = [
             (c.idle_since, c._number, c)
             for c in self.connections
             if isinstance(c, BoundedProtocol) and c is not self and c.idle_since is not None
         ]
-        # A newcomer that nobody makes room for is the one too many.
+        # If none is idle, the new connection itself is closed.
         victim = min(idle)[2] if idle else self
         victim.transport.close()
         self.connections.discard(victim)
 
 
 def end_overdue(connections: Iterable[Any], now: float, *, crowded: bool = False) -> None:
-    """Close all connections that have used their time up. Does not block.
+    """Close all connections whose deadline has passed. Does not block.
 
-    ``crowded``: as many bodies are under way as may be, and another waits.
+    ``crowded``: as many request bodies as allowed are being read, and another request waits.
     """
     for connection in list(connections):
         if isinstance(connection, BoundedProtocol):
@@ -194,7 +194,7 @@ def end_overdue(connections: Iterable[Any], now: float, *, crowded: bool = False
 
 
 def most_connections() -> int:
-    """How many connections are held at once: `MAX_CONNECTIONS`, or what the limit of descriptors leaves."""
+    """The most connections at once: `MAX_CONNECTIONS`, or fewer if the limit of file descriptors is low."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
@@ -202,7 +202,7 @@ def most_connections() -> int:
 
 
 def raise_descriptor_limit() -> None:
-    """Take as many descriptors as the connections need, if this process may."""
+    """Raise the limit of file descriptors to what `MAX_CONNECTIONS` needs, as far as this process may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_CONNECTIONS + _RESERVED_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < wanted:

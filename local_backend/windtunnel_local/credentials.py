@@ -17,7 +17,7 @@ _OWNER_ONLY = 0o600
 
 
 class CredentialsError(WindtunnelError):
-    """credentials.json cannot be used; says why and what to do."""
+    """credentials.json cannot be used; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Credentials:
 
 
 def load_or_create(path: Path) -> Credentials:
-    """The key pair in the file, made if there is none. Whatever its mode was, it is the owner's only after.
+    """The key pair in the file, which is created if it is missing. Sets the file's mode to 0600.
 
     Raises:
         CredentialsError: the file holds something else.
@@ -56,7 +56,7 @@ def _create(path: Path) -> None:
     credentials = Credentials(key_id, secrets.token_urlsafe(30))
     pending = path.with_suffix(".tmp")
     pending.unlink(missing_ok=True)
-    # Never readable by others, not even between creation and chmod.
+    # Created with its final mode, so that others can at no time read it.
     with os.fdopen(os.open(pending, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w") as file:
         json.dump(asdict(credentials), file)
         file.flush()

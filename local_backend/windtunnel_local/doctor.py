@@ -1,4 +1,4 @@
-"""What a job needs of this machine, checked one by one; each failure names its fix."""
+"""The checks of `windtunnel doctor`: what jobs need on this machine. Each failed check says how to mend it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _MIN_MEMORY_GIB = 4
 
 
 def examine(settings: Settings) -> Sequence[Check]:
-    """All checks of this machine, and of the runner that the settings name. Blocks: seconds at most."""
+    """Run all checks of this machine, and of the runner that the settings name. Blocks: seconds at most."""
     machine = [_home(settings), _record(settings), _disk(settings), _memory()]
     return [*machine, *runner_kind(settings.runner).checks(settings)]
 
 
 def _home(settings: Settings) -> Check:
-    """By making something: the bits of /proc let root write there, and nothing can be made."""
+    """Try to create a folder in the home: mode bits alone mislead, as for root in /proc."""
     try:
         with TemporaryDirectory(prefix=".windtunnel-", dir=_existing(settings.home)):
             return Check("home", True, str(settings.home))
@@ -40,7 +40,7 @@ def _home(settings: Settings) -> Check:
 
 
 def _record(settings: Settings) -> Check:
-    """All of it is read, however long it is."""
+    """Check the whole record (the SQLite file), however large it is."""
     path = settings.home / FILE
     try:
         check_file(path, whole=True)
@@ -50,7 +50,7 @@ def _record(settings: Settings) -> Check:
 
 
 def restore_record(settings: Settings) -> str:
-    """Put back the last sound copy of a damaged record; what was done, in words.
+    """Replace a damaged record by its last sound copy. Returns a sentence that says what was done.
 
     Raises:
         WindtunnelError: the record is sound or cannot be read, or no copy of it was made.
@@ -58,7 +58,7 @@ def restore_record(settings: Settings) -> str:
     path = settings.home / FILE
     try:
         check_file(path, whole=True)
-    except RecordUnreadable:  # it may be sound, and newer than its copy
+    except RecordUnreadable:  # the record may be sound, and newer than its copy
         raise
     except WindtunnelError as error:
         copied = sound_copy.copied_at(path)

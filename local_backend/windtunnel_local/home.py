@@ -1,4 +1,4 @@
-"""A home directory's server: the lock that makes it the only one, and the note where it listens."""
+"""The home directory: its lock, which one server holds, and backend.json, which tells clients its address."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _POLL_S = 0.05
 
 
 class HomeError(WindtunnelError):
-    """The directory cannot be a home; says why and what to do."""
+    """The directory cannot be a home; the message says why and what to do."""
 
 
 class AlreadyRunning(Exception):
@@ -39,15 +39,15 @@ class AlreadyRunning(Exception):
 
 
 class Home:
-    """The files of a home that tell servers and clients apart."""
+    """A home directory, with the server's lock (backend.lock) and address (backend.json)."""
 
     def __init__(self, path: Path) -> None:
-        """Make the directory if it is not there; it and the files in it are the owner's only from now on.
+        """Create the directory if it is missing; take all permissions on it and its files from other users.
 
         Raises:
-            HomeError: its path is no text, or it belongs to another user, who could read the keys and change the jobs.
+            HomeError: the path is not UTF-8, or the directory is another user's, who could read keys and change jobs.
         """
-        if os.fsencode(path) != str(path).encode("utf-8", "replace"):  # what Docker and SQLite are told of it
+        if os.fsencode(path) != str(path).encode("utf-8", "replace"):  # Docker and SQLite get it as UTF-8
             raise HomeError(
                 f"{os.fsencode(path)!r} is no UTF-8, or this shell's LC_ALL, LC_CTYPE or LANG is of another encoding: "
                 "Docker and SQLite would not find it. Set WINDTUNNEL_HOME to a directory with a plain name, or "
@@ -72,23 +72,23 @@ class Home:
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):
-                    with suppress(FileNotFoundError):  # a server that leaves takes some with it
+                    with suppress(FileNotFoundError):  # a server that exits now removes some
                         Path(entry.path).chmod(_FILES_OWNER_ONLY)
         self.path = path
         self._note = path / "backend.json"
 
     @contextmanager
     def locked(self, patience_s: float = _TAKE_OVER_S) -> Iterator[None]:
-        """Hold backend.lock. One that is starting or leaving is waited for.
+        """Hold backend.lock. Waits up to ``patience_s`` seconds for a server that is starting or exiting.
 
         Raises:
-            AlreadyRunning: the holder accepts requests.
-            TimeoutError: it neither accepts nor leaves.
+            AlreadyRunning: another server holds the lock and accepts requests.
+            TimeoutError: another server holds the lock, and in that time it neither accepts requests nor exits.
         """
         descriptor = os.open(self.path / "backend.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take(descriptor, patience_s)
-            self._note.unlink(missing_ok=True)  # a killed server's
+            self._note.unlink(missing_ok=True)  # of a server that was killed
             yield
         finally:
             os.close(descriptor)
@@ -112,7 +112,7 @@ class Home:
                 return
 
     def read_note(self) -> dict[str, Any] | None:
-        """backend.json, or None."""
+        """The content of backend.json; None if the file is missing or damaged."""
         try:
             note = json.loads(self._note.read_bytes())
         except (FileNotFoundError, ValueError):
@@ -120,7 +120,7 @@ class Home:
         return note if isinstance(note, dict) else None
 
     def write_note(self, endpoint: str, version: str, runner: str) -> None:
-        """Say where the server listens. Call once it accepts."""
+        """Write backend.json with the server's address. Call when the server accepts connections."""
         note = {
             "endpoint": endpoint,
             "pid": os.getpid(),
@@ -133,9 +133,9 @@ class Home:
         pending.replace(self._note)
 
     def kept(self) -> bool:
-        """Whether clients count on the server to stay: `windtunnel env` says so in the file `keep`.
+        """Whether the server must stay when idle: `windtunnel env` writes the file `keep` for that.
 
-        It names the boot of the machine, since no shell that was told of the server outlives that.
+        The file holds the boot's id: after a reboot no shell is left that was told of the server.
         """
         try:
             return (self.path / "keep").read_text().strip() == _boot()
@@ -143,12 +143,12 @@ class Home:
             return False
 
     def remove_note(self) -> None:
-        """Say that nobody listens any more. Idempotent."""
+        """Remove backend.json: the server no longer listens. Idempotent."""
         self._note.unlink(missing_ok=True)
 
 
 def _boot() -> str:
-    """An id of this boot of the machine; empty where the system has none."""
+    """The id that Linux gives to each boot of the machine; empty on other systems."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

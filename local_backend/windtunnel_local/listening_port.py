@@ -1,4 +1,4 @@
-"""On which port a home's server listens: the same one after each start, so that clients' settings stay true."""
+"""The port of a home's server: the same one after each start, so that clients' settings stay valid."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from windtunnel_local.server import listen
 
-# Below the kernel's range for outgoing connections (from 32768 on, on Linux): none of these takes the
-# port while no server runs.
+# Below the kernel's range for outgoing connections (on Linux from 32768 on), so that no outgoing
+# connection takes the port while no server runs.
 _FIRST, _LAST = 20_000, 29_999
 _TRIES = 50
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
@@ -20,12 +20,12 @@ _MAX_PORT = 65535
 
 
 def listen_for(home: Path, port: int) -> socket.socket:
-    """A socket bound to loopback, at ``port``. 0: at the port where this home listened last, or at a free one.
+    """A TCP socket bound to ``port`` on loopback. 0: to the port that this home used last, or else to a free one.
 
-    A port that we chose is written to the home, and tried first the next time.
+    A port that is chosen here is written to the home, and tried first the next time.
 
     Raises:
-        OSError: ``port`` is taken or not ours to take, or no port is free.
+        OSError: ``port`` is in use or not allowed for this user, or no port is free.
     """
     if port:
         return _listen_there(port)

@@ -1,4 +1,4 @@
-"""How the server's log is written: no name, path or message of others can forge a line of it."""
+"""The format of the server's log. Text from outside (names, paths, messages) cannot forge a line in it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tup
 
 
 class OneLine(logging.Formatter):
-    """A record is one line; the lines of a traceback are indented."""
+    """Writes each record as one line, and the lines of a traceback indented."""
 
     def __init__(self) -> None:
         """Use `FORMAT`."""
         super().__init__(FORMAT)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
-        """The record's line."""
+        """The record as one line, control characters escaped."""
         return printable(super().formatMessage(record))
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  logging's name
-        """The traceback."""
+        """The traceback, its lines indented and escaped."""
         return "\n".join(f"    {printable(line)}" for line in super().formatException(ei).split("\n"))
 
 
 def log_to(handler: logging.Handler) -> None:
-    """Send all of the process's log to a handler, in this form."""
+    """Send the process's log, from INFO on, to a handler in this format."""
     handler.setFormatter(OneLine())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

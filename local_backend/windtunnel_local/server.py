@@ -1,4 +1,4 @@
-"""The HTTP server's life: accept on loopback, say so, leave when idle or told to."""
+"""The HTTP server's life cycle: accept connections on loopback, announce it, exit when idle or on a signal."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _BACKLOG = 1024
 
 
 class Server(uvicorn.Server):
-    """Serves one application on one socket until SIGTERM, SIGINT or idleness.
+    """Serves one application until SIGTERM, SIGINT or idleness.
 
-    ``accepting`` runs once connections are accepted, ``leaving`` before they no longer are.
-    ``is_idle`` is asked ten times a second, ``is_crowded`` (see `end_overdue`) once. None of them may
-    block. ``ended`` runs last, in the same event loop.
+    ``accepting`` is called when the server has begun to accept connections, ``leaving`` before it stops.
+    ``is_idle`` is called ten times a second, ``is_crowded`` (see `end_overdue`) once. None of them may
+    block. ``ended`` is awaited last, in the same event loop.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             app,
             http=BoundedProtocol,
-            log_level=logging.ERROR,  # what strangers send is no news: it must not fill the disk
+            log_level=logging.ERROR,  # no warnings of bad requests: they could fill the disk
             ws="none",
             loop="uvloop",
             lifespan="off",
@@ -70,12 +70,12 @@ class Server(uvicorn.Server):
         self._is_crowded = is_crowded
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start accepting, then say so."""
+        """Begin to accept connections, then call ``accepting``."""
         await super().startup(sockets)
         self._accepting()
 
     async def main_loop(self) -> None:
-        """Wait for the end."""
+        """Until the server shall exit: close overdue connections, and look whether it is idle."""
         now = asyncio.get_running_loop().time
         next_sweep = now() + _SWEEP_S
         while not self.should_exit:
@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
                 self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Remove the note first: a client that reads it must find the server."""
+        """Call ``leaving`` first, which removes backend.json: no client may read the address of a closed port."""
         self._leaving()
         await super().shutdown(sockets)
         if self._ended is not None:
@@ -97,13 +97,13 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End cleanly on SIGTERM and SIGINT; uvicorn's own way would raise the signal again afterwards."""
+        """Exit cleanly on SIGTERM and SIGINT. uvicorn's own handling would raise the signal again afterwards."""
         try:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._on_signal, number)
         except (RuntimeError, ValueError):
-            pass  # not the main thread: a test's server, ended by `should_exit`
+            pass  # not in the main thread, as in tests, which set `should_exit`
         yield
 
     def _on_signal(self, number: int) -> None:
@@ -113,7 +113,7 @@ class Server(uvicorn.Server):
 
 def listen(port: int) -> socket.socket:
     """A socket bound to loopback. Raises ``OSError`` when the port is taken."""
-    # The protocol is named because asyncio turns Nagle's algorithm off only where it is: 40 ms a request.
+    # asyncio turns Nagle's algorithm off only if the protocol is named; it would cost 40 ms a request.
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

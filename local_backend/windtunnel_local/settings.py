@@ -1,24 +1,24 @@
-"""The server's settings: the only reader of the environment, once, at the edge.
+"""The server's settings, read from environment variables once, when a command starts. Defaults in parentheses.
 
     WINDTUNNEL_HOME                state directory (~/.windtunnel)
     WINDTUNNEL_RUNNER              what runs jobs: one of `runner.RUNNERS` (the first)
     WINDTUNNEL_PORT                TCP port on loopback (0: a free one)
-    WINDTUNNEL_IDLE_SECONDS        leave after so long without a job or a request (900)
+    WINDTUNNEL_IDLE_SECONDS        the server exits after so long without a job or a request (900)
     WINDTUNNEL_IMAGE               the training image's tag (windtunnel-training:<version>)
     WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's, at most 90 % of this machine's)
-    WINDTUNNEL_AWS_IN_JOBS         1: a job's code reaches this backend as its AWS, with keys of its role (0)
-    WINDTUNNEL_STRICT_REQUIREMENTS  1: a job's requirements.txt is installed as it is, or the job fails (0)
-    WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
+    WINDTUNNEL_AWS_IN_JOBS         1: calls of AWS in a job's code reach this backend, with keys of the job's role (0)
+    WINDTUNNEL_STRICT_REQUIREMENTS  1: a job's requirements.txt is installed unchanged, or the job fails (0)
+    WINDTUNNEL_STOP_GRACE_SECONDS  seconds from SIGTERM to SIGKILL when a job is stopped (120)
     WINDTUNNEL_FORWARD_SIGTERM     1: a job's script gets SIGTERM too (0)
     WINDTUNNEL_MAX_CORES           most simulated cores of all jobs at once (4 a processor, at least 8)
     WINDTUNNEL_MAX_MEMORY_GIB      most memory reserved for all jobs at once (90 % of this machine's)
     WINDTUNNEL_SPOT_INTERRUPTIONS  simulated interruptions of each managed spot job (0)
-    WINDTUNNEL_SPOT_SEED           what their moments follow from (0)
-    WINDTUNNEL_SPOT_MEAN_SECONDS   seconds of training between two of them, on average (60)
-    WINDTUNNEL_SPOT_AFTER          start | checkpoint: what these seconds count from in each attempt (start)
-    WINDTUNNEL_SPOT_DISCOUNT       what spot capacity is assumed to save (0.7 of the on-demand price)
+    WINDTUNNEL_SPOT_SEED           seed of the random times of these interruptions (0)
+    WINDTUNNEL_SPOT_MEAN_SECONDS   mean seconds of training between two of them (60)
+    WINDTUNNEL_SPOT_AFTER          start | checkpoint: from when these seconds count in each attempt (start)
+    WINDTUNNEL_SPOT_DISCOUNT       share of the on-demand price that spot capacity is assumed to save (0.7)
 
-What one runner alone needs is read from the same environment by its package: `runner/<name>/settings.py`.
+Variables of one runner only are read by the runner's package: `runner/<name>/settings.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MAX_PORT = 65535
 
 @dataclass(frozen=True)
 class Settings:
-    """What the server is told from outside. Seconds, GiB."""
+    """The server's settings. Times are in seconds (``_s``), memory in GiB (``_gib``)."""
 
     home: Path
     image: str
@@ -56,16 +56,16 @@ class Settings:
     max_cores: int | None = None
     max_memory_gib: float | None = None
     spot: SpotTerms = field(default_factory=SpotTerms)
-    """Of jobs that do not say so themselves."""
+    """For jobs that do not set their own in their environment."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The server's own: runners read their settings from it, and hand parts of it to jobs."""
+    """The server's environment variables: runners read their settings from them, and pass some on to jobs."""
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
     """Read all settings. An empty variable counts as not set.
 
     Raises:
-        SettingsError: a value that cannot be used.
+        SettingsError: a value cannot be used.
     """
     given = Variables(environment)
     return Settings(
@@ -93,7 +93,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 
 
 def version() -> str:
-    """The distribution's version, from the one file that states it; importing it would load the SDK.
+    """The distribution's version, read as text from `_version.py`: to import that file would load the SDK.
 
     Raises:
         SettingsError: the distribution is not installed completely.
