@@ -1,4 +1,4 @@
-"""A job as JSON text and back."""
+"""Jobs as JSON text, and back."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def microseconds(moment: datetime) -> int:
-    """Unix microseconds, exactly."""
+    """The time in microseconds since the Unix epoch, without rounding."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def moment(us: int) -> datetime:
-    """The moment of Unix microseconds, exactly."""
+    """The time (UTC) that is so many microseconds after the Unix epoch, without rounding."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def encode_record(job: Job) -> str:
-    """All of a job but its request."""
+    """All of a job except its request, as JSON text."""
     lifecycle = job.lifecycle
     return json.dumps(
         {
@@ -52,7 +52,7 @@ def encode_record(job: Job) -> str:
 
 
 def decode_job(name: str, arn: str, request: str, record: str) -> Job:
-    """The job of a row."""
+    """The job of a row; ``request`` and ``record`` are JSON text."""
     data: dict[str, Any] = json.loads(record)
     lifecycle = Lifecycle(
         status=data["status"],
@@ -91,7 +91,7 @@ def _write_time(moment: datetime | None) -> str | None:
 
 
 def read_time(text: str | None) -> datetime | None:
-    """A moment as `encode_record` writes it."""
+    """Read a time that `encode_record` has written (ISO 8601)."""
     return None if text is None else _time(text)
 
 

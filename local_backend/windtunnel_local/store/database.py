@@ -1,4 +1,4 @@
-"""The file and its connections: one writes, several read.
+"""The SQLite file and its connections: one writes, several read.
 
 With a write-ahead log the readers never wait for a commit to reach the disk.
 """
@@ -23,7 +23,7 @@ _BUSY_TIMEOUT_S = 10.0
 _IDLE_READERS = 4
 LONGEST_SEARCH_S = 20.0
 STEPS_BETWEEN_LOOKS = 20_000
-"""SQLite's own, between two looks at a search's time."""
+"""SQLite's virtual-machine instructions between two checks of a search's time."""
 _WAL_LIMIT_BYTES = 16 << 20
 _COMMITS_BETWEEN_LOOKS = 200
 
@@ -31,17 +31,17 @@ Row = tuple[Any, ...]
 
 
 class Database:
-    """One SQLite file, safe from several threads. The tables' own classes are built upon it."""
+    """One SQLite file. Thread-safe. The classes of the tables (`Table`) read and write through it."""
 
     def __init__(
         self, path: Path, prepare_searcher: Callable[[sqlite3.Connection], None] | None = None
     ) -> None:
-        """Open the file, and make it if it is not there.
+        """Open the file; create it if it is missing.
 
-        ``prepare_searcher`` is given the connection of `search`.
+        ``prepare_searcher`` is called with the connection that `search` uses.
 
         Raises:
-            WindtunnelError: it is no file of ours, damaged, or of a newer version; it is as it was.
+            WindtunnelError: the file is another program's, damaged, or of another schema version. It is not changed.
         """
         self._path = path
         self._log = path.with_name(path.name + "-wal")
@@ -50,7 +50,7 @@ class Database:
         self._commits = 0
         self._closed = False
         self.wanted = threading.Event()
-        """Set when something is left to tidy up."""
+        """Set when the upkeep thread has something to do."""
         self.reserve = Reserve(reserve_path(path))
         opened: list[sqlite3.Connection] = []
         try:
@@ -81,7 +81,7 @@ class Database:
             while self._idle:
                 self._idle.pop().close()
             self._searcher.close()
-            self._writer.close()  # the last one folds the log in
+            self._writer.close()  # the last connection writes the log into the file
 
     def keep_sound_copy(self) -> None:
         """Copy the file, which was found sound when it was opened: see `sound_copy`."""
@@ -89,10 +89,10 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit at the end, roll back on any exception.
+        """A transaction: commits at the end of the block, rolls back on any exception.
 
         Raises:
-            StoreUnavailable: the file cannot be written.
+            StoreUnavailable: the file cannot be written, or is damaged.
         """
         with self._write_lock:
             try:
@@ -104,7 +104,7 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.OperationalError):
                     if _is_full(error) and self.reserve.give(self._log):
-                        self.wanted.set()  # whoever tries again has room, and it is taken again later
+                        self.wanted.set()  # a retry has space now; the reserve is taken again later
                     raise StoreUnavailable(
                         f"The record of jobs in this Windtunnel home cannot be written: {error}. Free space on"
                         " its disk, then try again."
@@ -117,13 +117,13 @@ class Database:
             self.wanted.set()
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a short query. Raises as `reader`."""
+        """All rows of a short query. Raises what `reader` raises."""
         with self.reader() as connection:
             return connection.execute(sql, values).fetchall()
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection for several short queries. Callers never wait for one, and must not keep it.
+        """A read-only connection for several short queries, without waiting. Use it only within the block.
 
         Raises:
             StoreUnavailable: the file is damaged, or cannot be read now.
@@ -143,10 +143,10 @@ class Database:
                 self._idle.append(connection)
 
     def search(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query that may walk everything; one at a time, so that short ones go on.
+        """All rows of a query that may scan whole tables. One runs at a time, so that short queries go on.
 
         Raises:
-            StoreUnavailable: it took too long: no reader may keep the log from being folded in.
+            StoreUnavailable: as `reader`; or the search took too long (while it reads, the log cannot be truncated).
         """
         with self._search_lock:
             until = time.monotonic() + LONGEST_SEARCH_S
@@ -182,10 +182,10 @@ class Database:
     # --- tidying up ---
 
     def fold_log_in(self) -> bool:
-        """Write the write-ahead log into the file and shorten it where it has grown long.
+        """Write the write-ahead log into the file (a checkpoint), and truncate the log if it has grown long.
 
-        SQLite does the first by itself, but shortens it only when it meets no reader. Returns whether
-        the log is short now: another program that reads the file can keep it long for a while.
+        SQLite makes checkpoints by itself, but truncates the log only if nobody reads. Returns whether the
+        log is short now: another program that reads the file can keep it long for a while.
         """
         if self.log_bytes() <= _WAL_LIMIT_BYTES:
             return True
@@ -194,32 +194,32 @@ class Database:
             try:
                 busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             except sqlite3.OperationalError:
-                busy = 1  # a full disk: its turn comes again
+                busy = 1  # a full disk: tried again later
             finally:
                 lengthen(self._log)
                 self._writer.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT_S * 1000)}")
         return not busy
 
     def log_bytes(self) -> int:
-        """How long the write-ahead log is."""
+        """The size of the write-ahead log, in bytes."""
         try:
             return self._log.stat().st_size
         except FileNotFoundError:
             return 0
 
     def give_back(self, pages: int) -> bool:
-        """Return up to ``pages`` free pages to the file system; whether there are more."""
+        """Return up to ``pages`` free pages of the file to the file system; returns whether there are more."""
         with self._write_lock:
             if not self._writer.execute("PRAGMA freelist_count").fetchone()[0]:
                 return False
             try:
                 self._writer.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
             except sqlite3.OperationalError:
-                return False  # a full disk: its turn comes again
+                return False  # a full disk: tried again later
             return bool(self._writer.execute("PRAGMA freelist_count").fetchone()[0])
 
     def _refuse(self, error: sqlite3.DatabaseError) -> NoReturn:
-        """Raise an error that says whether to try again: no job may fail for a lack of descriptors that passes."""
+        """Raise `StoreUnavailable` for damage, and for what may pass (few descriptors): no job may fail for that."""
         if _is_damage(error):
             raise self._damaged(error) from error
         if isinstance(error, sqlite3.OperationalError):
@@ -237,10 +237,10 @@ class Database:
 
 
 class Table:
-    """A part of `service.ground.ports.Store`."""
+    """Base class of the tables, each of which is a part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
-        """Upon an open file."""
+        """Use an open file."""
         self.database = database
 
 
@@ -259,14 +259,14 @@ def _reader(path: Path, opened: list[sqlite3.Connection]) -> sqlite3.Connection:
 
 
 def _configure(db: sqlite3.Connection) -> None:
-    # FULL: a commit is on the disk when the call returns, also when the machine loses power.
+    # FULL: when a commit returns, it is on the disk and survives a loss of power.
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
 
 
 def _is_full(error: sqlite3.OperationalError) -> bool:
-    """A full disk, also as SQLite says it where the file between its processes cannot grow."""
+    """Whether the disk is full. SQLite calls it an I/O error if the shared-memory file (-shm) cannot grow."""
     return "full" in str(error) or "disk I/O error" in str(error)
 
 

@@ -1,4 +1,4 @@
-"""Metrics of endpoints, a row a minute: each value, and how often there was one."""
+"""Metrics of endpoints, one row for each minute: the values, and how often each occurred."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from windtunnel_local.service.ground.endpoint_store import EndpointMetric
 from windtunnel_local.store.database import Table
 
 _KEPT_MS = 15 * 24 * 3600 * 1000
-"""As long as CloudWatch keeps minutes."""
+"""15 days, as long as CloudWatch keeps values of one minute."""
 
 
 class EndpointMetricTable(Table):

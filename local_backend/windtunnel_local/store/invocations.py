@@ -1,4 +1,4 @@
-"""Questions of InvokeEndpointAsync that wait for their answers."""
+"""Requests of InvokeEndpointAsync that have no answer yet."""
 
 from __future__ import annotations
 

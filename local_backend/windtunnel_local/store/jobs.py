@@ -42,10 +42,10 @@ class JobTable(Table):
             db.execute("UPDATE job_documents SET record = ? WHERE name = ?", (encode_record(job), job.name))
 
     def delete_job(self, name: str) -> None:
-        """Remove the job with its tags, logs and metrics; raises ``JobNotFound``.
+        """Remove the job with its tags, logs and metrics. Raises ``JobNotFound``.
 
-        The log's lines, which may be millions, are gone for every reader at once, and their space is
-        given back by and by.
+        No reader finds the log's lines any more. There may be millions, so the upkeep thread deletes
+        them in small steps.
         """
         with self.database.transaction() as db:
             db.execute(
@@ -89,7 +89,7 @@ class JobTable(Table):
 
 
 def insert(db: sqlite3.Connection, job: Job, tags: Mapping[str, str]) -> None:
-    """A new job with its tags, within a transaction; raises ``JobExists``."""
+    """Insert a new job with its tags, within the caller's transaction. Raises ``JobExists``."""
     if db.execute("SELECT 1 FROM jobs WHERE name = ?", (job.name,)).fetchone():
         raise JobExists(
             "Training job names must be unique within an AWS account and region, and a training job"

@@ -1,4 +1,4 @@
-"""ListTrainingJobs as SQL: each order walks one index from where the last page ended, and sorts nothing."""
+"""ListTrainingJobs as SQL. Each sort order reads one index, from the end of the last page: nothing is sorted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _INDEXES = {"Name": "jobs_by_name", "CreationTime": "jobs_by_creation", "Status"
 
 
 def statement(query: JobQuery) -> tuple[str, list[Any]]:
-    """The text, put together from constants only, and what is bound to it: one row more than the page.
+    """The SQL, built from constants only, and the values to bind. It reads one row more than the page holds.
 
     Raises:
-        ValidationFailed: the token is not one that was given out for this order.
+        ValidationFailed: the page token was not given out for this order.
     """
     column = _COLUMNS[query.sort_by]
     conditions, values = _filters(query)
@@ -39,7 +39,7 @@ def statement(query: JobQuery) -> tuple[str, list[Any]]:
     direction = "DESC" if descending else "ASC"
     order = f"name {direction}" if column == "name" else f"{column} {direction}, name {direction}"
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    # INDEXED BY: what a planner might take for better is to fetch all matches and sort them.
+    # INDEXED BY, because the planner might prefer to fetch all matches and sort them.
     return (
         f"{_SUMMARIES} {_index(query)}{where} ORDER BY {order} LIMIT ?",
         [*values, query.limit + 1],
@@ -47,7 +47,7 @@ def statement(query: JobQuery) -> tuple[str, list[Any]]:
 
 
 def page(rows: Sequence[Row], query: JobQuery) -> tuple[list[JobSummary], str | None]:
-    """The page and the token of the next."""
+    """The jobs of the page, and the token of the next page; None if there is none."""
     found = [_summary(row) for row in rows[: query.limit]]
     if len(rows) <= query.limit or not found:
         return found, None
@@ -69,7 +69,7 @@ def _index(query: JobQuery) -> str:
 
 
 def _filters(query: JobQuery) -> tuple[list[str], list[Any]]:
-    """Conditions (constants) and the values bound to them."""
+    """The conditions (constants), and the values to bind to them."""
     wanted: list[tuple[str, Any]] = [
         ("instr(name, ?) > 0", query.name_contains),
         ("status = ?", query.status),

@@ -14,16 +14,16 @@ from windtunnel_local.store.database import Table
 
 _LAST_CHARACTER = "\U0010ffff"
 _LAST_SEQUENCE = 2**62
-_ALL = -1  # SQLite's word for no limit
+_ALL = -1  # in SQLite's LIMIT: no limit
 _MOST_CHARACTERS = 4 << 20
-"""Of the lines that one call reads: a line may have a megabyte, and callers ask for thousands."""
+"""The most characters that one call reads: a line may have a megabyte, and callers ask for thousands of lines."""
 _STREAM = (
     "SELECT name, job, host, created_ms, first_event_ms, last_event_ms, last_ingestion_ms, events, scanned"
     " FROM log_streams"
 )
 _LAST = "ifnull(last_event_ms, 0)"
 _JOBS = "name >= '0'"
-"""True of jobs' streams: those of endpoints begin with a slash, which comes right before the 0."""
+"""True for jobs' streams. Names of endpoints' streams begin with a slash, which sorts right before "0"."""
 _EVENTS = (
     "SELECT sequence, timestamp_ms, ingestion_ms, message FROM log_events"
     " WHERE stream = ? AND sequence >= ? AND sequence < ?"
@@ -68,7 +68,7 @@ class LogTable(Table):
         self, after: tuple[int, str] | None, limit: int, descending: bool
     ) -> Sequence[LogStream]:
         sign, direction = ("<", "DESC") if descending else (">", "ASC")
-        # Not as a comparison of rows: of an expression, SQLite would not use the index for it.
+        # No row comparison, (a, b) > (?, ?): for an expression SQLite would not use the index then.
         behind = f" AND {_LAST} {sign}= ? AND ({_LAST} {sign} ? OR name {sign} ?)" if after else ""
         rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_last_event WHERE {_JOBS}{behind}"
@@ -103,10 +103,10 @@ class LogTable(Table):
     def append_log(self, stream: str, batch: LogBatch, ingestion_ms: int) -> None:
         """Append lines and their cursor in one transaction: a crash keeps both or neither.
 
-        A line whose clock stepped back takes the time of the line before it.
+        A line that is earlier than the line before gets the time of that line, as the clock may have been set back.
 
         Raises:
-            LogsNotFound: no such stream.
+            LogsNotFound: there is no such stream.
         """
         with self.database.transaction() as db:
             row = db.execute(
@@ -162,7 +162,7 @@ class LogTable(Table):
 
 
 def _bounded(rows: Iterable[tuple[int, int, int, str]]) -> list[LogEvent]:
-    """The first lines, at least one if there is one: as many as may be held at once."""
+    """The first rows, at least one if there is one, until `_MOST_CHARACTERS` is exceeded."""
     events: list[LogEvent] = []
     size = 0
     for row in rows:
@@ -176,7 +176,7 @@ def _bounded(rows: Iterable[tuple[int, int, int, str]]) -> list[LogEvent]:
 def _range(
     db: sqlite3.Connection, stream: str, start_ms: int | None, end_ms: int | None
 ) -> tuple[int, int, int] | None:
-    """The stream's id, and its sequences from one to below another, between two moments; None: no stream."""
+    """The stream's id, and the first and (exclusive) last sequence number between two times; None: no such stream."""
     row = db.execute("SELECT id, events FROM log_streams WHERE name = ?", (stream,)).fetchone()
     if row is None:
         return None
@@ -187,7 +187,7 @@ def _range(
 
 
 def _first_at(db: sqlite3.Connection, stream_id: int, count: int, moment_ms: int) -> int:
-    """The first sequence at or after a moment, found by halving: 20 rows of a million."""
+    """The first sequence number at or after a time, by binary search: reads 20 rows of a million."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Values of the jobs' metrics, as time series."""
+"""The values of jobs' metrics, as time series."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class MetricTable(Table):
     """The metrics' part of `service.ground.ports.Store`."""
 
     def append_metrics(self, stream: str, values: Sequence[MetricValue], scanned: int) -> None:
-        """Store what was found, and up to where its stream was searched, in one transaction.
+        """Store the values found in a log stream, and how many of its lines were searched, in one transaction.
 
-        What is not finite is passed over: CloudWatch has no place for it.
+        Infinite values and NaN are left out, as CloudWatch cannot hold them.
 
         Raises:
-            LogsNotFound: no such stream.
+            LogsNotFound: there is no such stream.
         """
         with self.database.transaction() as db:
             row = db.execute("SELECT job FROM log_streams WHERE name = ?", (stream,)).fetchone()

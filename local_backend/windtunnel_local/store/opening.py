@@ -1,4 +1,4 @@
-"""Whether a file is ours, before anything is written into it; the tables of a new one."""
+"""Opening the record: a check that the file is ours before anything is written, and the tables of a new file."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from windtunnel_local.store.reserve import reserve_path
 from windtunnel_local.store.sound_copy import LARGEST_BYTES, copied_at
 
 FILE = "state.sqlite"
-"""In the home."""
+"""The record's file name in the home."""
 APPLICATION_ID = 0x57544E4C
-"""In the header of every file of ours ("WTNL")."""
+"""SQLite's application_id of every file of ours ("WTNL")."""
 SCHEMA_VERSION = 4
 
 _MAGIC = b"SQLite format 3\0"
 
 
 class RecordUnreadable(WindtunnelError):
-    """The file may be sound: this machine does not let it be read."""
+    """The file cannot be read now (permissions, disk). It may be sound."""
 
 
 def check_file(path: Path, *, whole: bool = False) -> None:
-    """Refuse a file that is not ours, damaged or of another version, and leave it as it is.
+    """Refuse a file that is another program's, damaged or of another schema version. Does not change the file.
 
-    A long file is read to its end only when asked for ``whole``.
+    A file above `LARGEST_BYTES` is searched for damage only with ``whole``. A missing file is accepted.
 
     Raises:
-        RecordUnreadable: the file cannot be looked at.
-        WindtunnelError: says which, and what to do.
+        RecordUnreadable: the file cannot be read or opened.
+        WindtunnelError: the file is refused; the message says why, and what to do.
     """
     try:
         with path.open("rb") as file:
@@ -49,7 +49,7 @@ def check_file(path: Path, *, whole: bool = False) -> None:
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             _check(db, path, whole)
-    except sqlite3.OperationalError as error:  # no word on its content, as on a file system that is read-only
+    except sqlite3.OperationalError as error:  # says nothing about the content, as on a read-only file system
         raise RecordUnreadable(
             f"{path} cannot be opened: {error}. It is as it was. Look at its disk and at its permissions, or set"
             " WINDTUNNEL_HOME to another folder."
@@ -63,7 +63,7 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     application = db.execute("PRAGMA application_id").fetchone()[0]
     if version == 0 and not tables and application in (0, APPLICATION_ID):
-        return  # made, but killed before its first commit
+        return  # its creator was killed before the first commit
     if application != APPLICATION_ID or version == 0:
         raise WindtunnelError(f"{path} is a database of another program. {_way_out(path)}")
     if version != SCHEMA_VERSION:
@@ -72,7 +72,7 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
             f" {version}, this one knows {SCHEMA_VERSION}). Nothing was changed. Use that Windtunnel, move the file"
             " away (a new record begins empty), or set WINDTUNNEL_HOME to another folder."
         )
-    # About 0.1 s. A longer file is checked where it is read, and by `windtunnel doctor`.
+    # Takes about 0.1 s. A larger file is checked as it is read, and by `windtunnel doctor`.
     if whole or path.stat().st_size <= LARGEST_BYTES:
         (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":

@@ -14,23 +14,23 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class PageToken:
-    """The last row of a page. A next page starts behind it, whatever was added meanwhile."""
+    """The last row of a page. The next page starts after it, even if rows were added meanwhile."""
 
     order: str
     value: Value
     name: str
 
     def encode(self) -> str:
-        """Opaque text."""
+        """The token as opaque text."""
         data = json.dumps([self.order, self.value, self.name], separators=(",", ":"))
         return base64.urlsafe_b64encode(data.encode()).decode()
 
 
 def decode_token(text: str, order: str, kinds: tuple[type, ...]) -> PageToken:
-    """A token that we gave out for the same order.
+    """Decode a token that this server gave out for the same order.
 
     Raises:
-        ValidationFailed: it is not one, or its value is not of the kinds that the order sorts by.
+        ValidationFailed: the text is no such token, or its value is of none of the types (``kinds``) of this order.
     """
     try:
         given_order, value, name = json.loads(base64.b64decode(text.encode(), altchars=b"-_", validate=True))
@@ -43,7 +43,7 @@ def decode_token(text: str, order: str, kinds: tuple[type, ...]) -> PageToken:
 
 
 def _storable(value: Value) -> bool:
-    """Whether SQLite can compare with it."""
+    """Whether SQLite can compare with the value."""
     if isinstance(value, str):
-        value.encode()  # UnicodeEncodeError, a ValueError: no text of ours
+        value.encode()  # a lone surrogate raises UnicodeEncodeError, a ValueError
     return not isinstance(value, int) or abs(value) < 1 << 62

@@ -1,10 +1,10 @@
-"""Room on the disk that is kept for the record: a script may fill the rest, and its end must be written down.
+"""Disk space that is reserved for the record: even if a script fills the disk, the end of its job can be recorded.
 
-Without it a job that has taken the last byte would never end: that it has cannot be recorded, so what it
-wrote is never removed, and no server of the home would start again.
+Without the reserve such a job would never end: its end could not be recorded, so its files would never be
+removed, and no server of the home would start again.
 
-The room is in two places. The write-ahead log is kept longer than it is filled, and nobody else can take that. A
-file beside the record keeps room while no server runs, as SQLite removes the log then; what it held goes into the log.
+The space is in two places. The write-ahead log is kept longer than its content, and nobody else can take that. A
+file beside the record holds space while no server runs, as SQLite removes the log then; the log gets it when needed.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from contextlib import suppress
 from pathlib import Path
 
 _BYTES = 2 << 20
-"""Some dozens of transactions."""
+"""Enough for some dozens of transactions."""
 _LEFT_BYTES = 8 << 20
-"""So much must be free besides: a nearly full disk is not made fuller."""
+"""Space is reserved only if so much is free: a nearly full disk is not made fuller."""
 _LOG_BYTES = 6 << 20
-"""SQLite writes 4 MiB of log before it begins anew; the rest is for a record that cannot grow meanwhile."""
+"""SQLite reuses the log from its start after 4 MiB; the rest serves while the record itself cannot grow."""
 _STEP_BYTES = 256 << 10
 
 
 def reserve_path(record: Path) -> Path:
-    """Where the room for a record is kept: there once the record is, unless the disk was full."""
+    """The file that reserves space for a record. It exists if the record does, unless the disk was full."""
     return record.with_name(record.name + "-reserve")
 
 
 class Reserve:
-    """A file that takes room until the record needs it. Safe from several threads."""
+    """A file that takes up disk space until the record needs it. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is taken yet."""
+        """Reserve nothing yet: `take` does."""
         self._path = path
 
     def take(self) -> bool:
-        """Take the room, if the disk has plenty; whether it is taken. Idempotent."""
+        """Create the file, if enough of the disk is free; returns whether it exists. Idempotent."""
         if self._path.exists():
             return True
         try:
@@ -51,22 +51,22 @@ class Reserve:
         return True
 
     def give(self, log: Path) -> bool:
-        """Give the room to the record's ``log``, which nobody writes now; whether there was any. Idempotent."""
+        """Give the file's space to the ``log``, while nobody writes it; returns whether there was any. Idempotent."""
         try:
             self._path.unlink()
         except OSError:
             return False
         with suppress(OSError), log.open("ab") as file:
-            # In steps: a script that writes now may have taken some of it already.
+            # In steps, because a script that writes at the same time may take some of the space.
             for _ in range(_BYTES // _STEP_BYTES):
                 _allocate(file.fileno(), _STEP_BYTES)
         return True
 
 
 def lengthen(log: Path) -> None:
-    """Make a ``log`` that nobody writes now as long as it is kept, if the disk has plenty.
+    """Extend ``log`` to `_LOG_BYTES` while nobody writes it, if enough of the disk is free.
 
-    By zeros, which no line of a log begins with: SQLite reads up to them, and writes over them.
+    It is filled with zeros. No entry of a log begins with zeros: SQLite reads up to them, and overwrites them.
     """
     with suppress(OSError):
         if _has_plenty(log):
@@ -79,7 +79,7 @@ def _has_plenty(path: Path) -> bool:
 
 
 def _allocate(descriptor: int, size_bytes: int) -> None:
-    """Lengthen an open file by real room."""
+    """Extend an open file by so many bytes of allocated disk space."""
     if not size_bytes:
         return
     with suppress(AttributeError):  # not on macOS

@@ -1,7 +1,7 @@
 -- Times: *_us are Unix microseconds, *_ms Unix milliseconds, both UTC.
 
--- What lists show and filter by. The long texts of a job are in a table of their own: whoever
--- walks this one reads a few hundred bytes a job.
+-- What lists show and filter by. The long texts of a job are in a table of their own, so that a scan
+-- of this table reads a few hundred bytes a job.
 CREATE TABLE jobs (
     name              TEXT    PRIMARY KEY,
     arn               TEXT    NOT NULL UNIQUE,
@@ -13,8 +13,8 @@ CREATE TABLE jobs (
     warm_pool_status  TEXT
 );
 
--- One index an order, each with all columns that a filter of ListTrainingJobs looks at: what does
--- not match is passed over within the index.
+-- One index for each sort order, with all columns that filters of ListTrainingJobs read: rows that do
+-- not match are skipped within the index.
 CREATE INDEX jobs_by_name ON jobs (name, status, created_us, modified_us, warm_pool_status);
 CREATE INDEX jobs_by_creation ON jobs (created_us, name, status, modified_us, warm_pool_status);
 CREATE INDEX jobs_by_status ON jobs (status, name, created_us, modified_us, warm_pool_status);
@@ -50,7 +50,7 @@ CREATE TABLE resources (
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 
--- Questions of InvokeEndpointAsync that have no answer yet, in their order.
+-- Requests of InvokeEndpointAsync that have no answer yet, in their order.
 CREATE TABLE invocations (
     number    INTEGER PRIMARY KEY AUTOINCREMENT,
     id        TEXT    NOT NULL UNIQUE,
@@ -80,7 +80,7 @@ CREATE INDEX log_streams_by_job ON log_streams (job);
 CREATE INDEX log_streams_by_first_event ON log_streams (first_event_ms, id, name, last_event_ms);
 CREATE INDEX log_streams_by_last_event ON log_streams (ifnull(last_event_ms, 0), name);
 
--- Within a stream time never runs back, and sequences have no gaps: a moment is found by halving.
+-- Within a stream, times never decrease and sequence numbers have no gaps: a time is found by binary search.
 CREATE TABLE IF NOT EXISTS log_events (
     stream        INTEGER NOT NULL REFERENCES log_streams (id) ON DELETE CASCADE,
     sequence      INTEGER NOT NULL,                -- 0, 1, 2, ... within the stream
@@ -108,7 +108,7 @@ CREATE TABLE metric_values (
 
 CREATE INDEX metric_values_by_time ON metric_values (series, timestamp_ms, value);
 
--- A row a minute; counts: JSON, pairs of a value and how often there was one. They outlive their endpoint.
+-- One row a minute; counts: JSON, pairs of a value and how often it occurred. Rows outlive their endpoint.
 CREATE TABLE endpoint_metrics (
     endpoint   TEXT    NOT NULL,
     variant    TEXT    NOT NULL,
@@ -119,7 +119,7 @@ CREATE TABLE endpoint_metrics (
 
 CREATE INDEX endpoint_metrics_by_time ON endpoint_metrics (endpoint, variant, name, minute_ms);
 
--- When this record began; also the birthday of its one log group.
+-- When this record was created; also the creation time of its one log group.
 CREATE TABLE home (
     created_ms  INTEGER NOT NULL
 );

@@ -1,6 +1,6 @@
-"""Search as SQL: every condition becomes an expression over a job's columns and JSON documents.
+"""The operation Search as SQL: every condition becomes an expression over a job's columns and JSON documents.
 
-Texts are put together from constants only; names and values of the request are bound.
+The SQL is built from constants only; names and values of the request are bound as parameters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _INDEXES = {
     "created_us": "jobs_by_creation",
     "modified_us": "jobs_by_modification",
 }
-# Members of the answer that are the request's own, and so can be looked at without decoding the job.
+# Members of the answer that come unchanged from the request: SQL finds them without decoding the job.
 _REQUESTED = frozenset(
     {
         "HyperParameters",
@@ -82,7 +82,7 @@ _LOWEST: Mapping[str, str] = {"text": "''", "loose": "''", "number": "-1e308", "
 
 
 class Sql:
-    """A text that grows together with what is bound to it."""
+    """A piece of SQL, with the values to bind to it."""
 
     def __init__(self, text: str, *values: Any) -> None:
         self.text = text
@@ -90,10 +90,10 @@ class Sql:
 
 
 def statement(query: SearchQuery) -> Sql:
-    """One row more than the page: name, arn, request, record, and what it is sorted by.
+    """The query for a page and one row more: name, arn, request, record, and the value to sort by.
 
     Raises:
-        ValidationFailed: the token is not one that was given out for this order.
+        ValidationFailed: the page token was not given out for this order.
     """
     sort = _value(query.sort_by)
     column = sort.text if sort.text in _INDEXES else None
@@ -127,7 +127,7 @@ def statement(query: SearchQuery) -> Sql:
 
 
 def page(rows: list[Row], query: SearchQuery) -> tuple[list[Job], str | None]:
-    """The page and the token of the next."""
+    """The jobs of the page, and the token of the next page; None if there is none."""
     found = [decode_job(*row[:4]) for row in rows[: query.limit]]
     if len(rows) <= query.limit or not found:
         return found, None
@@ -136,18 +136,18 @@ def page(rows: list[Row], query: SearchQuery) -> tuple[list[Job], str | None]:
 
 
 def order(query: SearchQuery) -> str:
-    """The order that a page token belongs to."""
+    """The name of the sort order, as page tokens have it."""
     return f"{query.sort_by.name}/{query.sort_order}"
 
 
 def add_functions(db: sqlite3.Connection) -> None:
-    """What the statements call: on the connection that searches."""
+    """Define the SQL functions that the statements call, on the connection that searches."""
     db.create_function("number", 1, number, deterministic=True)
     db.create_function("described", 5, _described, deterministic=True)
 
 
 def number(value: Any) -> float | None:
-    """The number that a text spells, or None: hyperparameters are texts."""
+    """The number that a text spells, or None. Hyperparameters are texts."""
     try:
         found = float(value)
     except (TypeError, ValueError):
@@ -176,7 +176,7 @@ def _group(group: Group) -> Sql:
 def _condition(condition: Condition) -> Sql:
     if not condition.property.list_path:
         return _comparison(condition, _value(condition.property))
-    if condition.operator in ("NotEquals", "NotExists"):  # of no element
+    if condition.operator in ("NotEquals", "NotExists"):  # no element fulfils the opposite
         opposite: Operator = "Equals" if condition.operator == "NotEquals" else "Exists"
         inner = _condition(Condition(condition.property, opposite, condition.values))
         return Sql(f"NOT {inner.text}", *inner.values)
@@ -195,7 +195,7 @@ def _nested(nested: Nested) -> Sql:
 
 
 def _comparison(condition: Condition, value: Sql) -> Sql:
-    """A scalar compared with the condition's values. One that is not there satisfies NotEquals and NotExists only."""
+    """Compare a scalar with the condition's values. A missing scalar fulfils only NotEquals and NotExists."""
     operator, kind = condition.operator, condition.property.kind
     if operator in ("Exists", "NotExists"):
         return Sql(f"({value.text} IS {'NOT ' if operator == 'Exists' else ''}NULL)", *value.values)
@@ -206,7 +206,7 @@ def _comparison(condition: Condition, value: Sql) -> Sql:
         return Sql(f"ifnull({value.text} IN ({marks}), 0)", *value.values, *condition.values)
     given = condition.values[0]
     if kind == "loose" and not isinstance(given, str):
-        # As AWS has it: beside a whole number, a decimal one counts by its whole part.
+        # As AWS does: compared with a whole number, only the whole part of a decimal number counts.
         text = f"number({value.text})"
         value = Sql(f"CAST({text} AS INTEGER)" if isinstance(given, int) else text, *value.values)
     if operator in ("Equals", "NotEquals"):
@@ -219,7 +219,7 @@ def _comparison(condition: Condition, value: Sql) -> Sql:
 
 
 def _value(found: Property) -> Sql:
-    """A scalar property of the job."""
+    """SQL for a scalar property of a job."""
     if found.path in _COLUMNS:
         return Sql(_COLUMNS[found.path])
     head = found.path[0]
@@ -233,7 +233,7 @@ def _value(found: Property) -> Sql:
 
 
 def _elements(list_path: tuple[str, ...]) -> Sql:
-    """The elements of a list of the job, as rows with a value."""
+    """SQL for the elements of one of a job's lists, as rows with a column ``value``."""
     if list_path[0] == "Tags":
         return Sql(_TAGS)
     if list_path[0] in _REQUESTED:
@@ -242,12 +242,12 @@ def _elements(list_path: tuple[str, ...]) -> Sql:
 
 
 def _json_path(path: tuple[str, ...]) -> str:
-    # SQLite's labels end at the next quote: there is no way to write one within.
+    # In SQLite's JSON paths a label ends at the next quote; a quote within cannot be escaped.
     return "$" + "".join(f'."{name}"' for name in path)
 
 
 def _described(name: str, arn: str, request: str, record: str, path: str) -> str:
-    """A member that an answer computes from the record, in a JSON list of one. Slow."""
+    """A member of the answer that is computed from the job's record, as a JSON list with one element. Slow."""
     value: Any = answers.found(decode_job(name, arn, request, record), {})
     for step in json.loads(path):
         value = value.get(step) if isinstance(value, dict) else None

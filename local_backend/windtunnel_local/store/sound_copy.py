@@ -1,4 +1,4 @@
-"""The last sound copy of a record, for the day on which the file itself is found damaged."""
+"""The last sound copy of a record, from which a damaged record can be restored."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from datetime import datetime
 from pathlib import Path
 
 LARGEST_BYTES = 32 << 20
-"""Of a longer record no copy is made: it would cost a second of each start, and the room twice."""
+"""A larger record is not copied: that would cost a second at each start, and twice the disk space."""
 
 
 def copy_path(record: Path) -> Path:
-    """Where the copy is."""
+    """The path of a record's copy."""
     return record.with_name(record.name + "-sound")
 
 
 def copied_at(record: Path) -> datetime | None:
-    """When the copy was made, on this machine's clock; None: there is none."""
+    """When the copy was made, in local time; None if there is no copy."""
     try:
         return datetime.fromtimestamp(copy_path(record).stat().st_mtime).astimezone()
     except OSError:
@@ -26,7 +26,7 @@ def copied_at(record: Path) -> datetime | None:
 
 
 def keep(record: Path) -> None:
-    """Copy a record that has just been found sound. Whole or not at all; a full disk is no error."""
+    """Copy a record that has just been found sound. The copy is complete or not made; a full disk is no error."""
     made = record.with_name(record.name + "-sound-new")
     with suppress(OSError, sqlite3.OperationalError):
         if record.stat().st_size > LARGEST_BYTES:
@@ -39,7 +39,7 @@ def keep(record: Path) -> None:
 
 
 def restore(record: Path) -> Path:
-    """Put the copy in the record's place; where the damaged file is now.
+    """Put the copy in the record's place. Returns the new path of the damaged file.
 
     Raises:
         FileNotFoundError: there is no copy.
@@ -47,7 +47,7 @@ def restore(record: Path) -> Path:
     if copied_at(record) is None:
         raise FileNotFoundError(f"{copy_path(record)} is not there: no copy of {record} was made")
     aside = record.with_name(f"{record.name}-damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-    # The log beside it is of the damaged file: SQLite would replay it into the copy.
+    # The write-ahead log belongs to the damaged file: SQLite would replay it into the copy.
     for part in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             record.with_name(record.name + part).rename(aside.with_name(aside.name + part))

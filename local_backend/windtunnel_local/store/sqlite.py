@@ -1,4 +1,4 @@
-"""`Store` on SQLite: all tables of one file."""
+"""The port `Store` on SQLite: all tables of one file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from windtunnel_local.store.upkeep import Upkeep
 
 
 class Tables(JobTable, ResourceTable, InvocationTable, LogTable, MetricTable, EndpointMetricTable, Store):
-    """All tables of an open file. Safe from several threads."""
+    """All tables of an open file. Thread-safe."""
 
 
 class SqliteStore(Tables):
-    """A file and its tables, tidied up by a thread. Safe from several threads."""
+    """The server's `Store`: a file, its tables, and a thread that tidies it up (`Upkeep`). Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and make it if it is not there.
+        """Open the file; create it if it is missing.
 
         Raises:
-            WindtunnelError: it is no file of ours, damaged, or of a newer version; it is as it was.
+            WindtunnelError: the file is another program's, damaged, or of another schema version. It is not changed.
         """
         super().__init__(Database(path, add_functions))
         self._upkeep = Upkeep(self.database)

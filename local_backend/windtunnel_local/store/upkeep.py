@@ -1,4 +1,4 @@
-"""What may wait: removing the lines of deleted streams, giving space back, keeping the log short."""
+"""Upkeep of the record in the background: delete old log lines, give space back, shorten the write-ahead log."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _log = logging.getLogger(__name__)
 
 _LINES_A_STEP = 5_000
 _PAGES_A_STEP = 512
-_PAUSE_S = 0.01  # between steps, so that writers come in between
+_PAUSE_S = 0.01  # between two steps, so that others can write
 _RETRY_S = 5.0
 
 
 class Upkeep:
-    """A thread of small steps; each holds the file for some milliseconds. It sleeps until it is wanted."""
+    """A thread that works in steps, each of which locks the file for milliseconds. Sleeps until `wanted` is set."""
 
     def __init__(self, database: Database) -> None:
-        """Start at once: an earlier process may have left something."""
+        """Start the thread, which looks at once for what an earlier process has left."""
         self._db = database
         self._ended = threading.Event()
         self._db.wanted.set()
@@ -29,7 +29,7 @@ class Upkeep:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop after the step under way. Idempotent."""
+        """End the thread after its current step; waits for it. Idempotent."""
         self._ended.set()
         self._db.wanted.set()
         self._thread.join()
@@ -49,12 +49,12 @@ class Upkeep:
                 retry = True
 
     def _step(self) -> bool:
-        """Whether there is more to do."""
+        """Do one step; returns whether there is more to do."""
         return remove_lines(self._db, _LINES_A_STEP) or self._db.give_back(_PAGES_A_STEP)
 
 
 def remove_lines(database: Database, limit: int) -> bool:
-    """Remove up to ``limit`` lines of a deleted stream, or the stream once it is empty; whether there was one."""
+    """Delete up to ``limit`` lines of a removed stream, and the stream with its last; returns whether there was one."""
     if not (rows := database.read("SELECT id FROM log_streams WHERE job IS NULL AND name IS NULL LIMIT 1")):
         return False
     stream = rows[0][0]
