@@ -1,4 +1,4 @@
-"""The object store: buckets and objects as files."""
+"""The object store behind S3's API: buckets and objects as files."""
 
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.uploads import MultipartUploads

@@ -1,4 +1,4 @@
-"""Buckets as directories: made, found, and removed as a whole."""
+"""Buckets as directories: create, find and remove them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _IP_ADDRESS = re.compile(r"\d+(\.\d+){3}")
 _GRAVE = ".deleted-"
 _CREATED = "created"
-"""A file that has the bucket's place, and its age."""
+"""A file in the bucket's directory: it holds the bucket's place, and its mtime is the creation time."""
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket, when it was made, and the place that was asked for then; empty: none."""
+    """A bucket, when it was created, and the place (region) that was asked for then; empty: none."""
 
     name: str
     created: datetime
@@ -30,23 +30,23 @@ class Bucket:
 
 
 def exists(root: Path, bucket: str) -> bool:
-    """Whether there is a bucket of that name."""
+    """Whether a bucket of that name exists."""
     return is_name(bucket) and (root / bucket / "keys").is_dir()
 
 
 def is_name(bucket: str) -> bool:
-    """Whether S3 would take the name."""
+    """Whether S3 allows the name for a bucket."""
     return bool(_NAME.fullmatch(bucket)) and ".." not in bucket and not _IP_ADDRESS.fullmatch(bucket)
 
 
 def found(root: Path) -> Sequence[Bucket]:
-    """All buckets, by name."""
+    """All buckets, sorted by name."""
     paths = sorted(path for path in root.iterdir() if exists(root, path.name))
     return [Bucket(path.name, _time(path / _CREATED), place(path)) for path in paths]
 
 
 def place(folder: Path) -> str:
-    """Which place was asked for when the bucket of a folder was made; empty: none."""
+    """The place (region) that was asked for when this bucket was created; empty: none."""
     try:
         return (folder / _CREATED).read_text()
     except FileNotFoundError:  # deleted meanwhile
@@ -54,7 +54,7 @@ def place(folder: Path) -> str:
 
 
 def create(root: Path, bucket: str, place: str = "") -> None:
-    """Create it if it is not there; one that is keeps its place. Idempotent. Raises ``InvalidBucketName``."""
+    """Create the bucket; an existing one keeps its place. Idempotent. Raises ``InvalidBucketName``."""
     if not is_name(bucket):
         raise InvalidBucketName(
             f"Bucket name {bucket!r} is not valid: 3 to 63 lower-case letters, digits, hyphens and dots, "
@@ -65,15 +65,15 @@ def create(root: Path, bucket: str, place: str = "") -> None:
         (folder / part).mkdir(parents=True, exist_ok=True)
     if not exists(root, bucket):
         write_durably(folder / _CREATED, place.encode())
-    (folder / "keys").mkdir(exist_ok=True)  # last: it is what makes the bucket exist
+    (folder / "keys").mkdir(exist_ok=True)  # last, as `exists` looks for it
     sync_folder(folder)
     sync_folder(root)
 
 
 def bury(folder: Path, name: str) -> Path:
-    """Take an empty bucket away, durably, in one step; returns where its files wait for `remove`.
+    """Delete an empty bucket, durably and in one step: rename its directory. Returns the new path, for `remove`.
 
-    Nothing may be published in it meanwhile. Raises ``BucketNotEmpty``.
+    No object may be written to the bucket meanwhile. Raises ``BucketNotEmpty``.
     """
     if next(keys.walk(folder / "keys", b"", b""), None) is not None:
         raise BucketNotEmpty("The bucket you tried to delete is not empty: delete its objects first.")
@@ -84,12 +84,12 @@ def bury(folder: Path, name: str) -> Path:
 
 
 def remove(grave: Path) -> None:
-    """Remove what `bury` took away."""
+    """Remove the files of a bucket that `bury` has renamed."""
     shutil.rmtree(grave, ignore_errors=True)
 
 
 def remove_deleted(root: Path) -> int:
-    """Remove the buckets whose removal a crash cut short; returns how many."""
+    """Remove the files of buckets whose removal a crash interrupted; returns how many buckets."""
     graves = list(root.glob(f"{_GRAVE}*"))
     for grave in graves:
         remove(grave)

@@ -1,15 +1,15 @@
-"""What the object store refuses, beyond a missing bucket or key.
+"""The errors of the object store, except for a missing bucket or key.
 
 ObjectError (service.ground.errors)
 ├── NoSuchBucket, NoSuchKey (service.ground.errors)
-├── InvalidBucketName    not a name that S3 would take
-├── BucketNotEmpty       a bucket that still has objects is not deleted
+├── InvalidBucketName    S3 does not allow the name
+├── BucketNotEmpty       the bucket to delete still has objects
 ├── InvalidKey           empty, longer than 1,024 bytes, or not text
-├── ConditionFailed      a write on condition: "only if absent", "only if it is this one"
-├── NoSuchUpload         no multipart upload of that id
-├── InvalidPart          completion names a part that was not uploaded, or with another checksum
+├── ConditionFailed      a conditional write (only if the key is absent, or has this ETag) does not apply
+├── NoSuchUpload         there is no multipart upload of that id
+├── InvalidPart          the completion names a part that was not uploaded, or was with another checksum
 ├── InvalidPartNumber    a part's number is not 1 to 10,000
-├── InvalidPartOrder     completion lists parts not by ascending number
+├── InvalidPartOrder     the completion's parts are not in ascending order
 └── PartTooSmall         a part other than the last is under 5 MiB
 """
 
@@ -31,7 +31,7 @@ class InvalidKey(ObjectError):
 
 
 class ConditionFailed(ObjectError):
-    """The key does not hold what the write asked for. ``details``: the condition, by S3's name."""
+    """The condition of a write does not hold. ``details``: the condition, by S3's name."""
 
     def __init__(self, message: str, condition: str | None = None) -> None:
         super().__init__(message)

@@ -1,16 +1,15 @@
 """The object store on the file system.
 
-    <root>/<bucket>/keys/...      one small record a key (`keys`, `records`); its rename is the commit
-    <root>/<bucket>/blobs/<id>    the bytes; never changed once they are there
+    <root>/<bucket>/keys/...      one small record for each key (`keys`, `records`)
+    <root>/<bucket>/blobs/<id>    the bytes of an object; never changed once they are there
     <root>/<bucket>/uploads/<id>/ multipart uploads (`uploads`), and the parts of objects made by them (`parts`)
-    <root>/<bucket>/tmp/          what is being written, or removed
+    <root>/<bucket>/tmp/          files that are being written or removed
 
-A write goes to ``tmp``, is flushed to disk, renamed to ``blobs``, and becomes visible
-when its record is renamed over the old one. So at any moment, also after a power cut,
-a key has its old bytes or its new ones. What a crash leaves unreferenced is found by
-`recover`. One process writes (the server's lock sees to it); its threads share this object.
-
-Since bytes never change, a copy is a hard link to them.
+An object's bytes are written to ``tmp``, flushed to disk and renamed to ``blobs``. The object
+becomes visible when its record is renamed over the old record. So at any moment, also after a
+power cut, a key has its old bytes or its new ones. Files that no record refers to after a crash
+are removed by `recover`. One process writes (the server's lock ensures that); its threads share
+this object. Since the bytes never change, a copy is a hard link to them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class FileObjects:
     """
 
     def __init__(self, root: Path) -> None:
-        """Open the store, making ``root`` if it is not there."""
+        """Open the store; create ``root`` if it is missing."""
         root.mkdir(parents=True, exist_ok=True)
         self._root = root
         self._unclean = root / ".unclean"
@@ -52,12 +51,12 @@ class FileObjects:
         self.storage = Storage(root)
 
     def close(self) -> None:
-        """Note a clean end, so that the next start need not look for remains. Call when nothing writes."""
+        """Record a clean end, so that the next start need not search for remains. Call when nobody writes."""
         if not self.storage.busy and not self._crashed:
             self._unclean.unlink(missing_ok=True)
 
     def recover(self) -> int:
-        """After a crash, remove what no key refers to; returns how many files. Safe while serving."""
+        """After a crash, remove files that no key refers to; returns how many. Safe while requests are served."""
         if not self._crashed:
             return 0
         removed = buckets.remove_deleted(self._root)
@@ -70,22 +69,22 @@ class FileObjects:
     # --- buckets ---
 
     def buckets(self) -> Sequence[Bucket]:
-        """All buckets, by name."""
+        """All buckets, sorted by name."""
         return buckets.found(self._root)
 
     def create_bucket(self, bucket: str, place: str = "") -> None:
-        """Create it if it is not there. Idempotent. ``place``: noted. Raises ``InvalidBucketName``."""
+        """Create the bucket, with the place (region) asked for. Idempotent. Raises ``InvalidBucketName``."""
         with self._commit_lock:
             buckets.create(self._root, bucket, place)
 
     def delete_bucket(self, bucket: str) -> None:
-        """Remove an empty bucket; uploads under way in it end. Raises ``NoSuchBucket``, ``BucketNotEmpty``."""
+        """Remove an empty bucket, with its unfinished uploads. Raises ``NoSuchBucket``, ``BucketNotEmpty``."""
         with self._commit_lock:
             grave = buckets.bury(self.folder(bucket), self.storage.new_name())
         buckets.remove(grave)
 
     def has_bucket(self, bucket: str) -> bool:
-        """Whether it exists."""
+        """Whether the bucket exists."""
         return buckets.exists(self._root, bucket)
 
     def folder(self, bucket: str) -> Path:
@@ -106,15 +105,15 @@ class FileObjects:
         guard: Guard = ANY,
         tags: Mapping[str, str] | None = None,
     ) -> ObjectInfo:
-        """Store the stream's rest. If reading raises, nothing is stored.
+        """Store the rest of the stream as an object. If reading raises, nothing is stored.
 
         Raises:
             NoSuchBucket, InvalidKey
-            ConditionFailed, NoSuchKey: of the guard.
+            ConditionFailed, NoSuchKey: the guard refuses.
         """
         guard.check(
             key, self.record(bucket, key)
-        )  # before all the bytes; what counts is the check at the end
+        )  # early, before the bytes are read; `publish` makes the check that counts
         with self.stage(bucket) as (path, file):
             size, md5 = receive(data, file)
             record = Record(
@@ -129,7 +128,7 @@ class FileObjects:
             return self.commit(bucket, record, path, file, guard)
 
     def head(self, bucket: str, key: str) -> ObjectInfo | None:
-        """The object's description, or None; also when there is no such bucket, and can be no such key."""
+        """The object's description. None if the object or the bucket is missing, or the key is not valid."""
         try:
             record = self.record(bucket, key)
         except InvalidKey:
@@ -137,7 +136,7 @@ class FileObjects:
         return record.info if record else None
 
     def record(self, bucket: str, key: str) -> Record | None:
-        """The object's record, or None. Raises ``InvalidKey``."""
+        """The object's record, or None if the object or bucket is missing. Raises ``InvalidKey``."""
         path = keys.record_path(key)
         return Record.load(self._root / bucket / "keys" / path) if self.has_bucket(bucket) else None
 
@@ -150,10 +149,12 @@ class FileObjects:
         return record
 
     def path(self, bucket: str, key: str) -> Path:
-        """The object's bytes as a local file, to be read only. Raises ``NoSuchKey``, as `open` ``FileNotFoundError``.
+        """The object's bytes as a local file, for reading only.
 
-        The file goes when the object is replaced or deleted: open it soon, or use `open`.
-        An object that lies in several parts is joined first, once: about a second for each GiB.
+        The file is removed when the object is replaced or deleted: open it soon, or use `open`.
+        The parts of an object that was uploaded in parts are joined first, once: about a second for each GiB.
+
+        Raises ``NoSuchKey``, and ``FileNotFoundError`` if the bytes are gone.
         """
         before = None
         while True:
@@ -162,7 +163,7 @@ class FileObjects:
                 raise NoSuchKey(f"The specified key does not exist: s3://{bucket}/{key}")
             if record.blob:
                 return self.storage.blob(bucket, record)
-            # Gone, or changed: then look again.
+            # If the object was replaced or deleted meanwhile, look again.
             with self._joining, suppress(ConditionFailed):
                 if self.record(bucket, key) == record:
                     try:
@@ -173,7 +174,7 @@ class FileObjects:
             before = record
 
     def open(self, bucket: str, key: str) -> tuple[ObjectInfo, BinaryIO]:
-        """The object and its bytes; stays readable when the object is replaced meanwhile.
+        """The object and its bytes, which stay readable when the object is replaced meanwhile.
 
         Raises:
             NoSuchBucket, NoSuchKey
@@ -182,7 +183,7 @@ class FileObjects:
         return record.info, file
 
     def open_record(self, bucket: str, key: str) -> tuple[Record, BinaryIO]:
-        """As `open`, with all that is known of the object. Raises ``FileNotFoundError`` if its bytes are gone."""
+        """As `open`, with the object's whole record. Raises ``FileNotFoundError`` if its bytes are gone."""
         before = None
         while True:
             record = self.existing(bucket, key)
@@ -195,7 +196,7 @@ class FileObjects:
             before = record
 
     def parts_of(self, bucket: str, record: Record) -> Sequence[parts.StoredPart]:
-        """The parts of an object that was uploaded in parts, else none. Raises ``FileNotFoundError``."""
+        """The parts of an object; empty if it was not uploaded in parts. Raises ``FileNotFoundError``."""
         return parts.loaded(self.storage.parts_folder(bucket, record.parts)) if record.parts else ()
 
     def copy_record(
@@ -208,20 +209,20 @@ class FileObjects:
         guard: Guard = ANY,
         etag: str | None = None,
     ) -> ObjectInfo:
-        """Copy an object as it was read; no byte is copied.
+        """Copy an object whose record was read before. Bytes are linked, not copied.
 
         Args:
-            source: its bucket, and itself.
+            source: bucket and record of the object.
             target: bucket and key of the copy.
-            metadata: the copy's.
-            tags: the copy's; None: the source's.
-            guard: what must hold at the target.
-            etag: the copy's own, where it is another.
+            metadata: of the copy.
+            tags: of the copy; None: those of the source.
+            guard: the condition on the target.
+            etag: of the copy; None: that of the source.
 
         Raises:
-            FileNotFoundError: it has been replaced since.
+            FileNotFoundError: the source was replaced meanwhile.
             NoSuchBucket, InvalidKey
-            ConditionFailed, NoSuchKey: of the guard.
+            ConditionFailed, NoSuchKey: the guard refuses.
         """
         bucket, key = target
         guard.check(key, self.record(bucket, key))
@@ -245,7 +246,7 @@ class FileObjects:
         return record.info
 
     def set_tags(self, bucket: str, key: str, tags: Mapping[str, str]) -> None:
-        """Replace the object's tags; nothing else of it changes. Raises ``NoSuchBucket``, ``NoSuchKey``."""
+        """Replace the object's tags and nothing else. Raises ``NoSuchBucket``, ``NoSuchKey``."""
         while True:
             record = self.existing(bucket, key)
             with suppress(ConditionFailed):
@@ -253,7 +254,7 @@ class FileObjects:
                 return
 
     def delete(self, bucket: str, key: str, guard: Guard = ANY) -> None:
-        """Remove it; a missing one is no error. Raises ``NoSuchBucket``, and of the guard."""
+        """Remove the object; a missing one is no error. Raises ``NoSuchBucket``, and what the guard raises."""
         folder = self.folder(bucket)
         target = folder / "keys" / keys.record_path(key)
         with self._commit_lock:
@@ -273,7 +274,7 @@ class FileObjects:
         return self.page(bucket, prefix, "", after, limit).objects
 
     def page(self, bucket: str, prefix: str, delimiter: str, after: str, limit: int) -> listing.Page:
-        """One page as S3 lists. Raises ``NoSuchBucket``."""
+        """One page of a listing, with S3's rules for prefix and delimiter. Raises ``NoSuchBucket``."""
         return listing.page(self.folder(bucket) / "keys", prefix, delimiter, after, limit, self._names)
 
     # --- for writers: this class and the multipart uploads ---
@@ -281,7 +282,7 @@ class FileObjects:
     def commit(
         self, bucket: str, record: Record, staged: Path, file: BinaryIO, guard: Guard = ANY
     ) -> ObjectInfo:
-        """Make a staged file the object's bytes, durably and at once. Raises as the guard does."""
+        """Store an object whose bytes are in a staged file, durably and atomically. Raises what the guard raises."""
         try:
             with self.bucket_there(bucket):
                 self.storage.settle(bucket, record, staged, file)
@@ -292,7 +293,7 @@ class FileObjects:
         return record.info
 
     def publish(self, bucket: str, record: Record, guard: Guard = ANY) -> None:
-        """Make the record the key's: the one moment in which an object appears or changes."""
+        """Put the record at its key: the one step in which an object appears or changes."""
         folder = self.folder(bucket)
         target = folder / "keys" / keys.record_path(record.key)
         pending = folder / "tmp" / f"{self.storage.new_name()}.record"
@@ -300,10 +301,10 @@ class FileObjects:
             with self.bucket_there(bucket):
                 write_durably(pending, record.dump())
             with self._commit_lock, self.bucket_there(bucket):
-                self.folder(bucket)  # it may have been deleted meanwhile
+                self.folder(bucket)  # raises if the bucket was deleted meanwhile
                 old = Record.load(target)
                 guard.check(record.key, old)
-                self.storage.require(bucket, record)  # and made again: without the bytes
+                self.storage.require(bucket, record)  # raises if the bytes are gone with an earlier bucket
                 made = self._make_folders(target.parent, folder / "keys")
                 pending.replace(target)
                 self._names.changed(target.parent)
@@ -316,9 +317,9 @@ class FileObjects:
 
     @contextmanager
     def bucket_there(self, bucket: str) -> Iterator[None]:
-        """Raise ``NoSuchBucket``, not ``FileNotFoundError``, when the bucket is deleted while it is written to.
+        """Raise ``NoSuchBucket`` instead of ``FileNotFoundError`` if the bucket is deleted during a write.
 
-        There may be a new one of its name by then, which has nothing of what was written.
+        A new bucket of the same name may exist by then, without the files that were written.
         """
         try:
             yield
@@ -329,7 +330,7 @@ class FileObjects:
 
     @contextmanager
     def stage(self, bucket: str) -> Iterator[tuple[Path, BinaryIO]]:
-        """A new temporary file in the bucket; removed unless it was renamed. Raises ``NoSuchBucket``."""
+        """A new temporary file in the bucket, removed at the end unless it was renamed. Raises ``NoSuchBucket``."""
         self.folder(bucket)
         with ExitStack() as stack:
             with self.bucket_there(bucket):
@@ -337,7 +338,7 @@ class FileObjects:
             yield staged
 
     def _join(self, bucket: str, record: Record) -> None:
-        """Make one file of an object's parts. Raises ``ConditionFailed`` when the object has changed."""
+        """Join an object's parts into one file. Raises ``ConditionFailed`` if the object was changed meanwhile."""
         described = self.parts_of(bucket, record)
         with self.stage(bucket) as (path, file):
             self.storage.join(bucket, record, file)
@@ -346,18 +347,18 @@ class FileObjects:
             self.commit(bucket, joined, path, file, Guard(unchanged=record))
 
     def _drop_unless_used(self, bucket: str, record: Record) -> None:
-        # A failure after the rename leaves the record in place: then its bytes must stay.
+        # If the failure came after the rename, the record is in place and its bytes must stay.
         found = self.record(bucket, record.key)
         if found is None or found.place != record.place:
             self.storage.drop(bucket, record)
 
     def _make_folders(self, folder: Path, root: Path) -> Sequence[Path]:
-        """Make the directory; returns the parents that changed, to be synced."""
+        """Create the directory with its parents; returns the directories that changed, to be synced."""
         missing = []
         while folder != root and not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
-        for one in reversed(missing):  # not `parents=True`, which goes a call deeper for each
+        for one in reversed(missing):  # not `parents=True`, which recurses for each level
             one.mkdir()
             self._names.changed(one.parent)
         return [one.parent for one in missing]
@@ -365,7 +366,7 @@ class FileObjects:
     def _prune(self, folder: Path, root: Path) -> Path:
         """Remove directories that have become empty; returns the first that is left."""
         self._names.changed(folder)
-        with suppress(OSError):  # not empty: other keys live there
+        with suppress(OSError):  # not empty: it holds other keys
             while folder != root:
                 folder.rmdir()
                 folder = folder.parent

@@ -1,16 +1,16 @@
-"""Object keys as file names: any text, and a directory walk that yields keys in UTF-8 byte order.
+"""Object keys as file names: any key has a path, and a directory walk yields the keys in UTF-8 byte order.
 
-A key is cut at each ``/``. Every piece becomes one name, percent-encoded, with a
-letter in front that says what follows the piece:
+A key is split at each ``/``. Every piece becomes one file name, percent-encoded, after a
+letter that says what follows the piece:
 
     ``d``   a directory: the piece and then ``/``
-    ``c``   a directory: exactly `PIECE` bytes of a segment that goes on
+    ``c``   a directory: exactly `PIECE` bytes of a longer segment
     ``o``   a file: the rest of the key, the object's record
 
 So ``a//b`` is ``da/d/ob``, ``../x`` is ``d../ox``, and ``a`` (``oa``) may stand beside
 ``a/b`` (``da/ob``). No name is longer than 193 bytes, and none can be ``.`` or ``..``.
 
-Within one directory no decoded name but an object's is a prefix of another, so
+Within one directory only an object's decoded name can be a prefix of another, so
 sorting the decoded names of each directory sorts all the keys.
 """
 
@@ -31,16 +31,16 @@ from windtunnel_local.service.ground.uris import MAX_KEY_BYTES
 
 Entries: TypeAlias = "Sequence[tuple[bytes, str]]"
 
-PIECE = 64  # three characters a byte at worst: 192, under the 255 of common file systems
-_FEW = 500  # entries of a directory that is as well read again
-_MOST_KEPT = 200_000  # entries kept in all: about 30 MB
+PIECE = 64  # at most three characters a byte when encoded: 192, under the 255 of common file systems
+_FEW = 500  # entries of a directory that is not worth keeping: it is read again
+_MOST_KEPT = 200_000  # most entries kept, of all directories: about 30 MB
 
 
 def encoded(key: str) -> bytes:
     """The key in UTF-8.
 
     Raises:
-        InvalidKey: empty, too long, or not text.
+        InvalidKey: the key is empty, too long, or not valid Unicode.
     """
     try:
         raw = key.encode()
@@ -54,22 +54,22 @@ def encoded(key: str) -> bytes:
 
 
 def record_path(key: str) -> Path:
-    """The relative path of a key's record."""
+    """The path of a key's record, relative to the folder ``keys``."""
     names = list(_folders(encoded(key)))
     return Path(*names)
 
 
 def walk(root: Path, prefix: bytes, first: bytes, names: Names | None = None) -> Iterator[tuple[bytes, Path]]:
-    """Keys with the prefix and >= ``first``, in byte order, each with its record's path."""
+    """The keys that begin with ``prefix`` and are >= ``first``, in byte order, each with its record's path."""
     folder, base = root, b""
-    # What the prefix settles needs no listing: go straight to the directory that holds the matches.
+    # The prefix names the first directories: go straight to the one that holds the matches.
     for name in _folders(prefix):
         if name.startswith("o"):
             break
         folder, base = folder / name, base + _decode(name)
     names = names or Names()
     pending = [_level(folder, base, prefix, first, names)]
-    while pending:  # no call for each level: a key may have a thousand
+    while pending:  # no recursion: a key may have a thousand levels
         full, path = next(pending[-1], (b"", None))
         if path is None:
             pending.pop()
@@ -82,15 +82,15 @@ def walk(root: Path, prefix: bytes, first: bytes, names: Names | None = None) ->
 def _level(
     folder: Path, base: bytes, prefix: bytes, first: bytes, names: Names
 ) -> Iterator[tuple[bytes, Path]]:
-    """What of one directory matches: records, and directories that may hold some."""
+    """The entries of one directory that match: records, and directories that may hold matching records."""
     entries = names.of(folder)
     low = max(prefix, first)
     start = bisect.bisect_left(entries, (low[len(base) :], "")) if low.startswith(base) else 0
-    # One directory may sort before the first match and yet hold it: the one that leads there.
+    # The directory that holds the first match may sort before it: start one entry earlier.
     for decoded, name in itertools.islice(entries, max(start - 1, 0), None):
         full = base + decoded
         if full > prefix and not full.startswith(prefix):
-            return  # behind all that match
+            return  # all that follow sort after the matches
         if name.startswith("o"):
             if full >= first and full.startswith(prefix):
                 yield full, folder / name
@@ -101,9 +101,9 @@ def _level(
 
 
 class Names:
-    """The sorted names of directories; large ones are kept, since each page of a listing needs them again.
+    """The sorted names in directories. Those of large ones are cached, since each page of a listing needs them.
 
-    Whoever adds or removes a name calls `changed` afterwards. Thread-safe.
+    After adding or removing a name, call `changed`. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Names:
         self._lock = threading.Lock()
 
     def of(self, folder: Path) -> Entries:
-        """Decoded and real names, in the order of the decoded; empty when there is no such directory."""
+        """Pairs of decoded and real name, sorted by the decoded; empty if there is no such directory."""
         reading = object()
         with self._lock:
             if (kept := self._kept.get(folder)) is not None:
@@ -120,13 +120,13 @@ class Names:
                 return kept
             self._readings.setdefault(folder, []).append(reading)
         try:
-            names = os.listdir(folder)  # noqa: PTH208  names alone: a Path for each entry costs 5x
+            names = os.listdir(folder)  # noqa: PTH208  a Path for each entry would take 5 times as long
         except (FileNotFoundError, NotADirectoryError):
             names = []
         entries = sorted((_decode(name), name) for name in names)
         with self._lock:
             current = self._readings.get(folder, [])
-            if reading in current:  # else it was changed while it was read
+            if reading in current:  # else the directory changed during the reading
                 current.remove(reading)
                 if not current:
                     del self._readings[folder]
@@ -137,7 +137,7 @@ class Names:
         return entries
 
     def changed(self, folder: Path) -> None:
-        """Forget what was read of a directory, also by whoever is reading it."""
+        """Drop a directory from the cache; a reading of it that has begun is not kept either."""
         with self._lock:
             self._kept.pop(folder, None)
             self._readings.pop(folder, None)

@@ -1,4 +1,4 @@
-"""Listings as S3 pages them."""
+"""Pages of listings, by S3's rules for prefix and delimiter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windtunnel_local.service.ground.ports import ObjectInfo
 
 @dataclass(frozen=True)
 class Page:
-    """A page of a listing. ``next``: pass it as ``after`` for the next page; None at the end."""
+    """A page of a listing. For the next page, pass ``next`` as ``after``; None: this is the last page."""
 
     objects: Sequence[ObjectInfo]
     prefixes: Sequence[str]
@@ -21,7 +21,7 @@ class Page:
 
 
 def page(root: Path, prefix: str, delimiter: str, after: str, limit: int, names: keys.Names) -> Page:
-    """One page of the keys below ``root``; keys that are equal up to ``delimiter`` become one prefix."""
+    """One page of the keys below ``root``. Keys that are equal up to ``delimiter`` are listed as one prefix."""
     start, cut = prefix.encode(), delimiter.encode()
     first = after.encode() + b"\0" if after else b""
     if cut and after.startswith(prefix) and after[len(prefix) :].endswith(delimiter):
@@ -39,7 +39,7 @@ def page(root: Path, prefix: str, delimiter: str, after: str, limit: int, names:
                 last = rolled.decode()
                 prefixes.append(last)
                 first = _behind(rolled)
-                break  # go on behind everything that the prefix covers
+                break  # continue after all keys with this prefix
             if record := Record.load(path):
                 objects.append(record.info)
                 last = record.key

@@ -1,8 +1,8 @@
-"""Objects whose bytes lie in several files: the parts of a multipart upload, left where they are.
+"""Objects whose bytes lie in several files: the parts of a multipart upload.
 
-Joining the parts of a large upload would write all its bytes a second time while the client waits for
-its answer. So a completed object keeps its parts' files, listed in ``parts.json`` of their folder, and
-`PartsReader` reads them as one. `FileObjects.path` joins them when somebody needs one file.
+To join the parts of a large upload would write all its bytes a second time while the client waits for
+its answer. So a completed object keeps the files of its parts, listed in ``parts.json`` of their folder, and
+`PartsReader` reads them as one. `FileObjects.path` joins them when one file is needed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 PARTS_FILE = "parts.json"  # of a completed object
-UPLOAD_FILE = "upload.json"  # of an upload that can go on
+UPLOAD_FILE = "upload.json"  # of an upload that is not completed or aborted
 _NAME = re.compile(r"([0-9]{5})-([0-9a-f]{32})(?:-([a-z0-9]+)-([0-9a-f]+))?")
 
 
 @dataclass(frozen=True)
 class StoredPart:
-    """One part. ``etag``: its MD5; ``digest``: its checksum by ``algorithm``, both in hexadecimal."""
+    """One stored part. ``etag``: its MD5; ``digest``: its checksum by ``algorithm``; both in hexadecimal."""
 
     number: int
     size: int
@@ -34,13 +34,13 @@ class StoredPart:
 
     @property
     def name(self) -> str:
-        """The part's file: all that is known of it but the size, so that storing it is one rename."""
+        """The part's file name: it holds all fields except the size, so that one rename stores the part."""
         checksum = f"-{self.algorithm}-{self.digest}" if self.algorithm else ""
         return f"{self.number:05d}-{self.etag}{checksum}"
 
     @staticmethod
     def named(path: Path) -> StoredPart | None:
-        """The part that a file is, or None when it is something else, or gone."""
+        """The part that a file holds; None if the file is something else, or gone."""
         match = _NAME.fullmatch(path.name)
         if match is None:
             return None
@@ -57,12 +57,12 @@ def dumped(parts: Sequence[StoredPart]) -> bytes:
 
 
 def loaded(folder: Path) -> Sequence[StoredPart]:
-    """The parts of an object, by number. Raises ``FileNotFoundError``."""
+    """The parts of an object, sorted by number. Raises ``FileNotFoundError``."""
     return [StoredPart(*values) for values in json.loads((folder / PARTS_FILE).read_bytes())]
 
 
 class PartsReader(io.RawIOBase):
-    """The parts one after the other as one file to read. ``closed_by``: called once, at the end."""
+    """Reads an object's parts, one after the other, as one file. ``closed_by`` is called once, by `close`."""
 
     def __init__(self, folder: Path, parts: Sequence[StoredPart], closed_by: Callable[[], None]) -> None:
         super().__init__()
@@ -73,21 +73,21 @@ class PartsReader(io.RawIOBase):
         self._closed_by = closed_by
 
     def readable(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a position, in bytes."""
+        """Set the position, in bytes."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._starts[-1]}[whence]
         self._position = max(base + offset, 0)
         return self._position
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
-        """Fill as much of the buffer as the part under the position has."""
+        """Read from the part at the position, at most to its end."""
         if self._position >= self._starts[-1]:
             return 0
         at = bisect.bisect_right(self._starts, self._position) - 1
@@ -110,7 +110,7 @@ class PartsReader(io.RawIOBase):
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the open part, and call ``closed_by``. Idempotent."""
         if self.closed:
             return
         super().close()

@@ -1,4 +1,4 @@
-"""Folders that are being read: they are removed when the last reader has closed."""
+"""Folders that are being read, which are removed only after their last reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Pins:
-    """Counts readers by folder. Thread-safe; one process reads and removes."""
+    """Counts the readers of each folder. Thread-safe, for one process that reads and removes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -16,12 +16,12 @@ class Pins:
         self._doomed: set[Path] = set()
 
     def pin(self, folder: Path) -> None:
-        """Keep the folder from being removed. It may be gone already: look after pinning."""
+        """Count a reader: the folder is not removed now. It may be gone already, so look after the call."""
         with self._lock:
             self._readers[folder] = self._readers.get(folder, 0) + 1
 
     def unpin(self, folder: Path) -> None:
-        """One reader less."""
+        """Count one reader less; after the last, remove the folder if `remove` was called."""
         with self._lock:
             self._readers[folder] -= 1
             if self._readers[folder]:
@@ -33,18 +33,18 @@ class Pins:
             shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self, folder: Path, grave: Path) -> None:
-        """Remove the folder, now or after its last reader. ``grave``: a free name beside it, for a moment."""
+        """Remove the folder, now or after its last reader. ``grave``: a free path on the same disk, used meanwhile."""
         with self._lock:
             if folder in self._readers:
                 self._doomed.add(folder)
                 return
             try:
-                folder.rename(grave)  # at once: who pins it from now on finds nothing, not a half
+                folder.rename(grave)  # atomic: a later reader finds no folder, never half of one
             except FileNotFoundError:
                 return
         shutil.rmtree(grave, ignore_errors=True)
 
     @property
     def waiting(self) -> bool:
-        """Whether folders wait for their readers."""
+        """Whether folders wait for their last reader, to be removed."""
         return bool(self._doomed)

@@ -1,4 +1,4 @@
-"""The record of one object: what it is called, how long it is, and where its bytes are."""
+"""The record of one object (its key, size and ETag, and where its bytes are), and conditions of writes."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from windtunnel_local.service.ground.ports import ObjectInfo
 
 @dataclass(frozen=True)
 class Record:
-    """One object's description, stored as JSON. ``modified``: Unix seconds, UTC."""
+    """One object's description, stored as JSON. ``size`` in bytes; ``modified`` in Unix seconds."""
 
     key: str
     blob: str
-    """The file that holds the bytes; empty when they are in several, in the folder ``parts``."""
+    """The file that holds the bytes; empty if they are in several files, in the folder ``parts``."""
     size: int
     etag: str
     modified: float
     metadata: Mapping[str, str] = field(default_factory=dict)
     upload: str | None = None
-    """The multipart upload that made it: a completion repeated after a lost answer is recognised by it."""
+    """The id of the multipart upload that made the object, to recognise a completion that is sent again."""
     parts: str | None = None
-    """The folder that describes the parts of an object that was uploaded in parts (`parts`)."""
+    """The folder with ``parts.json``, if the object was uploaded in parts (see `parts`)."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def info(self) -> ObjectInfo:
-        """The record as the port describes an object."""
+        """The object's description as the port `ObjectStore` has it."""
         modified = datetime.fromtimestamp(self.modified, timezone.utc)
         return ObjectInfo(self.key, self.size, self.etag, modified, self.metadata)
 
     @property
     def place(self) -> tuple[str, str | None]:
-        """Where the bytes are. They are kept as long as any record names this place."""
+        """Where the bytes are. They are kept as long as the key's record names this place."""
         return self.blob, self.parts
 
     def dump(self) -> bytes:
@@ -48,7 +48,7 @@ class Record:
 
     @staticmethod
     def load(path: Path) -> Record | None:
-        """The record in a file, or None when there is none."""
+        """Read the record in a file; None if there is no such file."""
         try:
             return Record(**json.loads(path.read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
@@ -57,15 +57,15 @@ class Record:
 
 @dataclass(frozen=True)
 class Guard:
-    """What must be at a key, in the moment of a write, for it to go through."""
+    """The condition of a write: what must be at its key. All fields that are set must hold."""
 
     absent: bool = False
     etag: str | None = None
-    """``*``: any object."""
+    """The ETag of the object; ``*``: any object."""
     unchanged: Record | None = None
 
     def check(self, key: str, found: Record | None) -> None:
-        """Raise ``ConditionFailed``, or ``NoSuchKey`` where an object was expected and there is none."""
+        """Check ``found``, the key's record. Raises ``ConditionFailed``; ``NoSuchKey`` if an object is missing."""
         if self.absent and found is not None:
             raise ConditionFailed(
                 f"At least one of the pre-conditions did not hold: {key} exists.", "If-None-Match"

@@ -1,4 +1,4 @@
-"""What a crash leaves in a bucket, told from what is in use. Safe while the store serves."""
+"""Finding and removing what a crash has left in a bucket. Safe while requests are served."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from windtunnel_local.objects.records import Record
 
 
 def remove_remains(bucket: Path, own: str, drop_folder: Callable[[Path], None]) -> int:
-    """Remove what no key refers to and no upload needs; returns how many files and folders.
+    """Remove files that no key refers to and no unfinished upload needs; returns how many files and folders.
 
-    ``own``: what names of the running process start with; those are left alone.
-    ``drop_folder`` removes a folder of parts. An upload that can go on is no remains.
+    ``own``: the prefix of names that this process makes; these files are kept.
+    ``drop_folder`` removes a folder of parts.
     """
-    # First what might go, then what is in use: whatever becomes used meanwhile carries an own name,
-    # or is an upload that was still one when the first list was made.
+    # First list what may be unused, then read what is in use: a file that comes into use in between has a
+    # name with this process's prefix, or belongs to an upload that was unfinished in the first list.
     blobs = list(_of_others(bucket / "blobs", own))
     staged = list(_of_others(bucket / "tmp", own))
     folders = list(_of_others(bucket / "uploads", own))
@@ -34,7 +34,7 @@ def remove_remains(bucket: Path, own: str, drop_folder: Callable[[Path], None]) 
             removed += _remove(path)
     for folder in folders:
         if folder.name in used:
-            # Completed, but killed before the upload and the parts that were not named had gone.
+            # The upload was completed, but a crash came before its file and unused parts were removed.
             removed += _tidy(folder)
         elif folder.name in ended:
             drop_folder(folder)
@@ -43,7 +43,7 @@ def remove_remains(bucket: Path, own: str, drop_folder: Callable[[Path], None]) 
 
 
 def _tidy(folder: Path) -> int:
-    """Remove what is in an object's folder besides its parts."""
+    """Remove all files in an object's folder except its parts and ``parts.json``; returns how many."""
     try:
         kept = {part.name for part in loaded(folder)} | {PARTS_FILE}
     except FileNotFoundError:  # replaced meanwhile

@@ -1,6 +1,6 @@
-"""Where the bytes of objects are: staged, flushed, linked, joined and removed. Knows no keys.
+"""The files that hold objects' bytes: write, flush, link, join and remove them. Knows no keys.
 
-Names that one process makes start with its token: after a crash the next one knows what is not its own.
+The names of files start with a token of the process: after a crash the next process knows which are not its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Storage:
     """The files of all buckets below ``root``. All calls block; all are thread-safe."""
 
     def __init__(self, root: Path) -> None:
-        """Use a directory that is there."""
+        """Use an existing directory."""
         self._root = root
         self.token = uuid.uuid4().hex[:12]
         self._numbers = itertools.count()
@@ -36,19 +36,19 @@ class Storage:
 
     @property
     def busy(self) -> bool:
-        """Whether what was removed still waits for its readers."""
+        """Whether removed parts still wait for their last reader."""
         return self._pins.waiting
 
     def new_name(self) -> str:
-        """A name that no other file has."""
+        """A new file name, unique."""
         return f"{self.token}-{next(self._numbers)}"
 
     def new_id(self) -> str:
-        """A name for an upload: 32 hexadecimal digits."""
+        """A new id for an upload or a folder of parts: 32 hexadecimal digits."""
         return self.token + uuid.uuid4().hex[:20]
 
     def blob(self, bucket: str, record: Record) -> Path:
-        """The one file that holds a record's bytes; only when ``record.blob`` is set."""
+        """The file that holds a record's bytes, if ``record.blob`` is set."""
         return self._root / bucket / "blobs" / record.blob
 
     def parts_folder(self, bucket: str, name: str | None) -> Path:
@@ -57,7 +57,7 @@ class Storage:
 
     @contextmanager
     def stage(self, bucket: str) -> Iterator[tuple[Path, BinaryIO]]:
-        """A new temporary file in the bucket, open for writing; removed unless it was renamed."""
+        """A new temporary file in the bucket, open for writing; removed at the end unless it was renamed."""
         path = self._root / bucket / "tmp" / self.new_name()
         try:
             with path.open("xb") as file:
@@ -74,12 +74,12 @@ class Storage:
         sync_folder(blob.parent)
 
     def require(self, bucket: str, record: Record) -> None:
-        """Raise ``FileNotFoundError`` unless the record's bytes are there."""
+        """Raise ``FileNotFoundError`` if the record's bytes are missing."""
         described = self.parts_folder(bucket, record.parts) / parts.PARTS_FILE
         (self.blob(bucket, record) if record.blob else described).stat()
 
     def open(self, bucket: str, record: Record) -> BinaryIO:
-        """The record's bytes; they stay as long as the file is open. Raises ``FileNotFoundError``."""
+        """Open the record's bytes, which stay readable until the file is closed. Raises ``FileNotFoundError``."""
         if record.blob:
             return self.blob(bucket, record).open("rb")
         folder = self.parts_folder(bucket, record.parts)
@@ -92,7 +92,7 @@ class Storage:
         return cast(BinaryIO, reader)
 
     def describe(self, bucket: str, name: str | None, described: Sequence[parts.StoredPart]) -> Path:
-        """Make a folder of parts with its description. The parts themselves are for the caller to add."""
+        """Create a folder of parts with its ``parts.json``. The caller adds the parts themselves."""
         folder = self.parts_folder(bucket, name)
         folder.mkdir()
         try:
@@ -112,7 +112,7 @@ class Storage:
                 copy_bytes(piece, file)
 
     def linked(self, source: tuple[str, Record], bucket: str, record: Record) -> Record:
-        """The record, with the bytes of ``source`` (bucket, record) under names of its own.
+        """Link the bytes of ``source`` (bucket, record) under new names; returns ``record`` with these names.
 
         Raises:
             FileNotFoundError: the source is gone.
@@ -153,7 +153,7 @@ class Storage:
 
 
 def receive(data: BinaryIO, file: BinaryIO) -> tuple[int, str]:
-    """Write the stream's rest to the file: its size and MD5."""
+    """Write the rest of the stream to the file; returns its size in bytes, and its MD5."""
     digest = hashlib.md5(usedforsecurity=False)
     size = 0
     while chunk := data.read(_COPY_BYTES):
@@ -164,19 +164,19 @@ def receive(data: BinaryIO, file: BinaryIO) -> tuple[int, str]:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where that cannot be. Raises ``FileNotFoundError``."""
+    """Make a hard link, or a copy where no link is possible. Raises ``FileNotFoundError``."""
     try:
         os.link(source, target)
     except FileNotFoundError:
         raise
-    except OSError:  # too many names, or another file system
+    except OSError:  # too many links, or another file system
         with source.open("rb") as original, target.open("xb") as copy:
             copy_bytes(original, copy)
             os.fsync(copy.fileno())
 
 
 def copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy the rest of an open file inside the kernel where it can (no bytes pass through Python)."""
+    """Copy the rest of an open file, within the kernel if possible (no bytes pass through Python)."""
     target.flush()
     left = os.fstat(source.fileno()).st_size - source.tell()
     try:
@@ -187,6 +187,6 @@ def copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
             left -= copied
     except (AttributeError, OSError) as error:  # not on macOS, and not between all file systems
         if isinstance(error, OSError) and is_full_disk(error):
-            raise OSError(error.errno, error.strerror, target.name) from error  # which the call does not name
+            raise OSError(error.errno, error.strerror, target.name) from error  # with the file's name
         shutil.copyfileobj(source, target, _COPY_BYTES)  # the offsets are where the copy stopped
     target.seek(0, os.SEEK_END)

@@ -1,11 +1,11 @@
-"""Multipart uploads: parts as files until completion makes them one object.
+"""Multipart uploads: each part is a file, and completion makes one object of them.
 
-    <bucket>/uploads/<id>/upload.json       key, metadata, tags, checksum; as long as the upload can go on
+    <bucket>/uploads/<id>/upload.json       key, metadata, tags, checksum; until the upload is completed or aborted
     <bucket>/uploads/<id>/<number>-<md5>... one part (`parts`)
-    <bucket>/uploads/<id>/parts.json        of a completed one: which parts the object consists of
+    <bucket>/uploads/<id>/parts.json        after completion: which parts the object consists of
 
-A part's name holds its number and ETag, so a completion finds exactly what it names. It moves no byte:
-the object's record points to the folder, in one rename, however large the object is.
+A part's file name holds its number and ETag, so a completion finds exactly the parts that it names. Completion
+moves no bytes: one rename makes the object's record point to the folder, however large the object is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UPLOAD_ID = re.compile(r"[0-9a-f]{32}")
 _LOCKS = 64
 
 Checksum = tuple[str, str]
-"""Algorithm, and digest in hexadecimal."""
+"""The algorithm, and the digest in hexadecimal."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Upload:
-    """An upload under way. ``algorithm``, ``kind``: the checksum that the object is to have, if any."""
+    """An unfinished upload. ``algorithm``, ``kind``: of the checksum that the object shall have, if any."""
 
     id: str
     key: str
@@ -70,16 +70,16 @@ class Upload:
 
 
 Finish = Callable[[Upload, Sequence[StoredPart]], Mapping[str, str]]
-"""What completion adds to the object's metadata; raises to refuse."""
+"""Called at completion: returns what to add to the object's metadata, or raises to refuse."""
 
 
 class MultipartUploads:
     """Multipart uploads into a `FileObjects`. All calls block; all are thread-safe."""
 
     def __init__(self, objects: FileObjects) -> None:
-        """Keep parts beside the objects of the store."""
+        """Keep the parts in the store's buckets."""
         self._objects = objects
-        # An upload's parts may come many at once; replacing one and completing exclude each other.
+        # Parts of an upload may arrive at the same time. These locks keep completion and the storing of a part apart.
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def create(
@@ -109,7 +109,7 @@ class MultipartUploads:
                 folder.mkdir()
                 pending = folder / f"{UPLOAD_FILE}.new"
                 write_durably(pending, json.dumps(asdict(upload)).encode())
-                pending.rename(folder / UPLOAD_FILE)  # whoever lists finds all of it, or no upload
+                pending.rename(folder / UPLOAD_FILE)  # atomic: a listing finds a whole upload or none
             sync_folder(folder)
             sync_folder(folder.parent)
         except BaseException:
@@ -118,11 +118,11 @@ class MultipartUploads:
         return upload.id
 
     def find(self, bucket: str, key: str, upload: str) -> Upload:
-        """An upload under way. Raises ``NoSuchUpload``, ``NoSuchBucket``."""
+        """Find an unfinished upload. Raises ``NoSuchUpload``, ``NoSuchBucket``."""
         return self._open(bucket, key, upload)[1]
 
     def under_way(self, bucket: str) -> Sequence[Upload]:
-        """All uploads of a bucket, by key and then by when they were started. Raises ``NoSuchBucket``."""
+        """All unfinished uploads of a bucket, sorted by key, then by start. Raises ``NoSuchBucket``."""
         found = []
         with self._objects.bucket_there(bucket):
             folders = list((self._objects.folder(bucket) / "uploads").iterdir())
@@ -132,7 +132,7 @@ class MultipartUploads:
         return sorted(found, key=lambda upload: (upload.key.encode(), upload.initiated, upload.id))
 
     def parts(self, bucket: str, key: str, upload: str) -> Sequence[tuple[StoredPart, float]]:
-        """The parts that are there, by number, each with its Unix time. Raises ``NoSuchUpload``."""
+        """The stored parts, sorted by number, each with its time in Unix seconds. Raises ``NoSuchUpload``."""
         folder, _ = self._open(bucket, key, upload)
         return sorted(_stored(folder).values(), key=lambda found: found[0].number)
 
@@ -145,14 +145,14 @@ class MultipartUploads:
         data: BinaryIO,
         checksum: Callable[[], Checksum | None] = lambda: None,
     ) -> StoredPart:
-        """Store the stream's rest as a part, replacing an earlier one of that number.
+        """Store the rest of a stream as a part, in place of an earlier part of that number.
 
-        ``data`` is read to its end; if reading raises, nothing is stored. ``checksum`` is asked
-        afterwards for what was verified.
+        ``data`` is read to its end; if reading raises, nothing is stored. ``checksum`` is called
+        afterwards, for the checksum that was verified.
 
         Raises:
             NoSuchUpload
-            InvalidPartNumber: it is not 1 to 10,000.
+            InvalidPartNumber: the number is not 1 to 10,000.
         """
         folder, _ = self._open(bucket, key, upload)
         if not 1 <= number <= MAX_PARTS:
@@ -163,7 +163,7 @@ class MultipartUploads:
             os.fsync(file.fileno())
             part = StoredPart(number, size, md5, *(checksum() or ()))
             with self._lock(upload), self._objects.bucket_there(bucket):
-                self._open(bucket, key, upload)  # it may have ended while the part came in
+                self._open(bucket, key, upload)  # raises if it ended while the part was received
                 path.rename(folder / part.name)
                 for old in folder.glob(f"{number:05d}-*"):
                     if old.name != part.name:
@@ -181,11 +181,11 @@ class MultipartUploads:
         guard: Guard = ANY,
         finish: Finish = lambda _upload, _parts: {},
     ) -> ObjectInfo:
-        """Make the parts the object. Idempotent: repeated, it answers with the object it made.
+        """Complete the upload: make the object of its parts. Idempotent: a second call returns the same object.
 
         Raises:
             NoSuchUpload, InvalidPart, InvalidPartOrder, PartTooSmall
-            ConditionFailed, NoSuchKey: of the guard.
+            ConditionFailed, NoSuchKey: the guard refuses.
         """
         with self._lock(upload):
             record = self._objects.record(bucket, key)
@@ -215,21 +215,21 @@ class MultipartUploads:
         return record.info
 
     def abort(self, bucket: str, key: str, upload: str) -> None:
-        """Drop the upload and its parts. Raises ``NoSuchUpload``."""
+        """Abort the upload and remove its parts. Raises ``NoSuchUpload``."""
         with self._lock(upload), self._objects.bucket_there(bucket):
             folder, _ = self._open(bucket, key, upload)
-            (folder / UPLOAD_FILE).unlink()  # from now on it is none, also after a crash
+            (folder / UPLOAD_FILE).unlink()  # from here on the upload is gone, also after a crash
             sync_folder(folder)
         self._objects.storage.drop_folder(folder)
 
     def _tidy(self, folder: Path, record: Record, kept: set[str] | None = None) -> None:
-        """End a completed upload; what fails here is done again by `FileObjects.recover`."""
-        if record.parts != folder.name:  # joined or retagged since
+        """Remove a completed upload's file and unused parts. After a failure here, `FileObjects.recover` does it."""
+        if record.parts != folder.name:  # its parts were joined since
             return
         (folder / UPLOAD_FILE).unlink(missing_ok=True)
         if kept is None:
             return
-        with suppress(FileNotFoundError):  # the object was replaced or deleted since
+        with suppress(FileNotFoundError):  # the object was replaced or deleted meanwhile
             for path in list(folder.iterdir()):
                 if path.name not in kept and path.name != PARTS_FILE:
                     path.unlink(missing_ok=True)
@@ -237,7 +237,7 @@ class MultipartUploads:
     def _open(self, bucket: str, key: str, upload: str) -> tuple[Path, Upload]:
         folder = self._objects.folder(bucket) / "uploads" / upload
         found = _load(folder) if _UPLOAD_ID.fullmatch(upload) else None
-        # Completed, but killed before the upload's file had gone: its parts are the object's now.
+        # Also gone if a crash came after completion, before upload.json was removed: its parts are the object's now.
         record = None if found is None else self._objects.record(bucket, key)
         if found is None or found.key != key or (record is not None and record.upload == upload):
             raise NoSuchUpload(
@@ -257,7 +257,7 @@ def _load(folder: Path) -> Upload | None:
 
 
 def _stored(folder: Path) -> Mapping[int, tuple[StoredPart, float]]:
-    """Parts by number; of two the later one, where a crash came between a part and its predecessor's end."""
+    """The stored parts by number. After a crash a replaced part may still exist: the later one counts."""
     found: dict[int, tuple[StoredPart, float]] = {}
     for path in folder.iterdir():
         part = StoredPart.named(path)
@@ -273,7 +273,7 @@ def _stored(folder: Path) -> Mapping[int, tuple[StoredPart, float]]:
 
 
 def _chosen(folder: Path, parts: Sequence[Part]) -> Sequence[StoredPart]:
-    """The stored parts that are named, checked for order, size and checksum."""
+    """The stored parts that a completion names, checked for order, ETag, checksum and size."""
     numbers = [part.number for part in parts]
     if not parts:
         raise InvalidPart("A completion lists at least one part.")
