@@ -33,7 +33,7 @@ def _written(command: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # a reader that stops early, as `head`, is no error
+        if not isinstance(error, BrokenPipeError):  # the reader, such as `head`, needs no more
             print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
         return 1

@@ -1,4 +1,4 @@
-"""AWS's wire formats: signatures, JSON 1.1, query, rest-xml. A file a service; of S3 and SageMaker a file a matter."""
+"""AWS's APIs on the wire: signatures and protocols. One file for each service; for S3 and SageMaker, each subject."""
 
 from windtunnel_local.api.dispatch import Api, Services
 

@@ -1,4 +1,4 @@
-"""InvokeEndpointAsync: a question is recorded, and answered later. Limits are those of botocore's model."""
+"""InvokeEndpointAsync: a request is recorded now and answered later. Its limits are those of botocore's model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windtunnel_local.service.hosting.hosting import HostingService
 _OURS = "x-amzn-sagemaker-"
 _TTL_S = (60, 21_600, 21_600)
 _TIMEOUT_S = (1, 3_600, 900)
-"""Least, most, default."""
+"""Minimum, maximum and default."""
 _ID = "X-Amzn-SageMaker-Inference-Id"
 _PASSED_ON: Mapping[str, str] = {
     f"{_OURS}content-type": "Content-Type",
@@ -33,7 +33,7 @@ _REFUSED: Mapping[str, str] = {
 
 
 def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str], body: bytes) -> Response:
-    """Record the question; blocks for as long as that takes. Raises ``ApiError``."""
+    """Check and record the request; the response says where its answer will be. Blocks. Raises ``ApiError``."""
     for name, why in _REFUSED.items():
         if _OURS + name in headers:
             raise _invalid(f"Not supported here: {why}; leave it out.")
@@ -64,7 +64,7 @@ def _names_an_object(location: str) -> bool:
 
 
 def _as_sent(value: str) -> str:
-    """Clients write a header in UTF-8, and it was read as Latin-1."""
+    """The value as the client wrote it: clients send UTF-8, but headers are decoded as Latin-1."""
     with suppress(UnicodeDecodeError):
         return value.encode("latin-1").decode()
     return value

@@ -1,4 +1,4 @@
-"""SageMaker's transform jobs: the wire's members to the service's arguments."""
+"""SageMaker's operations on transform jobs: pass the request's members to the service."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A request's body as blocking, verifying readers: bytes are checked while they stream, never held.
+"""A request's body as blocking readers that verify the bytes as they stream; it is never in memory as a whole.
 
-`BodyPipe` pulls from the event loop; `chunks.ChunkedReader` may take off aws-chunked framing;
-`VerifiedReader` counts and hashes, and raises at the end when something does not fit. Whoever
-reads must commit nothing before the reader has returned ``b""``.
+`BodyPipe` gets bytes from the event loop; `chunks.ChunkedReader` removes aws-chunked framing, if any;
+`VerifiedReader` counts and hashes, and raises at the end if length, hash or checksum is wrong. So
+callers must not commit anything before the reader has returned ``b""``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BodyPipe:
         self._ended = False
 
     def read(self, size: int = -1, /) -> bytes:
-        """Up to ``size`` bytes (negative: all). Only from a worker thread of the event loop."""
+        """Up to ``size`` bytes (negative: all). Call it only in a worker thread of the event loop."""
         if size < 0:
             return b"".join(iter(lambda: self.read(PULL_BYTES), b""))
         if not self._buffer and not self._ended:
@@ -50,7 +50,7 @@ class BodyPipe:
         return chunk
 
     async def pull(self) -> bytes:
-        """The next bytes, about 1 MiB at a time: a hop between threads for each packet would cost more."""
+        """The next bytes, about 1 MiB at a time: to switch threads for each packet would take longer."""
         parts: list[bytes] = []
         length = 0
         async for part in self._stream:
@@ -63,13 +63,13 @@ class BodyPipe:
 
 
 class Digest(Protocol):
-    """What hashlib's objects do."""
+    """The interface of hashlib's objects."""
 
     def update(self, data: bytes, /) -> None:
         """Add bytes."""
 
     def digest(self) -> bytes:
-        """Of all bytes so far."""
+        """The checksum of all bytes so far."""
 
 
 CHECKSUMS: Mapping[str, Callable[[], Digest]] = {
@@ -87,7 +87,7 @@ MAX_BODY_BYTES = 5 << 30  # of one PUT; larger objects go in parts
 
 
 class VerifiedReader(io.BufferedIOBase):
-    """Hashes what passes and compares at the end.
+    """Reads from ``inner``, hashes the bytes, and compares length and hashes at the end.
 
     ``expected``: algorithm (a key of `CHECKSUMS`) -> base64 digest, or a callable that gives it
     at the end (a trailer). ``sha256``: the hex digest that the signature covers.
@@ -125,14 +125,14 @@ class VerifiedReader(io.BufferedIOBase):
         return next(iter(self._digests), None)
 
     def readable(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Up to ``size`` bytes.
 
         Raises:
-            ApiError: at the end of the stream, when length, hash or checksum do not fit.
+            ApiError: the body is too long; or, at its end, length, hash or checksum is wrong.
         """
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(PULL_BYTES), b""))

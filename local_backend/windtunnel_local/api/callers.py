@@ -1,9 +1,9 @@
-"""Who calls: the owner of the key pair, or a session of STS that stands for a role.
+"""The caller of a request: the owner of the home's key pair, or an STS session of a role.
 
-A session's credentials are derived from the home's secret key and stored nowhere: the token says for
-whom and until when and carries a MAC, and key id and secret are MACs of the token's content under other
-labels. So they outlive the server, and end with their time or with the home's key pair; those of a job's own
-code, and all that come of them, also with the job.
+A session's credentials are derived from the home's secret key and stored nowhere. The session token holds
+the caller, the expiry and a MAC; key id and secret are MACs of the token's content under other labels. So
+credentials stay valid when the server restarts, and end at their expiry or with the home's key pair. Those of
+a job's own code, and all that are made with them, also end with the job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 _MAC_BYTES = hashlib.sha256().digest_size
-_KEY_ID_PREFIX = "ASIA"  # as AWS marks keys that work with a token only
+_KEY_ID_PREFIX = "ASIA"  # AWS's prefix of keys that need a session token
 _KEY_ID_LETTERS = 16
 _SECRET_LETTERS = 40
 _MAX_TOKEN = 4096
@@ -27,17 +27,17 @@ _MAX_TOKEN = 4096
 
 @dataclass(frozen=True)
 class Caller:
-    """Who signed. ``role`` is None for the home's own user; ``session``: the name given to AssumeRole."""
+    """Who signed a request. ``role``: None for the home's own user; ``session``: the name given to AssumeRole."""
 
     role: str | None = None
     session: str | None = None
     job: str | None = None
-    """Set for a job's own code: the `Job.identity` with which its keys end."""
+    """If a job's own code calls: its `Job.identity`. The keys end with that job."""
 
 
 @dataclass(frozen=True)
 class Grant:
-    """What a token says: for whom, and until when."""
+    """What a session token grants: to whom, until when, and with which keys."""
 
     caller: Caller
     expires: datetime
@@ -47,7 +47,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class TemporaryCredentials:
-    """What STS hands out. ``expires``: to the second, UTC."""
+    """The credentials that STS returns. ``expires``: in UTC, whole seconds."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
@@ -56,7 +56,7 @@ class TemporaryCredentials:
 
 
 CURRENT: ContextVar[Caller] = ContextVar("caller")
-"""The caller of the request under way; set once its key, token and clock are admitted."""
+"""The caller of the current request; set when its key, token and clock have been checked."""
 
 
 class SessionTokens:
@@ -67,7 +67,7 @@ class SessionTokens:
         self._secret = secret_access_key.encode()
 
     def issue(self, caller: Caller, expires: datetime) -> TemporaryCredentials:
-        """New credentials of a caller; no two are the same."""
+        """New credentials for a caller, different at each call."""
         fields = [
             caller.role or "",
             caller.session or "",
@@ -81,7 +81,7 @@ class SessionTokens:
         return TemporaryCredentials(grant.access_key_id, grant.secret_access_key, token, grant.expires)
 
     def read(self, token: str) -> Grant | None:
-        """What a token grants, expired or not; None when it is not one of ours."""
+        """What a token grants, even if it has expired; None if this home did not issue it."""
         if len(token) > _MAX_TOKEN:
             return None
         try:
@@ -103,5 +103,5 @@ class SessionTokens:
         )
 
     def _mac(self, label: str, content: bytes) -> bytes:
-        # The label keeps the three apart from each other and from SigV4's own use of the secret.
+        # The label makes the three MACs differ from each other and from SigV4's use of the secret.
         return hmac.new(self._secret, f"windtunnel session {label}\0".encode() + content, "sha256").digest()

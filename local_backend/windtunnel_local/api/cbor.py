@@ -1,4 +1,4 @@
-"""Smithy's RPC v2 CBOR, in which new versions of botocore speak to CloudWatch.
+"""Smithy's RPC v2 CBOR, the protocol that new versions of botocore use for CloudWatch.
 
 The protocol's rules that matter here: timestamps are tag 1 with Unix seconds, blobs are byte
 strings, and no other tag has a meaning.
@@ -23,13 +23,13 @@ def decoded(shape: Any, body: bytes, code: str = "ValidationException") -> dict[
     """The validated input of an operation from its CBOR body.
 
     Raises:
-        ApiError: SerializationException (not CBOR), or ``code`` (not what the model asks).
+        ApiError: SerializationException (the body is not CBOR), or ``code`` (the model refuses it).
     """
-    import cbor2  # here: a client of CloudWatch is rare, and the server's start need not wait for it
+    import cbor2  # here, because the server's start need not wait for it: CloudWatch is rarely used
 
     try:
         document = cbor2.loads(body) if body else {}
-    except Exception as error:  # whatever a broken document makes the decoder raise
+    except Exception as error:  # the decoder raises errors of many types
         raise ApiError("SerializationException", f"The body is not valid CBOR: {error}") from error
     return accepted(shape, _checked(document, 0), code)
 
@@ -44,7 +44,7 @@ def encoded(shape: Any, value: Mapping[str, Any]) -> bytes:
 
 
 def dumped(document: Mapping[str, Any]) -> bytes:
-    """A document of plain values and aware datetimes as CBOR."""
+    """A document of plain values and timezone-aware datetimes, as CBOR."""
     import cbor2
 
     return cbor2.dumps(document, datetime_as_timestamp=True, timezone=timezone.utc)
@@ -58,7 +58,7 @@ _WRITERS = Writers(_moment)
 
 
 def _checked(value: Any, depth: int) -> Any:
-    """The document as JSON would have given it, but with bytes; refuses what the protocol does not know."""
+    """The document, with times as Unix seconds. Raises ``ApiError`` for types that the protocol does not have."""
     if depth > _MAX_DEPTH:
         raise ApiError("SerializationException", f"The body nests deeper than {_MAX_DEPTH} levels.")
     if isinstance(value, datetime):

@@ -2,7 +2,7 @@
 
     <hex size>[;chunk-signature=<sig>]CRLF <bytes> CRLF ... 0[;...]CRLF [name:value CRLF ...] CRLF
 
-Each signature covers the one before it, so chunks can be neither changed, nor left out, nor moved.
+Each chunk's signature covers that of the chunk before, so that no chunk can be changed, left out or moved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_TRAILERS = 16
 
 
 class ChunkSigner:
-    """Recomputes the chain of chunk signatures that starts with the request's own."""
+    """Checks the chain of chunk signatures, which starts with the request's own signature."""
 
     def __init__(self, verifier: Verifier, claim: Claim) -> None:
         """Start the chain."""
@@ -35,11 +35,11 @@ class ChunkSigner:
         self._previous = claim.signature
 
     def check_chunk(self, given: str, data_sha256: str) -> None:
-        """The next chunk's signature. Raises ``AuthFailure``."""
+        """Check the next chunk's signature. Raises ``AuthFailure``."""
         self._check(given, "AWS4-HMAC-SHA256-PAYLOAD", f"{EMPTY_SHA256}\n{data_sha256}")
 
     def check_trailer(self, given: str, trailer: bytes) -> None:
-        """The trailer's signature; ``trailer``: the lines ``name:value``. Raises ``AuthFailure``."""
+        """Check the trailer's signature; ``trailer``: the lines ``name:value``. Raises ``AuthFailure``."""
         self._check(given, "AWS4-HMAC-SHA256-TRAILER", hashlib.sha256(trailer).hexdigest())
 
     def _check(self, given: str, kind: str, rest: str) -> None:
@@ -52,7 +52,7 @@ class ChunkSigner:
 
 
 class ChunkedReader:
-    """The payload inside an aws-chunked body. ``trailers`` is complete once ``read`` returned ``b""``."""
+    """Reads the payload of an aws-chunked body. ``trailers`` is complete when ``read`` has returned ``b""``."""
 
     def __init__(self, inner: Reader, signer: ChunkSigner | None) -> None:
         """Read framed bytes from ``inner``; ``signer`` None: chunks are not signed."""
@@ -71,7 +71,7 @@ class ChunkedReader:
 
         Raises:
             ApiError: the framing is broken.
-            AuthFailure: a signature does not fit.
+            AuthFailure: a signature is wrong.
         """
         if size < 0:
             return b"".join(iter(lambda: self.read(PULL_BYTES), b""))

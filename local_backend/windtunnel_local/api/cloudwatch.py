@@ -1,4 +1,4 @@
-"""CloudWatch, the reading half: the wire's members to the service's arguments."""
+"""CloudWatch's operations that read metrics: pass the request's members to the service."""
 
 from __future__ import annotations
 

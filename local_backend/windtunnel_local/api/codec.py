@@ -1,7 +1,7 @@
 """botocore's service models as the schema of every request and response of AWS JSON 1.1.
 
-Nothing here lists fields: the models do. They are read from botocore's data files when first
-needed (sagemaker: about 0.1 s) and kept.
+No file here lists fields, as the models do. The models are read from botocore's data files when
+first needed (sagemaker: about 0.1 s) and kept in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.shapes import Writers
 from windtunnel_local.api.validate import accepted
 
-# Where the model is not called as the service signs.
+# Models whose name is not the service's signing name.
 _MODELS = {"monitoring": "cloudwatch"}
 _models: dict[str, Any] = {}
 _operations: dict[tuple[str, str], Any] = {}
@@ -53,7 +53,7 @@ def decoded(shape: Any, body: bytes, code: str = "ValidationException") -> dict[
     """The validated input of an operation from its JSON body.
 
     Raises:
-        ApiError: SerializationException (not JSON), or ``code`` (not what the model asks).
+        ApiError: SerializationException (the body is not JSON), or ``code`` (the model refuses it).
     """
     try:
         document = json.loads(body or b"{}", parse_constant=_no_constant)

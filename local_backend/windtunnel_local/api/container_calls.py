@@ -1,6 +1,6 @@
-"""Requests to containers: HTTP/1.1 on connections that are kept, on one event loop.
+"""An HTTP/1.1 client for requests to containers: it keeps connections alive, and runs on one event loop.
 
-A client library would do it too; it took a third of the server's time for each request.
+No library is used, because one took a third of the server's time for each request.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from windtunnel_local.service.hosting.container_answer import KEPT_S, acknowledg
 Address = tuple[str, int]
 
 _READ_AHEAD_BYTES = 1 << 20
-"""What is held of an answer that nobody has read yet."""
+"""How much of an answer is received before someone reads it; then the container has to wait."""
 _MAX_HEAD_BYTES = 64 << 10
 
 
 class NeverSentError(ConnectionError):
-    """No container has seen the request."""
+    """The request did not reach the container, so it can be sent again."""
 
 
 class ContainerCalls:
-    """Kept connections to containers."""
+    """A pool of connections to containers."""
 
     def __init__(self) -> None:
-        """Connects when it is asked to."""
+        """Make an empty pool: `post` opens connections."""
         self._idle: dict[Address, list[_Connection]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
-        """Close what is kept. Idempotent."""
+        """Close all idle connections. Idempotent."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         for connections in self._idle.values():
@@ -45,12 +45,12 @@ class ContainerCalls:
     async def post(
         self, address: Address, path: str, headers: Mapping[str, str], body: bytes, timeout_s: float
     ) -> Answer:
-        """Ask; returns when the head of the answer is there. `Answer.close` must follow.
+        """Send a POST request; returns when the answer's status and headers are there. Then call `Answer.close`.
 
         Raises:
             NeverSentError: nothing listens at the address.
-            OSError: the connection broke off, or what came was no HTTP.
-            asyncio.TimeoutError: after ``timeout_s``, which count until the whole answer was read.
+            OSError: the connection broke off, or the answer is not HTTP.
+            asyncio.TimeoutError: the answer was not read to its end within ``timeout_s`` seconds.
         """
         connection = self._kept(address) or await self._connected(address, timeout_s)
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -91,7 +91,7 @@ class ContainerCalls:
         self._sweeper = asyncio.get_running_loop().call_later(KEPT_S, self._sweep)
 
     def _sweep(self) -> None:
-        """Close what is old: a server that answers one connection at a time takes no other meanwhile."""
+        """Close old idle connections: a server that handles one connection at a time accepts no other meanwhile."""
         for address, connections in list(self._idle.items()):
             for connection in [c for c in connections if c.is_old or not c.usable]:
                 connections.remove(connection)
@@ -104,7 +104,7 @@ class ContainerCalls:
 
 
 class Answer:
-    """A container's answer, whose body comes as it is read. ``headers``: by name in lower case."""
+    """A container's answer, whose body is read piece by piece. ``headers``: by lower-case name."""
 
     def __init__(self, status: int, headers: Mapping[str, str], connection: _Connection) -> None:
         self.status = status
@@ -113,15 +113,15 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the container says so."""
+        """Whether the status is no error (below 400)."""
         return self.status < 400
 
     async def next_part(self) -> bytes:
-        """What has come of the body; empty at its end. Raises as `ContainerCalls.post`."""
+        """The next bytes of the body, as soon as some are there; empty at its end. Raises as `ContainerCalls.post`."""
         return await self._connection.next_part()
 
     def close(self) -> None:
-        """Let go of the connection: it is kept if all was read. Idempotent."""
+        """Release the connection, to be used again if the answer was read to its end. Idempotent."""
         self._connection.release()
 
 
@@ -134,7 +134,7 @@ class _Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
         self._parser: Any = None
-        """None: nothing is asked."""
+        """None: no request is under way."""
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._error: Exception | None = None
@@ -149,21 +149,21 @@ class _Connection(asyncio.Protocol):
         self._complete = False
         self._stays = False
 
-    # --- who asks ---
+    # --- for the pool and `Answer` ---
 
     @property
     def usable(self) -> bool:
-        """Whether it can be asked."""
+        """Whether a request can be sent."""
         return self._error is None and not self._transport.is_closing()
 
     @property
     def is_old(self) -> bool:
-        """Whether it was idle for so long that the container may be about to close it."""
+        """Whether the connection was idle for so long that the container may be about to close it."""
         return time.monotonic() - self._idle_since >= KEPT_S
 
     async def ask(self, head: bytes, body: bytes, timeout_s: float) -> Answer:
         """Write the request and wait for the answer's head."""
-        if not self.usable:  # the engine's proxy accepts for a container that has just ended, and hangs up
+        if not self.usable:  # the engine's proxy accepts for a container that has just ended, then closes
             raise NeverSentError("it closed the connection before it was asked")
         self._reset()
         self._parser = httptools.HttpResponseParser(self)
@@ -175,7 +175,7 @@ class _Connection(asyncio.Protocol):
         return Answer(self._status, self._headers, self)
 
     async def next_part(self) -> bytes:
-        """What has come of the body; empty at its end."""
+        """The next bytes of the body, as soon as some are there; empty at its end."""
         while not self._parts:
             if self._complete:
                 return b""
@@ -188,7 +188,7 @@ class _Connection(asyncio.Protocol):
         return part
 
     def release(self) -> None:
-        """Be kept, or close."""
+        """End the request: put the connection back into the pool if it can be used again, else close it."""
         if self._parser is None:
             return
         # A container may have answered without reading the whole request.
@@ -196,14 +196,14 @@ class _Connection(asyncio.Protocol):
         is_good = self._complete and self._stays and is_sent
         self._end()
         if is_good:
-            self._transport.resume_reading()  # it is paused where the answer ended beyond what is read ahead
+            self._transport.resume_reading()  # paused if the read-ahead was full when the answer ended
             self._idle_since = time.monotonic()
             self._keep(self)
         else:
             self.close()
 
     def close(self) -> None:
-        """At once. Idempotent."""
+        """Close the connection at once. Idempotent."""
         self._end()
         self._transport.abort()
 
@@ -232,14 +232,14 @@ class _Connection(asyncio.Protocol):
         self._error = self._error or error
         self._wake()
 
-    # --- what comes ---
+    # --- called by the event loop and the parser ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport."""
+        """Keep the transport."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Have it parsed; what nobody has asked for ends the connection."""
+        """Parse the bytes of an answer. Without a request under way they end the connection."""
         if self._parser is None:
             self._transport.abort()
             return
@@ -254,7 +254,7 @@ class _Connection(asyncio.Protocol):
                 self._fail(ConnectionError(f"the head of its answer is longer than {_MAX_HEAD_BYTES} bytes"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """An answer that gives no length ends so; any other is broken off."""
+        """The connection was closed: that ends an answer without a length, and breaks off any other."""
         until_the_end = (
             self._status is not None and not {"content-length", "transfer-encoding"} & self._headers.keys()
         )
@@ -263,17 +263,17 @@ class _Connection(asyncio.Protocol):
         self._fail(error or ConnectionError("it closed the connection"))
 
     def on_message_begin(self) -> None:
-        """A second answer to one request belongs to nobody."""
+        """If a second answer to the same request begins, do not use the connection again."""
         if self._complete:
             self._stays = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Of the head; trailers are passed over."""
+        """Keep a header of the answer's head; trailers are ignored."""
         if self._status is None:
             self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The head is there, or one of those that only announce it (1xx)."""
+        """The head is complete. Interim answers (1xx) are ignored."""
         if self._complete:
             return
         status = self._parser.get_status_code()
@@ -284,7 +284,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def on_body(self, part: bytes) -> None:
-        """Keep it until it is read; when it is much, the container has to wait."""
+        """Keep the bytes until they are read; above `_READ_AHEAD_BYTES` the container has to wait."""
         if self._complete:
             return
         self._parts.append(part)
@@ -294,8 +294,8 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def on_message_complete(self) -> None:
-        """The answer is whole."""
+        """The answer is complete."""
         if self._status is not None and not self._complete:
             self._complete = True
-            self._stays = self._parser.should_keep_alive()  # afterwards the parser has forgotten
+            self._stays = self._parser.should_keep_alive()  # the parser knows it only now
             self._wake()

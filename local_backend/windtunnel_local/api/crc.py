@@ -9,7 +9,7 @@ so a long run of leading terms becomes a few shifts and XORs of large integers, 
 What is left, a few kilobytes, goes through the table. Bits are reflected in both CRCs: the integer's
 lowest bit is the polynomial's highest term.
 
-`combine` gives the checksum of two pieces joined from the checksums of the pieces.
+`combine` computes the checksum of two concatenated pieces from the checksums of the pieces.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Crc:
         return self.bits // 8
 
     def update(self, data: bytes, value: int = 0) -> int:
-        """The checksum of what ``value`` is the checksum of, and then ``data``."""
+        """The checksum of earlier bytes and ``data``; ``value``: the checksum of the earlier bytes."""
         inverted = (1 << self.bits) - 1
         register = value ^ inverted
         table = _table(self)
@@ -43,13 +43,13 @@ class Crc:
         return register ^ inverted
 
     def _folded(self, data: bytes, register: int) -> bytes:
-        """Bytes with the same remainder when the register starts as it is; far fewer, if there were many."""
+        """Bytes that give the same CRC as ``data`` from this register; far fewer, if ``data`` is long."""
         offsets = _offsets(self)
         least = offsets[0]
         length = len(data) * 8
         if length <= 8 * (self.power + least):
             return data
-        # The register meets the first bits; later bytes shall meet it as if it had been there all along.
+        # Apply the register to the first bits now, so that folding takes it into account.
         number = int.from_bytes(data, "little") ^ register
         scale = (length // (self.power + least)).bit_length() - 1
         while scale >= 3:  # whole bytes only
@@ -62,11 +62,11 @@ class Crc:
             for offset in offsets:
                 number ^= low << ((offset << scale) - cut)
             length -= cut
-        # The register is in the number already, and is about to be applied once more: take it out.
+        # The caller applies the register to these bytes again: take it out.
         return (number ^ register).to_bytes(length // 8, "little")
 
     def combine(self, first: int, second: int, second_length: int) -> int:
-        """The checksum of two pieces joined; ``second_length``: bytes of the second."""
+        """The checksum of two concatenated pieces, from their own; ``second_length``: bytes of the second."""
         return self._times(first, self._power_of_x(8 * second_length)) ^ second
 
     def _power_of_x(self, exponent: int) -> int:
@@ -107,7 +107,7 @@ class CrcDigest:
         self._value = self._crc(data, self._value)
 
     def digest(self) -> bytes:
-        """Most significant byte first."""
+        """The checksum of all bytes so far, most significant byte first."""
         return self._value.to_bytes(self._size, "big")
 
 
@@ -128,7 +128,7 @@ def _table(crc: Crc) -> Sequence[int]:
 
 @lru_cache(maxsize=8)
 def _offsets(crc: Crc) -> Sequence[int]:
-    """How far up each term of x^S lands, in bits, ascending."""
+    """S - e for each term x^e of x^S (see the module), in bits, ascending."""
     full = crc.polynomial | 1 << crc.bits
     remainder = 1
     for _ in range(crc.power):

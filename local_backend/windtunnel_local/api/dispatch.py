@@ -1,4 +1,4 @@
-"""The one ASGI application: who may ask, what is asked, who answers.
+"""The backend's ASGI application: checks who calls, finds the service, and passes the request to it.
 
     Host allow-list ─▶ /health, or SigV4 ─▶ scope's service ─▶ sagemaker, logs (X-Amz-Target)
                                                              ├▶ SageMaker Runtime (method, path)
@@ -6,8 +6,8 @@
                                                              ├▶ cloudwatch (CBOR by path, and both of these)
                                                              └▶ s3 (method, path, query)
 
-Below /ui is the page of `windtunnel ui`, which asks for a cookie in place of a signature. There are no CORS headers:
-another web page has no business here, and its browser is told so by silence.
+Below /ui is the page of `windtunnel ui`, which requires a cookie instead of a signature. No CORS headers are sent, so
+browsers keep other web pages from reading any answer.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from windtunnel_local.service.ground.errors import ServiceError
 
 MAX_BODY_BYTES = 4 << 20
 _MOST_TO_ENDPOINTS = MAX_PAYLOAD_BYTES + (1 << 20)
-"""A little more than an endpoint takes, so that the answer can say how much was sent."""
+"""A little more than an endpoint accepts, so that the error can say how much was sent."""
 _DRAIN_BYTES = 4 << 20
 _DRAIN_S = 5.0
-MAX_HEAD_BYTES = 32 << 10  # S3 allows 8 KiB; a session token and a presigned query come to it
+MAX_HEAD_BYTES = 32 << 10  # S3 allows 8 KiB; a session token and a presigned query are added here
 MAX_HEADERS = 200
 _JSON_SERVICES = ("sagemaker", "logs")
 _QUERY_SERVICES = ("sts", "iam", "monitoring")
-STREAMS = 32  # object bodies under way at once: they must not keep the threads from the short calls
+STREAMS = 32  # most object bodies received at once, so that threads are left for short calls
 
 
 @dataclass(frozen=True)
 class Services:
-    """Who answers: by service, the operations served."""
+    """The services behind the API; ``rpc``: the operations of each, by its signing name."""
 
     rpc: Mapping[str, Operations]
     s3: S3
@@ -64,9 +64,9 @@ class Services:
 
 
 class Api:
-    """The application. ``hosts``: the Host headers that are ours; ``health``: what /health returns.
+    """The application. ``hosts``: the Host headers to accept; ``health``: the answer of /health.
 
-    ``page`` makes the application below /ui; called in a thread, once it is asked for, and each time it is.
+    ``page`` returns the application for paths below /ui. It is called in a thread, for each such request.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Api:
         self.services = services
         self._verifier = verifier
         self._hosts = hosts
-        # AWS's CRT leaves the port out where it asks for a copy's source. A browser does not, here.
+        # AWS's CRT leaves out the port when it asks for a copy's source. A browser always sends this port.
         self._signed_hosts = hosts | {host.rpartition(":")[0] for host in hosts}
         self._health = dict(health)
         self._page = page
@@ -94,7 +94,7 @@ class Api:
         return 0.0 if self._under_way else time.monotonic() - self._last_request
 
     def is_crowded(self) -> bool:
-        """Whether an object's body waits until another's is through. In the event loop."""
+        """Whether an object's body waits because `STREAMS` others are being received. Call it in the event loop."""
         return self._streams is not None and self._streams.statistics().tasks_waiting > 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,8 +108,8 @@ class Api:
             response = await self._answer(request)
             unread = _has_body(request) or _waits_to_send(request)
             if isinstance(response, Response) and not body.ended and unread:
-                # What was not read would be taken for the connection's next request. And where an answer comes instead
-                # of "100 Continue", botocore before 1.44 takes it for that of its next request, too.
+                # The unread body would be parsed as the connection's next request. And an answer that comes instead of
+                # "100 Continue" is taken by botocore before 1.44 for the answer to its next request, too.
                 response.headers["connection"] = "close"
             await response(scope, body, send)
         except ClientDisconnect:
@@ -127,7 +127,7 @@ class Api:
         malformed = _malformed(signable, protocol, request.scope["http_version"])
         if malformed:
             response = error_response(malformed, protocol, request_id, head=request.method == "HEAD")
-            response.headers["connection"] = "close"  # where its body ends is what is not certain
+            response.headers["connection"] = "close"  # because it is not certain where its body ends
             return response
         claim: Claim | None = None
         try:
@@ -143,7 +143,7 @@ class Api:
             response = await self._route(claim, signable, request, request_id)
         except ClientDisconnect:
             raise
-        except Exception as error:  # noqa: BLE001  whatever is thrown gets an answer, in one place
+        except Exception as error:  # noqa: BLE001  every error becomes an answer here
             response = error_response(error, protocol, request_id, head=request.method == "HEAD")
             if (
                 claim is not None
@@ -161,7 +161,7 @@ class Api:
         services = self.services
         if claim.service == "s3":
             return await self._s3(claim, signable, request)
-        # SageMaker Runtime signs as sagemaker does.
+        # Requests to SageMaker Runtime are signed for the service sagemaker.
         is_runtime = claim.service == "sagemaker" and signable.path.startswith(PREFIX)
         body = await _whole_body(request, _MOST_TO_ENDPOINTS if is_runtime else MAX_BODY_BYTES)
         self._verifier.check(claim, signable, hashlib.sha256(body).hexdigest())
@@ -210,7 +210,7 @@ class Api:
                 claim,
                 self._verifier,
                 has_body=has_body,
-                checksums=call.operation != "CompleteMultipartUpload",  # there they are the object's
+                checksums=call.operation != "CompleteMultipartUpload",  # there, of the object
             )
             return s3_answer.response(call.model, self.services.s3.handle(call, body))
 
@@ -219,23 +219,23 @@ class Api:
         return await anyio.to_thread.run_sync(run, limiter=self._streams if has_body else None)
 
     def _is_health(self, signable: Signable, request: Request) -> bool:
-        """Whether it asks how the server is, and not for an object or a bucket of that name."""
+        """Whether a request for /health is for the server's state, not for a bucket or object of that name."""
         in_url = b"X-Amz-Signature" in signable.query or sigv2.is_of(signable)
         is_signed = signable.header("authorization") is not None or in_url
         is_ours = not _at_a_port(request) or (signable.header("host") or "").lower() in self._hosts
         return request.method in ("GET", "HEAD") and is_ours and not is_signed
 
     def _is_page(self, signable: Signable, request: Request) -> bool:
-        """Whether it is for the page: at a port of ours, and no object of a bucket that the Host names.
+        """Whether a request is for the page: it came to the TCP port, and its Host does not name a bucket.
 
-        No bucket can have the name: it is too short.
+        A bucket called "ui" cannot exist: the name is too short.
         """
         path, host = signable.path, signable.header("host") or ""
         return (path == b"/ui" or path[3:4] == b"/") and _at_a_port(request) and host.lower() in self._hosts
 
     def _check_host(self, signable: Signable) -> None:
         hosts = [value.decode("latin-1").lower() for name, value in signable.headers if name == b"host"]
-        # S3's virtual-host style: a bucket's name before one of ours.
+        # S3's virtual-host style: the bucket's name stands before the host.
         bucket = s3_routes.virtual_bucket(hosts[0]) if len(hosts) == 1 else ""
         if len(hosts) != 1 or hosts[0].removeprefix(f"{bucket}." if bucket else "") not in self._signed_hosts:
             raise ApiError(
@@ -246,7 +246,7 @@ class Api:
 
 
 class _Body:
-    """ASGI's receive, which remembers whether the body has come to its end."""
+    """ASGI's receive, which also remembers whether the body has ended."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -259,9 +259,9 @@ class _Body:
 
 
 def _at_a_port(request: Request) -> bool:
-    """Whether it came to a port, which a web page can reach by a name of its own; not to the socket for jobs.
+    """Whether the request came to the TCP port, which web pages can reach by any host name; not to the jobs' socket.
 
-    A job knows the port of the server that started it. The next one may have another.
+    A job that calls through the socket names the port of the server that started it; a later server may have another.
     """
     server = request.scope.get("server")
     return server is not None and server[1] is not None
@@ -272,7 +272,7 @@ def _has_body(request: Request) -> bool:
 
 
 def _waits_to_send(request: Request) -> bool:
-    """Whether the client waits to be told to continue before it sends its body, even an empty one."""
+    """Whether the client waits for "100 Continue" before it sends its body, even an empty one."""
     return "100-continue" in request.headers.get("expect", "").lower()
 
 
@@ -295,7 +295,7 @@ def _protocol(signable: Signable, claim: Claim | None) -> Protocol:
 
 
 def _malformed(signable: Signable, protocol: Protocol, version: str) -> ApiError | None:
-    """What is wrong with a request as HTTP, if anything: two programs might read it differently, or it is too large."""
+    """The error of a request that is too large, or that two HTTP programs might read differently; else None."""
     names = {name for name, _ in signable.headers}
     head = sum(len(name) + len(value) + 4 for name, value in signable.headers)
     reason = None
@@ -316,7 +316,7 @@ def _malformed(signable: Signable, protocol: Protocol, version: str) -> ApiError
 
 
 def _form(body: bytes, query: bytes) -> bytes:
-    """The form of the query protocol: the body, or, as in a presigned URL, the query without its signature."""
+    """The form of the query protocol: the body, or of a presigned URL the query without the signature."""
     parts = (part for part in query.split(b"&") if not part.lower().startswith(b"x-amz-"))
     return body or b"&".join(parts)
 
@@ -335,12 +335,12 @@ async def _whole_body(request: Request, limit: int) -> bytes:
 async def _drain(request: Request) -> None:
     """Read a refused body to its end, if it is short: a client that is still sending cannot read the answer.
 
-    One that waits for "100 Continue" must not be told to.
+    Not if the client waits for "100 Continue": to read would tell it to send.
     """
     if _waits_to_send(request):
         return
     length = 0
-    # RuntimeError: read already.
+    # RuntimeError: the body was read already.
     with suppress(RuntimeError, ClientDisconnect), anyio.move_on_after(_DRAIN_S):
         async for part in request.stream():
             length += len(part)

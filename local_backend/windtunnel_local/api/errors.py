@@ -1,7 +1,7 @@
-"""What the API itself refuses, before a rule of the service is asked.
+"""Errors of the API itself, raised before the service checks its own rules.
 
-ApiError               an answer with a code and a status of AWS's
-└── AuthFailure        the request is not proved to be the owner's; the code depends on the protocol
+ApiError               an error with AWS's code and HTTP status
+└── AuthFailure        the request is not signed as it must be; the code depends on the protocol
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Protocol = Literal["json", "cbor", "query", "s3"]
 
 
 class ApiError(Exception):
-    """An error of AWS's. ``details``: further members of its document, where the protocol has such (S3, JSON)."""
+    """An error with AWS's code. ``details``: further members of the error document, in S3 and JSON."""
 
     def __init__(
         self, code: str, message: str, status: int = 400, details: Mapping[str, str | int] | None = None
@@ -36,7 +36,7 @@ Reason = Literal[
     "expired",
 ]
 
-# One fact, three names: what AWS's services answer by protocol.
+# The code that AWS's services answer for each reason, by protocol.
 _CODES: Mapping[Reason, Mapping[Protocol, str]] = {
     "missing": {
         "json": "MissingAuthenticationTokenException",
@@ -79,12 +79,12 @@ _CODES: Mapping[Reason, Mapping[Protocol, str]] = {
 
 
 class AuthFailure(ApiError):
-    """The request is not signed by the owner of the key, now. HTTP 403; 400 of a presigned URL's impossible expiry."""
+    """The request has no signature that is valid now. HTTP 403; 400 for a presigned URL with an impossible expiry."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__("AccessDenied", message, 400 if reason == "wrong expiry" else 403)
         self.reason: Reason = reason
 
     def code_for(self, protocol: Protocol) -> str:
-        """AWS's name of the error in a protocol."""
+        """AWS's code for the error in a protocol."""
         return _CODES[self.reason]["json" if protocol == "cbor" else protocol]

@@ -1,4 +1,4 @@
-"""The query protocol's forms: ``Dimensions.member.1.Name=x`` as a document after botocore's shapes."""
+"""Reads forms of the query protocol (``Dimensions.member.1.Name=x``) by botocore's shapes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fields(body: bytes) -> dict[str, str]:
 
 
 def document(shape: Any, form: Mapping[str, str]) -> dict[str, Any]:
-    """The form as a JSON document, for `validate.accepted`. A field that fits no shape keeps its name."""
+    """The form as a JSON document, for `validate.accepted`. A field that the shape lacks keeps its name."""
     return {} if shape is None else _structure(shape, form)
 
 
@@ -64,7 +64,7 @@ def _read(shape: Any, below: Mapping[str, str]) -> Any:
 
 
 def _scalar(kind: str, text: str) -> Any:
-    """The text as a value of the shape's type. Text that is none stays text, which the validator refuses."""
+    """The text converted to the shape's type. A text that does not fit stays, and the validator refuses it."""
     if kind in ("integer", "long"):
         return int(text) if _INTEGER.fullmatch(text) else text
     if kind in ("float", "double", "timestamp"):
@@ -76,7 +76,7 @@ def _scalar(kind: str, text: str) -> Any:
 
 
 def _grouped(form: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Fields by their first part."""
+    """The fields grouped by the part of their name before the first dot."""
     groups: dict[str, dict[str, str]] = {}
     for name, value in form.items():
         head, _, rest = name.partition(".")
@@ -89,7 +89,7 @@ def _below(form: Mapping[str, str], head: str) -> dict[str, str]:
 
 
 def _numbers(items: Mapping[str, Any]) -> list[str]:
-    """The list's positions in order. A name that is no number is passed over."""
+    """The positions of a list's items, in order. Raises ``ApiError`` if one is not a number."""
     wrong = [head for head in items if not (head.isascii() and head.isdigit() and len(head) < 9)]
     if wrong:
         raise ApiError("MalformedQueryString", f"{wrong[0][:50]!r} is no position of a list: 1, 2, ...")

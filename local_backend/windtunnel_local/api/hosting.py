@@ -1,4 +1,4 @@
-"""SageMaker's models, endpoint configurations and endpoints: the wire's members to the service's arguments."""
+"""SageMaker's operations on models, endpoint configurations and endpoints: pass the members to the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from windtunnel_local.service.hosting.hosting import HostingService
 
 
 def operations(hosting: HostingService) -> Operations:
-    """The operations of SageMaker on what is deployed."""
+    """The operations of SageMaker on models, endpoint configurations and endpoints."""
     return {
         "CreateModel": lambda request: {"ModelArn": hosting.create_model(request)},
         "DescribeModel": lambda request: hosting.describe("model", request["ModelName"]),

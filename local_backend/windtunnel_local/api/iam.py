@@ -1,4 +1,4 @@
-"""IAM: any role name is a role here, one that SageMaker may assume; every principal may do everything.
+"""IAM: every role name exists, as a role that SageMaker may assume; every principal may do everything.
 
 Nothing else of IAM is simulated: no policy, no boundary, no path.
 """
@@ -26,7 +26,7 @@ _MAX_SESSION_S = 43200
 _PAGE = 1000
 _PRINCIPAL = re.compile(r"arn:aws[\w-]*:iam::\d{12}:(?:role|user|group)/[\x21-\x7e]+", re.ASCII)
 _ACTION = re.compile(r"[A-Za-z0-9-]{1,64}:[A-Za-z0-9*]{1,64}", re.ASCII)
-# Members that bring policies of the caller's own; answering without reading them would be a lie.
+# Members with policies of the caller's own: an answer that ignores them would be wrong.
 _NOT_SERVED = (
     "PolicyInputList",
     "PermissionsBoundaryPolicyInputList",
@@ -36,7 +36,7 @@ _NOT_SERVED = (
 
 
 def operations(account_id: str) -> Operations:
-    """IAM of the one local account."""
+    """IAM's operations for the one local account."""
 
     def get_role(request: Input) -> Output:
         name = request["RoleName"]
@@ -55,7 +55,7 @@ def operations(account_id: str) -> Operations:
 
 
 def _simulate_principal_policy(request: Input) -> Output:
-    """What this account's principals may do: all of it, for that is what the backend lets them."""
+    """SimulatePrincipalPolicy: all actions are allowed, as the backend allows them."""
     given = [name for name in _NOT_SERVED if name in request]
     if given:
         raise ApiError("InvalidInput", f"Windtunnel evaluates no policies: leave {', '.join(given)} out.")

@@ -1,4 +1,4 @@
-"""SageMaker Runtime: requests to endpoints, handed to the container that answers and back. REST, unlike the rest.
+"""SageMaker Runtime, a REST API: passes requests for endpoints to a container, and its answers back.
 
 Limits are AWS's: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
 """
@@ -29,14 +29,14 @@ from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.hosting.router import Target
 
 PREFIX = b"/endpoints/"
-"""What its paths begin with. S3 is told apart by its signature."""
+"""What SageMaker Runtime's paths begin with. An S3 path may begin so too, but is signed for s3."""
 MAX_PAYLOAD_BYTES = 6 << 20
-"""Of a request and of an answer."""
+"""The most bytes of a request, and of an answer."""
 _TIMEOUT_S = 60.0
-"""For an answer as a whole; a streamed one has `_STREAM_S`."""
+"""The most seconds for a whole answer; for a streamed answer it is `_STREAM_S`."""
 _STREAM_S = 8 * 60.0
 _READY_S = 30.0
-"""How long a request waits where no instance is ready right now, as after a restart: less than clients wait."""
+"""How long a request waits if no instance is ready now, as after a restart; less than clients wait."""
 _LOOK_S = 0.05
 _PATH = re.compile(r"/endpoints/(?P<endpoint>[^/]+)/(?P<operation>[a-z-]+)")
 _PLAIN, _STREAM, _ASYNC = "invocations", "invocations-response-stream", "async-invocations"
@@ -56,7 +56,7 @@ _TOO_LARGE = (
     " have it read by InvokeEndpointWithResponseStream"
 )
 _MAX_ATTRIBUTES = 1024
-"""Characters of CustomAttributes."""
+"""The most characters of CustomAttributes."""
 _OURS = "x-amzn-sagemaker-"
 _REFUSED: Mapping[str, str] = {
     f"{_OURS}target-model": "TargetModel: endpoints of several models are not served",
@@ -66,15 +66,15 @@ _REFUSED: Mapping[str, str] = {
     f"{_OURS}session-id": "SessionId: requests of a session are not kept together",
     f"{_OURS}prefix-aware-id": "PrefixAwareId: requests are not looked into",
 }
-"""Headers, and the members that they are."""
+"""Headers that are refused: the request's member that each holds, and why."""
 _ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
 class Runtime:
-    """Answers `InvokeEndpoint`, with a stream and later; for one event loop."""
+    """Answers InvokeEndpoint, InvokeEndpointWithResponseStream and InvokeEndpointAsync. For one event loop."""
 
     def __init__(self, hosting: HostingService, account_id: str, region: str) -> None:
-        """Connects at the first request."""
+        """Does not connect to containers before the first request."""
         self._hosting = hosting
         self._account_id = account_id
         self._region = region
@@ -85,7 +85,7 @@ class Runtime:
         self._containers.close()
 
     async def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """Answer a request whose signature is good; ``headers``: by name in lower case. Raises ``ApiError``."""
+        """Answer a request whose signature was checked; ``headers``: by lower-case name. Raises ``ApiError``."""
         match = _PATH.fullmatch(path)
         if match is None or method != "POST" or match["operation"] not in _OPERATIONS:
             raise ApiError(
@@ -125,7 +125,7 @@ class Runtime:
         begun: float,
         stack: ExitStack,
     ) -> Response | None:
-        """The instance's answer, and what CloudWatch will know of it. None: it was never asked, and there is time."""
+        """Ask an instance, and count the call for CloudWatch. None: the request was not sent, and may be sent again."""
         asked, status, is_sent = time.monotonic(), 0, True
         gone = partial(_CONTAINER_GONE.format, variant=target.variant, endpoint=endpoint)
         try:
@@ -151,7 +151,7 @@ class Runtime:
                 self._hosting.meter.add(endpoint, target.variant, status, took, asked - begun)
 
     async def _target(self, endpoint: str, variant: str | None, deadline: float, stack: ExitStack) -> Target:
-        """An instance, taken until the stack is closed."""
+        """Wait for an instance that is ready; it counts as busy until the stack is closed. Raises ``ApiError``."""
         while True:
             try:
                 router = self._hosting.router(endpoint)
@@ -221,7 +221,7 @@ class Runtime:
         return Response(data, 200, answered)
 
     def _model_error(self, endpoint: str, target: Target, status: int, message: str) -> ApiError:
-        """AWS's words for an answer of the container's that is none."""
+        """AWS's ModelError, for a container that answers with an error, in an invalid form or not at all."""
         group = LOG_GROUPS + endpoint
         arn = f"arn:aws:logs:{self._region}:{self._account_id}:log-group:{group}"
         kind = "client" if 400 <= status < 500 else "model" if status == HTTPStatus.OK else "server"
@@ -240,7 +240,7 @@ class Runtime:
 
 
 def _check_members(headers: Mapping[str, str]) -> None:
-    """Raise ``ApiError`` for a member that would be without effect."""
+    """Raise ``ApiError`` for a member of the request that would have no effect."""
     for name in _REFUSED.keys() & headers.keys():
         raise ApiError("ValidationError", f"Not supported here: {_REFUSED[name]}; leave it out.", 400)
     if len(headers.get(f"{_OURS}custom-attributes", "")) > _MAX_ATTRIBUTES:
@@ -248,7 +248,7 @@ def _check_members(headers: Mapping[str, str]) -> None:
 
 
 def _passed_on(headers: Mapping[str, str], is_streamed: bool) -> dict[str, str]:
-    """Those of the request that a container gets."""
+    """The request's headers that the container gets."""
     accept = "x-amzn-sagemaker-accept" if is_streamed else "accept"
     found = {"Content-Type": headers.get("content-type", "application/octet-stream")}
     if headers.get(accept, "*/*") != "*/*":
@@ -258,7 +258,7 @@ def _passed_on(headers: Mapping[str, str], is_streamed: bool) -> dict[str, str]:
 
 
 def _answered(headers: Mapping[str, str], target: Target, is_streamed: bool) -> dict[str, str]:
-    """Those of the container's answer that the client gets. Raises ``ValueError``: one is no header."""
+    """The container's headers that the client gets. Raises ``ValueError`` for a value that HTTP does not allow."""
     kind = "X-Amzn-SageMaker-Content-Type" if is_streamed else "Content-Type"
     found = {"x-Amzn-Invoked-Production-Variant": target.variant}
     for theirs, name in (("content-type", kind), (f"{_OURS}custom-attributes", _ATTRIBUTES)):
@@ -271,7 +271,7 @@ def _answered(headers: Mapping[str, str], target: Target, is_streamed: bool) -> 
 
 
 async def _read(answer: Answer) -> bytes | None:
-    """All of it; None: it is too large."""
+    """The whole body; None if it has more than `MAX_PAYLOAD_BYTES`."""
     parts: list[bytes] = []
     size = 0
     while part := await answer.next_part():
@@ -283,12 +283,12 @@ async def _read(answer: Answer) -> bytes | None:
 
 
 async def _events(answer: Answer, kept: ExitStack) -> AsyncIterator[bytes]:
-    """The container's bytes as PayloadPart events, as they come."""
+    """The container's bytes as PayloadPart events, as they arrive."""
     with kept:
         try:
             while part := await answer.next_part():
                 yield _event({":message-type": "event", ":event-type": "PayloadPart"}, part)
-        except asyncio.TimeoutError:  # first: newer Pythons have it among the OSErrors
+        except asyncio.TimeoutError:  # before OSError, which includes it in newer Pythons
             yield _stream_error(
                 "ModelInvocationTimeExceeded", f"The answer was not whole within {_STREAM_S:g} s."
             )

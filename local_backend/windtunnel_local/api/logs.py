@@ -1,4 +1,4 @@
-"""CloudWatch Logs, the reading half: the wire's members to the service's arguments."""
+"""CloudWatch Logs' operations that read: pass the request's members to the service."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def operations(logs: LogsService) -> Operations:
 
 
 def _group(request: Input) -> str:
-    """The group's name, from its name or from the ARN that may stand in its place."""
+    """The log group's name; the request gives it or an ARN. Raises ``InvalidParameter``."""
     name = request.get("logGroupName") or request.get("logGroupIdentifier")
     if not name:
         raise InvalidParameter("Give logGroupName or logGroupIdentifier.")

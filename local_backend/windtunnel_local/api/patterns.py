@@ -1,4 +1,4 @@
-"""The patterns of AWS's models, which are Java's, as Python's regular expressions."""
+"""The patterns of AWS's models (Java's regular expressions), translated to Python's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 _PROPERTY = re.compile(r"\\p\{(\w+)\}")
 _POSIX = {"Alnum": "a-zA-Z0-9", "Alpha": "a-zA-Z", "Digit": "0-9"}
-# All letters, marks and numbers that Unicode assigns lie below; above are only private and tag characters.
+# All letters, marks and numbers of Unicode lie below; above are only private and tag characters.
 _LAST_ASSIGNED = 0x323B0
 
 
@@ -16,7 +16,7 @@ _LAST_ASSIGNED = 0x323B0
 def compiled(pattern: str) -> re.Pattern[str] | None:
     """The pattern, to be used with ``fullmatch``; None when Python has no equivalent.
 
-    Words, digits and spaces are ASCII's, as in Java.
+    The classes of word characters, digits and spaces match ASCII only, as in Java.
     """
     try:
         return re.compile(_translated(pattern), re.ASCII)

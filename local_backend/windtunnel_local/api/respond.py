@@ -1,4 +1,4 @@
-"""Where errors become HTTP: one function, three shapes of document."""
+"""Turns errors into HTTP answers, in one function: an error document in the form of each protocol."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _KEPT = "\t\n"
 
 
 def error_response(error: Exception, protocol: Protocol, request_id: str, *, head: bool = False) -> Response:
-    """The answer to a request that failed with ``error``, in the protocol's own shape.
+    """The answer to a request that failed with ``error``, in the protocol's form.
 
-    An error that nobody foresaw is logged with its traceback and answered with 500 without details.
+    An unexpected error is logged with its traceback, and answered with 500 without details.
     """
     code, status, message = _described(error, protocol)
-    message = printable(message, _KEPT)  # it may repeat what was sent, and XML cannot hold all of that
+    message = printable(message, _KEPT)  # it may quote the request, even characters that XML cannot hold
     details = error.details if isinstance(error, (ApiError, objects.ConditionFailed)) else {}
     if protocol == "json":
-        # AWS's models write the member either way, and typed clients read it as their model has it.
+        # AWS's models have either spelling, and typed clients read the one of their model.
         members = {"__type": code, "message": message, "Message": message, **details}
         document = json.dumps(members, ensure_ascii=False)
         body, media, headers = document.encode(errors="replace"), JSON_TYPE, {"x-amzn-errortype": code}

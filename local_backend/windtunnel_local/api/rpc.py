@@ -1,5 +1,5 @@
-"""Operations called by name: AWS JSON (sagemaker, logs), query (sts, iam), RPC v2 CBOR (CloudWatch, which
-takes all three).
+"""Protocols that call operations by name: AWS JSON (sagemaker, logs), query (sts, iam), RPC v2 CBOR
+(CloudWatch, which takes all three).
 
 A service is a mapping of operation names to blocking functions from validated input to output.
 """
@@ -20,7 +20,7 @@ from windtunnel_local.api.validate import accepted
 Input = Mapping[str, Any]
 Output = Mapping[str, Any] | None
 """None: the answer has no members."""
-# What a service calls an input that its model refuses, where it is not ValidationException.
+# The service's error code for input that its model refuses, if it is not ValidationException.
 _INVALID = {"logs": "InvalidParameterException", "monitoring": "InvalidParameterValue"}
 _CBOR_PATH = re.compile(r"/service/(?P<target>\w{1,100})/operation/(?P<name>\w{1,100})")
 Operations = Mapping[str, Callable[[Input], Output]]
@@ -31,7 +31,7 @@ def answer_json(service: str, operations: Operations, target: str | None, body: 
     prefix, _, name = (target or "").partition(".")
     metadata = codec.service_model(service).metadata
     if target is None:
-        # sagemaker-metrics and -featurestore-runtime sign as sagemaker, and are REST, as sagemaker-runtime is.
+        # sagemaker-metrics and -featurestore-runtime, too, are REST APIs that are signed for sagemaker.
         raise ApiError(
             "UnknownOperationException",
             f"A call of {service} names its operation in X-Amz-Target, and this one names none: Windtunnel does "
@@ -99,7 +99,7 @@ def _handler(
 
 
 def not_served(service: str, name: str, served: Operations | Mapping[str, Any]) -> ApiError:
-    """The answer to an operation that AWS has and Windtunnel has not."""
+    """The error for an operation that AWS has, but Windtunnel does not serve."""
     return ApiError(
         "NotImplemented" if service == "s3" else "UnsupportedOperation",
         f"Windtunnel does not serve {service}:{name}. Of {service} it serves {', '.join(sorted(served))}. "

@@ -1,6 +1,6 @@
-"""S3, the part that training and its clients need: small, streaming, on `objects`.
+"""The part of S3 that training and its clients need, on top of `objects`.
 
-Each handler blocks and runs in a worker thread; a body is read only as far as it is written to disk.
+Each handler blocks and runs in a worker thread. Bodies stream: they are read as they are written to disk.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Handler = Callable[[Call, VerifiedReader], Answer]
 
 
 class S3:
-    """The operations served. ``region``: what buckets say of their place."""
+    """The operations of S3 that are served. ``region``: of buckets that were created without one."""
 
     def __init__(self, objects: FileObjects, account_id: str, region: str) -> None:
-        """Serve the store as the account's."""
+        """Serve the store's buckets as those of the account."""
         self._account_id = account_id
         uploads = MultipartUploads(objects)
         self.operations: Mapping[str, Handler] = {
@@ -65,5 +65,5 @@ class S3:
                 501,
             )
         if "payload" not in call.model.input_shape.serialization:
-            read_document(body)  # verified, and of no further use
+            read_document(body)  # only to verify it
         return handler(call, body)

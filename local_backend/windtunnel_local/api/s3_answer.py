@@ -1,4 +1,4 @@
-"""What an S3 operation returns, and its HTTP form: headers and XML after botocore's output shape."""
+"""The result of an S3 operation, and its HTTP form: headers and XML by botocore's output shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windtunnel_local.api import xmlcodec
 
 NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 SEND_BYTES = 256 << 10
-# The model names shapes; what S3 calls the root element only its documentation says.
+# Root elements, by operation: botocore's model does not have these names, S3's documentation does.
 _ROOTS = {
     "ListBuckets": "ListAllMyBucketsResult",
     "ListObjects": "ListBucketResult",
@@ -37,7 +37,7 @@ _ROOTS = {
 
 @dataclass(frozen=True)
 class Slice:
-    """``length`` bytes of an open file, from where it stands. Whoever sends it closes it."""
+    """``length`` bytes of an open file, from its current position. The sender closes the file."""
 
     file: BinaryIO
     length: int
@@ -45,12 +45,12 @@ class Slice:
 
 @dataclass(frozen=True)
 class Answer:
-    """An operation's result. ``output``: after the model's shape; ``headers``: in addition."""
+    """An operation's result. ``output``: members of the model's output shape; ``headers``: further headers."""
 
     output: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int | None = None
-    """None: what the model says."""
+    """None: the status that the model has."""
     content: Slice | bytes | None = None
     """A body that is not XML."""
 
@@ -101,7 +101,7 @@ def _body(name: str, shape: Any, output: Mapping[str, Any]) -> bytes:
 
 
 class _HeadResponse(Response):
-    """Keeps the object's Content-Length, though no body follows."""
+    """An answer to HEAD: keeps the object's Content-Length, though no body follows."""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
         """Take the headers as they are."""
@@ -109,14 +109,14 @@ class _HeadResponse(Response):
 
 
 class FileResponse(Response):
-    """Sends a slice of a file in flat memory, and closes it whatever happens."""
+    """Sends a slice of a file in small pieces, and closes the file in any case."""
 
     def __init__(self, content: Slice, status: int, headers: Mapping[str, str]) -> None:
         self.content = content
         super().__init__(None, status, {**headers, "content-length": str(content.length)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it. Stops when the client goes away."""
+        """Send the slice. Stops when the client disconnects."""
         request = Request(scope, receive)
         left = self.content.length
         try:

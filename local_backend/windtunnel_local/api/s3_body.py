@@ -1,4 +1,4 @@
-"""The body of an S3 write: framing off, signature's hash, length and checksums verified as it streams."""
+"""The body of an S3 write: framing is removed, and hash, length and checksums are verified, as it streams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def payload_mode(headers: Mapping[str, str], claim: Claim, query_mode: str | Non
     """The payload hash that the signature covers: a SHA-256, or one of AWS's words for "not hashed".
 
     Raises:
-        ApiError: missing, or none of the forms served.
+        ApiError: the header is missing, or has a form that is not served.
     """
     mode = headers.get("x-amz-content-sha256")
     if claim.presigned:
@@ -45,12 +45,12 @@ def verified(
     has_body: bool,
     checksums: bool = True,
 ) -> VerifiedReader:
-    """A reader of the payload. What it cannot verify it refuses.
+    """A reader that verifies the payload.
 
-    ``checksums`` False: the checksum headers are of something else than the body.
+    ``checksums`` False: the checksum headers do not describe the body.
 
     Raises:
-        ApiError: a checksum algorithm that is not served, or a length that is no number.
+        ApiError: the checksum algorithm is not served, or the length is not a number.
     """
     framed = mode in STREAMING_MODES
     inner: Reader = raw
@@ -94,10 +94,10 @@ def _trailer(chunks: ChunkedReader | None, name: str) -> Callable[[], str]:
 
 
 def read_document(body: VerifiedReader) -> bytes:
-    """A small body as a whole.
+    """Read a small body as a whole.
 
     Raises:
-        ApiError: MaxMessageLengthExceeded, or what the verification says.
+        ApiError: MaxMessageLengthExceeded, or an error of the verification.
     """
     parts: list[bytes] = []
     length = 0

@@ -19,9 +19,9 @@ _DEFAULT_REGION = "us-east-1"
 _OLD_NAMES = {"EU": "eu-west-1"}
 _MOST_BUCKETS = 10_000
 _EACH_IS = {"ObjectOwnership": "BucketOwnerEnforced", "BucketNamespace": "global"}
-"""What may be said of a bucket as it is made, for it is so anyway."""
+"""Values that CreateBucket accepts, because each bucket has them anyway."""
 
-# What AWS answers about a bucket where nothing of the kind was set: nothing can be set here.
+# AWS's errors about settings that a bucket does not have: here they cannot be set.
 _ABSENT: Mapping[str, tuple[str, str]] = {
     "GetBucketCors": ("NoSuchCORSConfiguration", "The CORS configuration does not exist"),
     "GetBucketLifecycleConfiguration": (
@@ -44,7 +44,7 @@ _ABSENT: Mapping[str, tuple[str, str]] = {
         "Object Lock configuration does not exist for this bucket",
     ),
 }
-# What a new bucket has, on AWS since 2023: no ACLs, nothing that is public, S3's own keys, and nothing else.
+# The settings of a new bucket, as on AWS since 2023: no ACLs, nothing public, encrypted with S3's own keys.
 _NEW: Mapping[str, Mapping[str, object]] = {
     "GetBucketEncryption": {
         "ServerSideEncryptionConfiguration": {
@@ -73,7 +73,7 @@ _NEW: Mapping[str, Mapping[str, object]] = {
     "GetBucketNotificationConfiguration": {},
     "GetBucketVersioning": {},
 }
-# What may be said of a bucket, for it is so already: whose answer that is, and what AWS takes for left out.
+# Operations that are accepted if they set what each bucket has: the operation that reads it, and AWS's defaults.
 _SAYABLE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "PutBucketEncryption": ("GetBucketEncryption", {"BucketKeyEnabled": False}),
     "PutBucketOwnershipControls": ("GetBucketOwnershipControls", {}),
@@ -85,7 +85,7 @@ class BucketOperations:
     """Operations on buckets. ``handlers``: by the operation's name."""
 
     def __init__(self, objects: FileObjects, account_id: str, region: str) -> None:
-        """Serve the store as the account's."""
+        """Serve the store's buckets as those of the account."""
         self._objects = objects
         self._region = region
         self._owner = {"DisplayName": "windtunnel", "ID": account_id}
@@ -105,7 +105,7 @@ class BucketOperations:
         }
 
     def _list(self, call: Call, _body: VerifiedReader) -> Answer:
-        """In the order of their names; the token of a further page is the last name of this one."""
+        """ListBuckets, sorted by name. The token of the next page is the last name of this page."""
         prefix, after = call.params.get("Prefix", ""), call.params.get("ContinuationToken", "")
         most = _most_buckets(call.params.get("MaxBuckets"))
         asked = call.params.get("BucketRegion")
@@ -150,13 +150,13 @@ class BucketOperations:
         return _OLD_NAMES.get(place, place) or self._region
 
     def _acl(self, call: Call, _body: VerifiedReader) -> Answer:
-        """The one account may do everything, and nobody else anything."""
+        """The ACL of a bucket or object: full control for the one account, and nothing for others."""
         if "Key" in call.params:
             self._objects.existing(call.params["Bucket"], call.params["Key"])
         else:
             self._objects.folder(call.params["Bucket"])
         owner = "".join(f"<{name}>{xmlcodec.text(value)}</{name}>" for name, value in self._owner.items())
-        # By hand: the grantee's type is an attribute, which no shape of the model writes.
+        # Written by hand, as the grantee's type is an XML attribute, which `xmlcodec` cannot write.
         document = (
             f'<AccessControlPolicy xmlns="{NAMESPACE}"><Owner>{owner}</Owner><AccessControlList><Grant>'
             '<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser">'
@@ -175,7 +175,7 @@ class BucketOperations:
         return Answer(_NEW[call.operation])
 
     def _said(self, call: Call, body: VerifiedReader) -> Answer:
-        """Accepted where it changes nothing: nothing of a bucket can be set here."""
+        """Accept a setting if each bucket has it anyway: here a bucket's settings cannot be changed."""
         document = read_document(body)
         self._objects.folder(call.params["Bucket"])
         answer, left_out = _SAYABLE[call.operation]
@@ -192,7 +192,7 @@ class BucketOperations:
         return Answer()
 
     def _no_acl(self, call: Call, body: VerifiedReader) -> Answer:
-        read_document(body)  # verified first
+        read_document(body)  # to verify it
         self._objects.folder(call.params["Bucket"])
         raise no_acls()
 
@@ -203,7 +203,7 @@ def _configuration(call: Call, document: bytes) -> Mapping[str, Any]:
 
 
 def _check_served(call: Call, said: Mapping[str, Any]) -> None:
-    """Refuse by its name what would be without effect."""
+    """Raise ``ApiError`` for members of the request that would have no effect."""
     unserved = [f"CreateBucketConfiguration.{name}" for name in said if name != "LocationConstraint"]
     unserved += [
         f"{name}={call.params[name][:50]!r}"
@@ -221,9 +221,11 @@ def _check_served(call: Call, said: Mapping[str, Any]) -> None:
 
 
 def _check_place(call: Call, region: str | None) -> None:
-    """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none.
+    """Check a new bucket's region. Raises ``ApiError``.
 
-    That is what us-east-1's endpoint does; another region's makes buckets of its own only, and wants to be told.
+    Any region of botocore's model is accepted, as all buckets are here; none means us-east-1. As on AWS, the endpoint
+    of us-east-1 creates buckets in any region. Other endpoints create only buckets of their own region, which must be
+    given.
     """
     if region is not None and region not in _regions(call):
         raise ApiError(
@@ -240,7 +242,7 @@ def _check_place(call: Call, region: str | None) -> None:
 
 
 def _is_elsewhere(call: Call) -> bool:
-    """Whether it is signed for a region other than us-east-1."""
+    """Whether the request is signed for a region other than us-east-1."""
     return call.region in _regions(call)
 
 
@@ -252,7 +254,7 @@ def _regions(call: Call) -> Collection[str]:
 
 
 def _most_buckets(given: int | None) -> int:
-    """A page's length. Raises ``ApiError``."""
+    """The most buckets of a page. Raises ``ApiError``."""
     if given is not None and not 1 <= given <= _MOST_BUCKETS:
         raise ApiError("InvalidArgument", f"MaxBuckets must be 1 to {_MOST_BUCKETS}, not {given}.")
     return given or _MOST_BUCKETS

@@ -1,7 +1,7 @@
-"""Checksums of S3's objects: which a request has, and what a multipart upload's object gets.
+"""Checksums of S3's objects: those in a request, and that of an object that was uploaded in parts.
 
-A checksum is of the whole object (FULL_OBJECT), or, after a multipart upload, of the parts' checksums
-one after the other (COMPOSITE, written with the number of parts behind it).
+A checksum is of the whole object (FULL_OBJECT), or, after a multipart upload, of the parts' concatenated
+checksums (COMPOSITE, followed by a hyphen and the number of parts).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def served(algorithm: str) -> str:
 
 
 def given(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Checksums among the headers, by algorithm in lower case: at most one.
+    """The checksum in the headers, by its algorithm in lower case; empty if there is none.
 
     Raises:
-        ApiError: several, or one that cannot be computed here.
+        ApiError: there are several, or the algorithm is not served.
     """
     found = {
         served(name.removeprefix(CHECKSUM_HEADER)): value.strip()
@@ -55,7 +55,7 @@ def given(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def declared(headers: Mapping[str, str]) -> tuple[str, Kind] | None:
-    """Algorithm and kind that a multipart upload declares at its start. Raises ``ApiError``."""
+    """Algorithm and kind of the checksum that a new multipart upload declares, if any. Raises ``ApiError``."""
     algorithm, kind = headers.get("x-amz-checksum-algorithm"), headers.get(TYPE_HEADER)
     if algorithm is None:
         if kind is not None:
@@ -104,19 +104,19 @@ def joined(algorithm: str, kind: str, parts: Sequence[StoredPart]) -> Mapping[st
 
 
 def whole(checksums: Mapping[str, str]) -> dict[str, str]:
-    """The headers to keep with an object that came in one piece."""
+    """The checksum headers to store with an object that was uploaded in one piece."""
     headers = {CHECKSUM_HEADER + name: value for name, value in checksums.items()}
     return {**headers, TYPE_HEADER: "FULL_OBJECT"} if headers else {}
 
 
 def of_object(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The checksum headers kept with an object, with the type that earlier versions did not note."""
+    """The checksum headers stored with an object, and the type, which earlier versions did not store."""
     found = {name: value for name, value in metadata.items() if name.startswith(CHECKSUM_HEADER)}
     return {TYPE_HEADER: "FULL_OBJECT", **found} if found else {}
 
 
 def algorithm_of(headers: Mapping[str, str]) -> str | None:
-    """Of kept headers: whose checksum they have."""
+    """The algorithm of stored checksum headers; None if there are none."""
     names = (name.removeprefix(CHECKSUM_HEADER) for name in headers if name != TYPE_HEADER)
     return next(names, None)
 
@@ -138,7 +138,7 @@ def of_part(part: StoredPart) -> dict[str, str]:
 
 
 def as_hex(value: str) -> str:
-    """A base64 checksum in hexadecimal; ``?``, which equals no checksum, for what is no base64."""
+    """A base64 checksum in hexadecimal; ``?``, which equals no checksum, if it is not base64."""
     try:
         return base64.b64decode(value, validate=True).hex()
     except (binascii.Error, ValueError):
@@ -146,5 +146,5 @@ def as_hex(value: str) -> str:
 
 
 def as_base64(digest: bytes) -> str:
-    """A digest as it travels."""
+    """A digest in base64, as requests and answers have it."""
     return base64.b64encode(digest).decode()

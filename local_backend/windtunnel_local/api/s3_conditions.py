@@ -1,4 +1,4 @@
-"""Conditions of reads, copies and writes."""
+"""The conditional headers of reads, copies and writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSERVED = ("x-amz-if-match-last-modified-time", "x-amz-if-match-size")
 
 
 def check_conditions(info: ObjectInfo, headers: Mapping[str, str]) -> bool:
-    """RFC 9110's conditions of a read; returns whether to send it (False: 304).
+    """Check RFC 9110's conditions of a read; returns whether to send the object (False: 304).
 
     Raises:
         ApiError: PreconditionFailed.
@@ -34,7 +34,7 @@ def check_conditions(info: ObjectInfo, headers: Mapping[str, str]) -> bool:
 
 
 def check_source(info: ObjectInfo, headers: Mapping[str, str]) -> None:
-    """The conditions of a copy on its source.
+    """Check the conditions of a copy on its source.
 
     Raises:
         ApiError: PreconditionFailed.
@@ -69,10 +69,10 @@ def _names(header: str, etag: str) -> bool:
 
 
 def _date(headers: Mapping[str, str], name: str) -> datetime | None:
-    """The moment that a header names; None: it names none, and so is no condition."""
+    """The time in a header; None, which is no condition, if the header is missing or holds no date."""
     try:
         moment = parsedate_to_datetime(headers[name]) if name in headers else None
     except (ValueError, OverflowError):
         return None
-    # HTTP's dates are of Greenwich, also where they do not say so.
+    # HTTP's dates are in UTC, even if they name no zone.
     return moment.replace(tzinfo=timezone.utc) if moment is not None and moment.tzinfo is None else moment

@@ -1,4 +1,4 @@
-"""Headers of S3: what is kept with an object, what comes back with it, and what is refused."""
+"""S3's headers: those stored with an object, those returned with it, and those refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEPT = frozenset(
 _META = "x-amz-meta-"
 _MAX_METADATA = 2048
 _DEFAULT_TYPE = "binary/octet-stream"
-# Accepting these without doing what they say would be a lie about the data's safety or its content.
+# To accept these without their effect would mislead about the data's safety or content.
 _REFUSED = (
     "x-amz-bucket-object-lock-",
     "x-amz-object-lock-",
@@ -37,9 +37,9 @@ _REFUSED = (
 )
 _UNASKED = {"x-amz-server-side-encryption": "AES256"}
 _ENCRYPTIONS = ("AES256", "aws:kms", "aws:kms:dsse")
-# What asks for nothing that the owner of the one account does not have.
+# ACLs that grant only what the owner of the one account has anyway.
 _ACLS = ("private", "bucket-owner-full-control", "bucket-owner-read")
-# Classes whose objects are read at once, as all are here.
+# Storage classes whose objects can be read at once, as all objects here.
 _CLASSES = frozenset(
     {"STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "REDUCED_REDUNDANCY"}
 )
@@ -54,7 +54,7 @@ _OVERRIDES = {
 
 
 def refuse_unserved(headers: Mapping[str, str]) -> None:
-    """Raise ``ApiError`` for a header that asks for what is not simulated, or cannot be."""
+    """Raise ``ApiError`` for a header whose effect is not simulated, or whose value is not valid."""
     for name in headers:
         if name.startswith(_REFUSED):
             raise ApiError("NotImplemented", f"Windtunnel's S3 does not serve the header {name}.", 501)
@@ -78,12 +78,12 @@ def refuse_unserved(headers: Mapping[str, str]) -> None:
 
 
 def no_acls(what: str = "") -> ApiError:
-    """What S3 says of an ACL in a bucket that is its owner's alone, as new ones are."""
+    """S3's error for an ACL in a bucket whose ACLs are disabled, as in each new bucket."""
     return ApiError("AccessControlListNotSupported", f"The bucket does not allow ACLs{what}.")
 
 
 def kept(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a write that come back with every read."""
+    """The headers of a write that are stored and returned with every read. Raises ``ApiError``."""
     metadata = {n: v for n, v in headers.items() if n in _KEPT or n.startswith(_META)}
     metadata.setdefault("content-type", _DEFAULT_TYPE)
     own = sum(len(n) - len(_META) + len(v) for n, v in metadata.items() if n.startswith(_META))
@@ -102,7 +102,7 @@ def kept(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def encryption(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The encryption headers, which a write's answer repeats; what asked for nothing has S3's own keys."""
+    """The encryption headers of a write's answer; S3's own keys (AES256) if the write asked for none."""
     return {**_UNASKED, **_asked(metadata)}
 
 
@@ -111,7 +111,7 @@ def _asked(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def recrypted(metadata: Mapping[str, str], headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that a copy keeps of its source's: all but encryption and storage class."""
+    """The stored headers of a copy: the source's, but encryption and storage class from the request, no checksums."""
     stays = {
         name: value
         for name, value in metadata.items()
@@ -123,7 +123,7 @@ def recrypted(metadata: Mapping[str, str], headers: Mapping[str, str]) -> dict[s
 
 
 def described(info: ObjectInfo, params: Mapping[str, object], *, whole: bool) -> dict[str, str]:
-    """The headers of a read. Checksums only of the whole object, and when the client asks."""
+    """The headers of a read. Checksums only if the whole object is read, and the client asks for them."""
     headers = {"content-type": _DEFAULT_TYPE, **_UNASKED}
     headers.update((n, v) for n, v in info.metadata.items() if not n.startswith(CHECKSUM_HEADER))
     if whole and params.get("ChecksumMode") == "ENABLED":

@@ -23,7 +23,7 @@ class Listings:
     """The listings. ``handlers``: by the operation's name."""
 
     def __init__(self, objects: FileObjects, account_id: str) -> None:
-        """List the account's store."""
+        """List the store's objects as those of the account."""
         self._objects = objects
         self._owner = {"DisplayName": "windtunnel", "ID": account_id}
         self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
@@ -57,7 +57,7 @@ class Listings:
         return Answer(output)
 
     def _versions(self, call: Call, _body: VerifiedReader) -> Answer:
-        """One version an object, called null, as in a bucket that never had versions."""
+        """ListObjectVersions: one version of each object, called null, as in a bucket without versioning."""
         marker = call.params.get("KeyMarker", "")
         page, output, shown = _page(self._objects, call.params, marker)
         only = {"VersionId": "null", "IsLatest": True, "Owner": self._owner}
@@ -71,7 +71,7 @@ class Listings:
 
 
 def encoder(params: Mapping[str, Any]) -> Callable[[str], str]:
-    """How keys are written in the answer: as they are, or URL-encoded. Raises ``ApiError``."""
+    """A function that writes keys for the answer: unchanged or URL-encoded. Raises ``ApiError``."""
     encoding = params.get("EncodingType")
     if encoding not in (None, "url"):
         raise ApiError(

@@ -1,4 +1,4 @@
-"""S3's multipart uploads on the wire."""
+"""S3's operations on multipart uploads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MultipartOperations:
     """Create, upload part, copy part, complete, abort. ``handlers``: by the operation's name."""
 
     def __init__(self, uploads: MultipartUploads, objects: FileObjects) -> None:
-        """Serve the uploads; ``objects``: what parts are copied from."""
+        """Serve the uploads; ``objects``: the store that parts are copied from."""
         self._uploads = uploads
         self._objects = objects
         self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
@@ -110,7 +110,7 @@ class MultipartOperations:
 
 
 def _url(call: Call) -> str:
-    """The object's, at the host that was asked; with its bucket in the path, which is right for every name."""
+    """The object's URL, at the request's host. The bucket stands in the path, which works for every bucket name."""
     host = call.headers.get("host", "")
     if bucket := virtual_bucket(host.lower()):
         host = host[len(bucket) + 1 :]
@@ -118,7 +118,7 @@ def _url(call: Call) -> str:
 
 
 def _parts(items: Sequence[Mapping[str, Any]]) -> Sequence[Part]:
-    """The parts that a completion names, each with the one checksum that it may have."""
+    """The parts that a completion names, each with its checksum if it has one."""
     parts = []
     for item in items:
         checksums = {
@@ -132,7 +132,7 @@ def _parts(items: Sequence[Mapping[str, Any]]) -> Sequence[Part]:
 
 
 def _check_each_named(upload: Upload, parts: Sequence[Part]) -> None:
-    """The checksum of an object's parts is the client's to name part by part; one of the whole is not.
+    """Check that a completion names each part's checksum, if the upload's checksum is COMPOSITE.
 
     Raises:
         ApiError: a part is named without its checksum.
@@ -150,7 +150,7 @@ def _finished(call: Call, upload: Upload, parts: Sequence[StoredPart]) -> Mappin
     """The checksum headers of a completed object, compared with what the client expects.
 
     Raises:
-        ApiError: size or checksum are not what the client says.
+        ApiError: size or checksum differs from what the client gives.
     """
     expected_size = call.params.get("MpuObjectSize")
     size = sum(part.size for part in parts)
@@ -184,7 +184,7 @@ def _finished(call: Call, upload: Upload, parts: Sequence[StoredPart]) -> Mappin
 
 
 class _Limited:
-    """The next ``left`` bytes of a file, and their checksum when one is wanted."""
+    """Reads the next ``left`` bytes of a file, and computes their checksum if ``algorithm`` is given."""
 
     def __init__(self, file: BinaryIO, left: int, algorithm: str | None) -> None:
         self._file = file
@@ -200,12 +200,12 @@ class _Limited:
         return chunk
 
     def checksum(self) -> tuple[str, str] | None:
-        """Of all that was read."""
+        """The algorithm, and the checksum of all bytes read, in hexadecimal; None without an algorithm."""
         return (self._algorithm, self._digest.digest().hex()) if self._algorithm and self._digest else None
 
 
 def _source_range(header: str | None, size: int) -> tuple[int, int]:
-    """First byte and length of what is copied. Raises ``ApiError``."""
+    """First byte and length of the range to copy. Raises ``ApiError``."""
     span = s3_ranges.byte_range(header, size)
     if header is not None and (span is None or int(header.rpartition("-")[2] or size) >= size):
         raise ApiError(

@@ -20,7 +20,7 @@ from windtunnel_local.service.ground.errors import NoSuchKey
 
 _MAX_DELETES = 1000
 _CHANGES = {"x-amz-storage-class", "x-amz-server-side-encryption"}
-"""Headers that make a copy of an object to itself a change."""
+"""Headers with which an object may be copied to itself, because they change it."""
 
 
 class ObjectOperations:
@@ -135,9 +135,10 @@ class ObjectOperations:
     def _digests(
         self, source: tuple[str, str], found: Record, asked: str | None
     ) -> tuple[dict[str, str], str | None]:
-        """Checksum headers of a copy, and its ETag where that is another: what was in parts is in one.
+        """The checksum headers of a copy; and its ETag, or None if it is the source's.
 
-        They are those that are known, or computed by reading the source.
+        The copy of an object that was uploaded in parts counts as one piece, so its ETag is another. Values that are
+        not known are computed by reading the source.
         """
         kept = s3_checksums.of_object(found.metadata)
         algorithm = s3_checksums.served(asked) if asked else s3_checksums.algorithm_of(kept)
@@ -192,7 +193,7 @@ def _named(call: Call) -> tuple[str, str]:
 
 
 def _directive(call: Call, name: str) -> bool:
-    """Whether a copy replaces, rather than keeps. Raises ``ApiError``."""
+    """Whether a copy's directive is REPLACE, not COPY. Raises ``ApiError``."""
     value = call.params.get(name, "COPY")
     if value not in ("COPY", "REPLACE"):
         raise ApiError("InvalidArgument", f"Unknown {name}: {value[:50]!r}; it is COPY or REPLACE.")

@@ -1,4 +1,4 @@
-"""The bytes that a read of an object asks for."""
+"""The Range header of a read: which bytes of an object to send."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _DIGITS = re.compile("[0-9]+")
 
 
 def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """First byte and length of a ``Range``; None: the whole object (no, or an unusable header).
+    """First byte and length of a ``Range``; None: the whole object, as the header is missing or unusable.
 
     Raises:
-        ApiError: InvalidRange: nothing of the object lies in it.
+        ApiError: InvalidRange: no byte of the object lies in the range.
     """
     unit, _, spec = (header or "").partition("=")
     first, dash, last = spec.strip().partition("-")

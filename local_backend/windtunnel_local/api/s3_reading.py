@@ -1,4 +1,4 @@
-"""Reading an S3 object: all of it, a range, one of its parts, or what it is."""
+"""Operations that read an S3 object: the whole, a range, one of its parts, or only its attributes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from windtunnel_local.objects.parts import StoredPart
 from windtunnel_local.objects.records import Record
 
 _LOOKS = 20
-"""How often a read of an object that is replaced at that moment is begun again."""
+"""How often a read begins again because the object was replaced meanwhile."""
 _MAX_PARTS = 1000
 _ATTRIBUTES = ("ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize")
 
 
 @dataclass(frozen=True)
 class _Span:
-    """What of an object is sent. ``headers``: what only this choice adds."""
+    """The bytes of an object to send. ``headers``: those to add for this choice."""
 
     start: int
     length: int
@@ -35,9 +35,9 @@ _Given = ParamSpec("_Given")
 
 
 def steady(operation: Callable[_Given, Answer]) -> Callable[_Given, Answer]:
-    """Read again if the object is replaced after its record was read and before its parts are.
+    """Run the operation again if the object is replaced between the reading of its record and of its bytes.
 
-    Not for ever: bytes that somebody has taken away do not come back.
+    At most `_LOOKS` times: if the bytes are missing for good, ``FileNotFoundError`` is raised.
     """
 
     def run(*given: _Given.args, **named: _Given.kwargs) -> Answer:
@@ -76,7 +76,7 @@ def head_object(objects: FileObjects, call: Call) -> Answer:
 
 
 def _described(objects: FileObjects, call: Call, record: Record) -> tuple[Answer, _Span | None]:
-    """Status and headers, and what to send; None: nothing (304)."""
+    """The status and headers, and the bytes to send; None: no bytes (304)."""
     info = record.info
     if not s3_conditions.check_conditions(info, call.headers):
         return Answer(headers={"etag": f'"{info.etag}"'}, status=304), None
@@ -115,7 +115,7 @@ def _span(objects: FileObjects, call: Call, record: Record) -> _Span:
 
 @steady
 def get_attributes(objects: FileObjects, call: Call) -> Answer:
-    """GetObjectAttributes: those that are asked for, and only if there are such."""
+    """GetObjectAttributes: the attributes that are asked for, as far as the object has them."""
     record = objects.existing(call.params["Bucket"], call.params["Key"])
     wanted = [name.strip() for name in call.params["ObjectAttributes"].split(",")]
     unknown = [name for name in wanted if name not in _ATTRIBUTES]
@@ -127,7 +127,7 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
     shapes = call.model.output_shape.members
     checksums = s3_checksums.of_object(record.metadata)
     composite = checksums.get(s3_checksums.TYPE_HEADER) == "COMPOSITE"
-    # Unlike all other operations, S3 names a composite one without the number of its parts here.
+    # Unlike all other operations, S3 gives a composite checksum without the number of parts here.
     if composite:
         checksums = {name: value.partition("-")[0] for name, value in checksums.items()}
     checksum = s3_checksums.members(checksums, shapes["Checksum"])
@@ -143,14 +143,14 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
 
 
 def _parts(objects: FileObjects, call: Call, record: Record) -> Sequence[StoredPart]:
-    """As S3 tells of them: a copy of what was uploaded in parts is in one, wherever its bytes are."""
+    """The object's parts, as S3 tells of them: a copy has none, even if its bytes lie in several files."""
     return objects.parts_of(call.params["Bucket"], record) if "-" in record.etag else ()
 
 
 def _object_parts(call: Call, parts: Sequence[StoredPart], composite: bool) -> dict[str, Any] | None:
     if not parts:
         return None
-    if not composite:  # S3 lists parts only where the object's checksum is made of theirs
+    if not composite:  # S3 lists parts only if the object's checksum is made of theirs
         return {"TotalPartsCount": len(parts)}
     marker = int(call.headers.get("x-amz-part-number-marker", "0"))
     limit = min(int(call.headers.get("x-amz-max-parts", str(_MAX_PARTS))), _MAX_PARTS)

@@ -1,4 +1,4 @@
-"""Which S3 operation a request is, and its parameters: both read from botocore's model."""
+"""Finds a request's S3 operation and its parameters, by botocore's model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.sigv4 import Signable, query_pairs
 from windtunnel_local.objects.buckets import is_name
 
-_CONTROL = b"/v20180820/"  # S3 Control: signed as s3, its account's number in a header and before the host
+_CONTROL = b"/v20180820/"  # S3 Control: signed for s3, with the account's id in a header and before the host
 _NO_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _HEEDED_IN_URL = (b"x-amz-meta-", b"x-amz-acl")
 _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
@@ -22,9 +22,9 @@ _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
 
 @dataclass(frozen=True)
 class Call:
-    """An S3 request understood: the operation's model, its parameters, and all headers.
+    """A parsed S3 request: the operation's model, its parameters, and all headers.
 
-    ``region``: whose endpoint it was signed for; empty if it does not say.
+    ``region``: the region that it was signed for; empty if it names none.
     """
 
     model: Any
@@ -57,17 +57,17 @@ class _Route:
 def virtual_bucket(host: str) -> str:
     """The bucket that a Host header names, as in ``bucket.localhost:1234``; empty if it names none.
 
-    Nobody but this machine answers for names below ``localhost``, so no web page comes from there.
+    Names below ``localhost`` always lead to this machine, so no other web page can have such a name.
     """
     name, _, _port = host.rpartition(".localhost:")
     return name if is_name(name) else ""
 
 
 def understood(request: Signable, region: str = "") -> Call:
-    """The request as a call, signed for a region.
+    """Parse a request that was signed for ``region``.
 
     Raises:
-        ApiError: no such operation, a path that is not UTF-8, a number that is none.
+        ApiError: there is no such operation, the path is not UTF-8, or a number is not valid.
     """
     if request.path.startswith(_CONTROL) and request.header("x-amz-account-id") is not None:
         raise ApiError(
@@ -89,10 +89,10 @@ def understood(request: Signable, region: str = "") -> Call:
 
 
 def _headers(request: Signable) -> dict[str, str]:
-    """By name. One that comes several times is one list: so some SDKs write it.
+    """The headers by lower-case name. Values of a repeated header are joined by commas: some SDKs repeat a header.
 
     Raises:
-        ApiError: one that came in the URL is no header's value.
+        ApiError: a value, as from the URL, has control characters.
     """
     found: dict[str, list[str]] = {}
     for name, value in (*request.headers, *_from_url(request)):
@@ -105,9 +105,9 @@ def _headers(request: Signable) -> dict[str, str]:
 
 
 def _from_url(request: Signable) -> list[tuple[bytes, bytes]]:
-    """Headers that a URL of version 4 bears in its query, where some SDKs move them; its signature covers them.
+    """Headers in the query of a URL that was presigned with version 4: some SDKs move headers there.
 
-    S3 heeds metadata and the ACL there, and neither tags nor checksums.
+    The signature covers them. As S3 does, only metadata and the ACL are read there, no tags or checksums.
     """
     pairs = [(name.lower(), value) for name, value in query_pairs(request.query)]
     if not any(name == b"x-amz-signature" for name, _ in pairs):
@@ -137,7 +137,7 @@ def _lenient(raw: bytes) -> str:
 def copy_source(call: Call) -> tuple[str, str]:
     """Bucket and key that a copy reads from. Raises ``ApiError``.
 
-    It may be encoded as a whole, its slashes too.
+    The whole header may be percent-encoded, including its slashes.
     """
     path, _, version = call.params["CopySource"].encode("latin-1").partition(b"?")
     if version not in (b"", b"versionId=null"):
@@ -155,10 +155,10 @@ def copy_source(call: Call) -> tuple[str, str]:
 def _routes() -> Mapping[tuple[str, int], Sequence[_Route]]:
     table: dict[tuple[str, int], list[_Route]] = {}
     model = codec.service_model("s3")
-    for name in model.operation_names:  # by name: of two equals the first is the older and common one
+    for name in model.operation_names:  # sorted: of equal matches the first is the older, common one
         operation = model.operation_model(name)
         path, _, fixed = operation.http["requestUri"].partition("?")
-        if path in _LEVELS and not operation.deprecated:  # S3 answers as its successor does
+        if path in _LEVELS and not operation.deprecated:  # S3 answers as the successor does
             route = _Route(
                 name,
                 parse_qsl(fixed, keep_blank_values=True),

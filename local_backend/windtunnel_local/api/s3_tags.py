@@ -1,4 +1,4 @@
-"""Tags of objects: from a header, from a document, and S3's rules for them."""
+"""Tags of objects: read from a header or a document, and checked by S3's rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def from_document(document: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def checked(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """The tags, if S3 would take them. Raises ``ApiError``."""
+    """The tags as a mapping. Raises ``ApiError`` if they break S3's rules."""
     pairs = list(pairs)
     tags = dict(pairs)
     if len(pairs) > _MOST:

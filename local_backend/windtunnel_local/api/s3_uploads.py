@@ -1,4 +1,4 @@
-"""ListMultipartUploads and ListParts: what a client must know to go on with an upload."""
+"""ListMultipartUploads and ListParts, with which a client can resume an upload."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ class UploadListings:
 
 
 def _behind(uploads: Sequence[Upload], key_marker: str, id_marker: str) -> Sequence[Upload]:
-    """Uploads behind the markers: of later keys, and with an id those of the same key behind that one.
+    """The uploads after the markers: of later keys, and with an id also later uploads of the same key.
 
-    That one may have ended since. Then all of its key come: rather twice than not at all.
+    If the upload with that id has ended since, all uploads of its key are listed: better twice than never.
     """
     marked = next((at for at, upload in enumerate(uploads) if id_marker and upload.id == id_marker), None)
     if marked is not None:

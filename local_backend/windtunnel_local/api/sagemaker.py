@@ -1,4 +1,4 @@
-"""SageMaker's training jobs, and the tags of all it has: the wire's members to the service's arguments."""
+"""SageMaker's operations on training jobs, and on the tags of all resources: pass the members to the service."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LISTED: Mapping[str, str] = {
     "MaxResults": "limit",
     "NextToken": "token",
 }
-"""Members of every List operation, and the fields of `ListQuery` that they are."""
+"""Members of every List operation, and the field of `ListQuery` for each."""
 _QUERY: Mapping[str, str] = {**_LISTED, "WarmPoolStatusEquals": "warm_pool_status"}
 
 
 LOOKUPS = frozenset(
     {"DescribeTrainingJob", "ListTrainingJobs", "ListTags", "DescribeEndpoint", "DescribeTransformJob"}
 )
-"""Operations that take less time than it takes to wake a thread for them."""
+"""Operations that run in the event loop, as they take less time than to wake a thread."""
 
 
 def operations(jobs: TrainingJobService, hosting: HostingService) -> Operations:
@@ -60,7 +60,7 @@ def _on_jobs(jobs: TrainingJobService) -> Operations:
 
 
 def _on_tags(jobs: TrainingJobService, hosting: HostingService) -> Operations:
-    """Those of training jobs are theirs, all others hosting's."""
+    """The operations on tags. `jobs` keeps the tags of training jobs, `hosting` those of all other resources."""
 
     def add_tags(request: Input) -> Output:
         arn, added = request["ResourceArn"], request["Tags"]
@@ -86,7 +86,7 @@ def _on_tags(jobs: TrainingJobService, hosting: HostingService) -> Operations:
 
 
 def listed(kind: Kind, request: Input) -> ResourceQuery:
-    """What a List operation on another kind of resource asks for."""
+    """The query of a List operation on another kind of resource than training jobs."""
     arguments: dict[str, Any] = {_LISTED[member]: value for member, value in request.items()}
     return ResourceQuery(kind, **arguments)
 

@@ -1,4 +1,4 @@
-"""Search's request as conditions: which properties there are, and of what kind, AWS's model says."""
+"""The request of the operation Search as a query. The properties and their types come from AWS's model."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def query_of(request: Mapping[str, Any]) -> SearchQuery:
     """The query of a Search request.
 
     Raises:
-        ValidationFailed: another resource than TrainingJob, a property that it has not, an operator or a value
-            that does not fit the property.
+        ValidationFailed: another resource than TrainingJob, an unknown property, or an operator or a value that
+            does not fit the property.
     """
     if request["Resource"] != "TrainingJob":
         raise ValidationFailed(
@@ -138,7 +138,7 @@ def _condition(given: Mapping[str, Any]) -> Condition:
 
 
 def _scalar(found: Property, value: str) -> Scalar:
-    """The value as what it is compared with; a text is one for any property that is text."""
+    """The filter's value, converted to the property's type. Raises ``ValidationFailed``."""
     try:
         if found.kind == "text":
             return value
@@ -182,7 +182,7 @@ def property_of(name: str) -> Property:
     """A property by its name in a filter.
 
     Raises:
-        ValidationFailed: AWS's TrainingJob has no such property, or it is no single value.
+        ValidationFailed: AWS's TrainingJob has no such property, or it is not a single value.
     """
     head, _, rest = name.partition(".")
     if head in _NAMED and rest and not (head == "Tags" and rest in ("Key", "Value")):
@@ -192,7 +192,7 @@ def property_of(name: str) -> Property:
     list_path: tuple[str, ...] = ()
     steps = name.split(".")
     while steps:
-        if shape.type_name == "map":  # what follows is one key, dots and all
+        if shape.type_name == "map":  # the rest is one key, which may have dots
             path.append(_spelled(".".join(steps), name))
             return Property(name, tuple(path), "loose", list_path)
         step = steps.pop(0)

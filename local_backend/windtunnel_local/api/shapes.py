@@ -1,7 +1,7 @@
-"""Output values in the shape of AWS's models, as plain ones: a writer for each shape, made once.
+"""Converts outputs to plain values by the shapes of AWS's models: a writer function for each shape, made once.
 
-To ask botocore's shape for its kind and members at every value of every answer would take longer
-than all else that an answer needs.
+To look up type and members in botocore's shape for every value of every answer would take longer
+than everything else that an answer needs.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class Writers:
-    """Writers of one format. Safe from several threads: what two make at once is the same."""
+    """The writers of one format. Thread-safe: if two threads make the same writer, either will do."""
 
     def __init__(self, timestamp: Callable[[datetime], Any]) -> None:
-        """``timestamp``: how the format has one."""
+        """``timestamp``: converts a time to the format's own value."""
         self._timestamp = timestamp
         self._made: dict[Any, Writer] = {}
 
     def of(self, shape: Any) -> Writer:
-        """What makes plain values of a shape's.
+        """The writer of a shape: it converts an output value to plain values.
 
         Raises (the writer):
             TypeError: the value has a member that the shape does not know, or of another type.

@@ -1,7 +1,7 @@
-"""URLs of S3 that are signed with Signature Version 2, which boto3 still makes by default in older regions.
+"""S3 URLs that are presigned with Signature Version 2, which boto3 still makes by default in older regions.
 
-Only the query form, and only of S3: AWS's "Signing and authenticating REST requests (Signature Version 2)".
-What the signer moved from the headers into the URL (``x-amz-*``, Content-Type) counts as sent in a header.
+Only the query form for S3 is served: AWS's "Signing and authenticating REST requests (Signature Version 2)".
+Headers that the signer moved into the URL (``x-amz-*``, Content-Type) count as sent in a header.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _SIGNED_HEADERS = (b"content-md5", b"content-type")
 _TOKEN = b"x-amz-security-token"
 _ANSWERS = "response-"
 _NAME_PARTS = frozenset({"versionId", "partNumber", "uploadId"})
-_UNSIGNED = frozenset({"list-type", "x-id"})  # they say which form of a list is meant, and name no part of S3
+_UNSIGNED = frozenset({"list-type", "x-id"})  # they choose the form of a list, not a subresource
 
 
 def is_of(request: Signable) -> bool:
-    """Whether it brings such a signature, and no header with another."""
+    """Whether a request has such a signature in its query, and no Authorization header."""
     return request.header("authorization") is None and b"AWSAccessKeyId=" in request.query
 
 
 def parse(request: Signable) -> Claim:
-    """Its claim, unchecked. Raises ``AuthFailure``."""
+    """The request's claim, not yet checked. Raises ``AuthFailure``."""
     query = {name: value.decode("latin-1") for name, value in query_pairs(request.query)}
     if not all(query.get(name) for name in _OWN):
         raise AuthFailure(
@@ -49,11 +49,11 @@ def parse(request: Signable) -> Claim:
 
 
 def checked(request: Signable, claim: Claim, secret: str) -> Signable:
-    """The request that was signed: without the signature, its headers no longer in the URL. Raises ``AuthFailure``."""
+    """Check the signature; returns the request without it, its headers moved out of the URL. Raises ``AuthFailure``."""
     pairs = query_pairs(request.query)
     sent = {name for name, _ in request.headers}
     if any(b"\n" in name or b"\n" in value for name, value in pairs):
-        raise mismatch()  # what is signed could be that of two requests
+        raise mismatch()  # the signed text could be that of two requests
     moved = [(n.lower(), v) for n, v in pairs if _is_header(n.lower()) and n.lower() not in sent]
     parts = (part for part in request.query.split(b"&") if part)
     kept = (part for part in parts if not _is_moved(unquote_to_bytes(part.partition(b"=")[0])))
@@ -82,7 +82,7 @@ def _to_sign(request: Signable, claim: Claim) -> bytes:
 
 
 def _resource(request: Signable) -> bytes:
-    """Bucket and key, and what of the query chooses another thing of them or changes the answer."""
+    """The signed resource: bucket, key, and query parameters that choose a subresource or change the answer."""
     bucket = virtual_bucket((request.header("host") or "").lower())
     path = (b"/" + bucket.encode() if bucket else b"") + request.path
     if path.count(b"/") == 1 and path != b"/":
@@ -99,7 +99,7 @@ def _chooses(name: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _parts_of_s3() -> frozenset[str]:
-    """The names by which S3's operations tell tags, uploads and the like from the object or bucket itself."""
+    """The names of S3's subresources in a query (``tagging``, ``uploads``), from the operations' URIs."""
     model = codec.service_model("s3")
     targets = (model.operation_model(name).http["requestUri"] for name in model.operation_names)
     queries = (parse_qsl(target.partition("?")[2], keep_blank_values=True) for target in targets)

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4, the verifying side: header form and presigned (query) form.
+"""Verifies AWS Signature Version 4, in the header form and the presigned (query) form.
 
 `parse` reads what a request claims; `Verifier.admit` checks all that needs no body (key, session
 token, scope, clock); `Verifier.check` recomputes the signature. Canonical forms follow AWS's
@@ -32,7 +32,7 @@ _SIGNATURE = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Signable:
-    """The parts of a request that a signature covers, as they came over the wire."""
+    """The parts of a request that a signature covers, as they were sent."""
 
     method: str
     path: bytes
@@ -42,7 +42,7 @@ class Signable:
 
     @cached_property
     def first_values(self) -> Mapping[str, str]:
-        """Of each header."""
+        """The first value of each header."""
         return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(self.headers)}
 
     def header(self, name: str) -> str | None:
@@ -52,10 +52,10 @@ class Signable:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who the request says it is from. ``expires_s``: only of presigned requests; ``token``: a session's.
+    """Who the request says it is from. ``expires_s``: of presigned requests only; ``token``: a session token.
 
-    ``expires_at``: only of a URL signed with version 2, which has neither date, region nor signed headers;
-    its ``timestamp`` is that moment's text.
+    ``expires_at``: only of a URL signed with version 2, which has no date, region or signed headers;
+    its ``timestamp`` is the text of its expiry.
     """
 
     access_key_id: str
@@ -76,15 +76,15 @@ class Claim:
 
     @property
     def presigned(self) -> bool:
-        """Whether the signature travels in the query."""
+        """Whether the signature is in the query."""
         return self.expires_s is not None or self.expires_at is not None
 
 
 def parse(request: Signable) -> Claim:
-    """The request's claim, unchecked.
+    """The request's claim, not yet checked.
 
     Raises:
-        AuthFailure: there is none, or it cannot be read.
+        AuthFailure: the request is not signed, or its signature cannot be parsed.
     """
     authorization = request.header("authorization")
     if authorization is not None:
@@ -134,11 +134,11 @@ def _from_query(query: dict[str, str]) -> Claim:
 
 
 def _expires_s(given: str) -> int:
-    """For how long a presigned URL holds, with S3's own refusals. 0 is none of them: such a URL has expired."""
+    """How many seconds a presigned URL is valid; S3's errors for other values. 0 is allowed: expired at once."""
     digits = given.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):
         raise AuthFailure("wrong expiry", "X-Amz-Expires should be a number")
-    seconds = int(given[:9])  # more digits are too many in any case
+    seconds = int(given[:9])  # more digits would exceed the limit, too
     if seconds < 0:
         raise AuthFailure("wrong expiry", "X-Amz-Expires must be non-negative")
     if seconds > MAX_EXPIRES_S:
@@ -169,9 +169,9 @@ def _claim(
 
 
 class Verifier:
-    """Checks claims against the one key pair, and the sessions that STS made of it.
+    """Checks claims against the home's key pair, and the sessions that STS has made with it.
 
-    ``now``: the wall clock, timezone-aware. ``goes_on``: whether the job of a `Job.identity` has not ended.
+    ``now``: the wall clock, timezone-aware. ``goes_on``: whether the job of a `Job.identity` still runs.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Verifier:
         now: Callable[[], datetime],
         goes_on: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Take the key pair, the clock, and who knows the jobs."""
+        """Keep the key pair, the clock, and the function that knows the jobs."""
         self._access_key_id = access_key_id
         self._secret = secret_access_key
         self._tokens = SessionTokens(secret_access_key)
@@ -189,7 +189,7 @@ class Verifier:
         self._goes_on = goes_on
 
     def admit(self, claim: Claim) -> Caller:
-        """Check key, session, scope and clock: all that needs no body. Raises ``AuthFailure``."""
+        """Check key, session, scope and clock, which needs no body. Raises ``AuthFailure``."""
         caller = self._caller(claim)
         if claim.expires_at is not None:
             if self._now() > claim.expires_at:
@@ -241,7 +241,7 @@ class Verifier:
         return grant.caller
 
     def secret_of(self, claim: Claim) -> str:
-        """The secret that belongs to an admitted claim."""
+        """The secret key that belongs to an admitted claim."""
         grant = self._tokens.read(claim.token) if claim.token is not None else None
         return grant.secret_access_key if grant else self._secret
 
@@ -283,7 +283,7 @@ class Verifier:
 
 
 def mismatch() -> AuthFailure:
-    """What is said of a signature that is not ours."""
+    """The error for a signature that differs from the computed one."""
     return AuthFailure(
         "mismatch",
         "The request signature we calculated does not match the signature you provided. "
@@ -321,7 +321,7 @@ def canonical_request(claim: Claim, request: Signable, payload_hash: str) -> byt
 
 
 def query_pairs(query: bytes) -> list[tuple[bytes, bytes]]:
-    """The query's names and values, decoded; ``+`` stands for itself, as AWS reads it."""
+    """The query's names and values, decoded; a ``+`` stays a plus, as on AWS."""
     pairs = (part.partition(b"=") for part in query.split(b"&") if part)
     return [(unquote_to_bytes(key), unquote_to_bytes(value)) for key, _, value in pairs]
 

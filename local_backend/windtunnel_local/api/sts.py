@@ -1,7 +1,7 @@
-"""STS: who am I, and temporary credentials for a role.
+"""STS: the caller's identity, and temporary credentials of a role.
 
-Any role name is a role of the one local account, whichever account its ARN names: a rehearsal takes names
-as they are. What a policy or a tag of a session would forbid is not simulated: every caller may do all.
+Any role name is a role of the one local account, whichever account its ARN names, so that a rehearsal needs no
+changes. Policies and tags of a session are not simulated: every caller may do everything.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from windtunnel_local.service.ground.ports import JobKeys
 
 USER = "windtunnel"
 _DEFAULT_S = 3600
-_CHAINED_S = 3600  # most for a role that a role assumes
+_CHAINED_S = 3600  # the most for a role that a role assumes
 _USER_DEFAULT_S = 43200
 _ROLE_ARN = re.compile(
     r"arn:aws[\w-]*:iam::\d{12}:role/(?:[\x21-\x7e]*/)?(?P<name>[\w+=,.@-]{1,64})", re.ASCII
 )
-# Members that would narrow a session, or show who asks: taking them without effect would deceive.
+# Members that restrict a session, or prove who asks: to accept them without effect would mislead.
 _NOT_SERVED = ("Policy", "PolicyArns", "SerialNumber", "TokenCode", "ProvidedContexts")
 
 
 def operations(
     account_id: str, access_key_id: str, secret_access_key: str, now: Callable[[], datetime]
 ) -> Operations:
-    """STS of the one local account."""
+    """STS's operations for the one local account."""
     tokens = SessionTokens(secret_access_key)
 
     def credentials(caller: Caller, seconds: int) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def operations(
 
 
 def keys_of_jobs(secret_access_key: str) -> JobKeys:
-    """What gives the code of a job keys of the job's role, under the session name that SageMaker uses.
+    """A function that makes keys of a job's role for the job's code, with the session name that SageMaker uses.
 
-    As variables, not behind a container's credentials address: every client reads them, and an address
-    would have to hand out keys to who has none.
+    The keys are environment variables, as every client reads those. A container's credentials endpoint
+    would have to give keys to callers that have none.
     """
     tokens = SessionTokens(secret_access_key)
 
     def keys(job: Job, until: datetime) -> Mapping[str, str]:
-        # SageMaker's pattern takes a slash at the end, too; a session without a role would be the home's user.
+        # SageMaker's pattern allows a slash at the end; a session without a role would be the home's user.
         role = job.request["RoleArn"].rstrip("/").rpartition("/")[2]
         made = tokens.issue(Caller(role, "SageMaker", job.identity), until)
         return {
@@ -103,12 +103,12 @@ def keys_of_jobs(secret_access_key: str) -> JobKeys:
 
 
 def user_arn(account_id: str) -> str:
-    """The user whose key pair the home has."""
+    """The ARN of the user who owns the home's key pair."""
     return f"arn:aws:iam::{account_id}:user/{USER}"
 
 
 def role_id(name: str) -> str:
-    """A role's unique id: not stored, the same at each call."""
+    """A role's unique id, derived from its name, so that it is the same at each call."""
     return "AROA" + hashlib.sha256(name.encode()).hexdigest()[:17].upper()
 
 

@@ -1,4 +1,4 @@
-"""A JSON document against a shape of AWS's model, with AWS's words for what is wrong."""
+"""Validates a JSON document by a shape of AWS's model, with AWS's words for each violation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from windtunnel.priceperf.instances import NEURON_TYPES
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.patterns import compiled
 
-_SHOWN = 256  # characters of a refused value
-_LISTED = 20  # violations spelled out
+_SHOWN = 256  # most characters of a refused value in a message
+_LISTED = 20  # most violations that a message lists
 _INTEGER_LIMITS = {"integer": 1 << 31, "long": 1 << 63}
 _MAX_TIMESTAMP = 253402300799  # 9999-12-31T23:59:59Z
 # Our extensions of AWS's model: a channel may name a directory of this machine, and a job any
@@ -23,12 +23,12 @@ _ALSO_VALID = {"TrainingInstanceType": NEURON_TYPES}
 
 
 def accepted(shape: Any, document: Any, code: str = "ValidationException") -> dict[str, Any]:
-    """The document as Python values: timestamps as ``datetime``.
+    """Validate the document; returns it with timestamps as ``datetime``.
 
     Args:
         shape: a botocore structure shape, or None: the operation takes nothing.
         document: what `json.loads` returned.
-        code: what the service calls an input that its model refuses.
+        code: the service's error code for input that its model refuses.
 
     Raises:
         ApiError: ``code``, with every violation listed.
@@ -55,7 +55,7 @@ class _Walker:
         self.count = 0
 
     def refuse(self, value: Any, path: str, constraint: str) -> None:
-        """Note a violation in AWS's wording; beyond the first few only their number."""
+        """Record a violation in AWS's wording; after the first `_LISTED` they are only counted."""
         self.count += 1
         if len(self.violations) < _LISTED:
             self.violations.append(
@@ -63,7 +63,7 @@ class _Walker:
             )
 
     def value(self, shape: Any, value: Any, path: str) -> Any:
-        """A value of any shape; what it returns means nothing once there are violations."""
+        """Check a value of any shape; returns it converted. With violations, do not use what it returns."""
         kind = shape.type_name
         if kind == "structure":
             return self.structure(shape, value, path)
@@ -82,7 +82,7 @@ class _Walker:
         return self.timestamp(value, path)  # no operation that is served takes a blob
 
     def structure(self, shape: Any, value: Any, path: str) -> dict[str, Any]:
-        """Members known, required ones present; null means absent."""
+        """Check that all members are known and all required ones present; null means absent."""
         if not isinstance(value, dict):
             self.refuse(value, path, "be a structure (a JSON object)")
             return {}
@@ -100,7 +100,7 @@ class _Walker:
         return result
 
     def list(self, shape: Any, value: Any, path: str) -> Any:
-        """Length and each member."""
+        """Check the length and each member."""
         if not isinstance(value, list):
             self.refuse(value, path, "be a list (a JSON array)")
             return []
@@ -110,7 +110,7 @@ class _Walker:
         return [self.value(shape.member, item, f"{path}.{i}.member") for i, item in enumerate(value, 1)]
 
     def map(self, shape: Any, value: Any, path: str) -> Any:
-        """Size, each key and each value; a violation names the key."""
+        """Check the size, each key and each value; a violation names the key."""
         if not isinstance(value, dict):
             self.refuse(value, path, "be a map (a JSON object)")
             return {}
@@ -125,7 +125,7 @@ class _Walker:
         return result
 
     def string(self, shape: Any, value: Any, path: str) -> Any:
-        """Text: length, enum, pattern."""
+        """Check a text: its length, enum and pattern."""
         if not isinstance(value, str):
             self.refuse(value, path, "be a string")
             return value
@@ -134,7 +134,7 @@ class _Walker:
         except UnicodeEncodeError:
             self.refuse(value.encode(errors="replace").decode(), path, "be valid Unicode text")
             return value
-        # AWS's patterns allow it in most members; no program takes it as a variable or an argument.
+        # AWS's patterns allow NUL in most members, but no variable or argument of a program can hold it.
         if "\0" in value:
             self.refuse(value, path, "be text without NUL characters (\\x00)")
             return value
@@ -147,7 +147,7 @@ class _Walker:
         return value
 
     def number(self, shape: Any, value: Any, path: str) -> Any:
-        """Kind and range."""
+        """Check a number's type and range."""
         kind = shape.type_name
         limit = _INTEGER_LIMITS.get(kind)
         if type(value) is not int and (limit or type(value) is not float):
@@ -166,7 +166,7 @@ class _Walker:
         return value
 
     def timestamp(self, value: Any, path: str) -> Any:
-        """Unix seconds, as JSON 1.1 has it, or ISO 8601."""
+        """Read a time: Unix seconds, as in JSON 1.1, or ISO 8601."""
         try:
             if type(value) in (int, float) and 0 <= value <= _MAX_TIMESTAMP:
                 return datetime.fromtimestamp(value, timezone.utc)
@@ -179,7 +179,7 @@ class _Walker:
         return value
 
     def length(self, shape: Any, value: Any, path: str) -> None:
-        """Minimum and maximum of characters or members."""
+        """Check the number of characters or members against minimum and maximum."""
         low, high = shape.metadata.get("min"), shape.metadata.get("max")
         if self.too_long(shape, value):
             self.refuse(value, path, f"have length less than or equal to {high}")
@@ -187,7 +187,7 @@ class _Walker:
             self.refuse(value, path, f"have length greater than or equal to {low}")
 
     def too_long(self, shape: Any, value: Any) -> bool:
-        """Whether to look no further: what is refused for its size may be huge."""
+        """Whether the value is too long. Its content is not checked then, as it may be huge."""
         high: int | None = shape.metadata.get("max")
         return high is not None and len(value) > high
 
@@ -195,7 +195,7 @@ class _Walker:
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer too large for a float
         return False
 
 

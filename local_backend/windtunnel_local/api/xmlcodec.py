@@ -1,4 +1,4 @@
-"""The XML of S3, STS and IAM, read and written after botocore's shapes."""
+"""The XML of S3, STS and IAM, read and written by botocore's shapes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def document(root: str, shape: Any, value: Mapping[str, Any], namespace: str | N
 
 
 def members(shape: Any, value: Mapping[str, Any]) -> str:
-    """The elements of a structure's members that travel in the body."""
+    """The XML elements of a structure's members that belong into the body. Raises ``TypeError`` for unknown ones."""
     unknown = value.keys() - shape.members.keys()
     if unknown:
         raise TypeError(f"{shape.name} has no member {', '.join(sorted(unknown))}")
@@ -59,7 +59,7 @@ def _element(shape: Any, name: str, value: Any) -> str:
 
 
 def iso(moment: datetime) -> str:
-    """ISO 8601, UTC; to the second, with zeros for milliseconds, as S3 writes it: an object's head has no more."""
+    """ISO 8601 in UTC, whole seconds and zeros as milliseconds, as S3 writes it: HTTP headers have seconds only."""
     return f"{moment.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%S}.000Z"
 
 
