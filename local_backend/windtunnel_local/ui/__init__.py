@@ -1,14 +1,14 @@
-"""The page of `windtunnel ui`: the service as HTML, on the backend's own port, below /ui.
+"""The web page of `windtunnel ui`: what the service knows, as HTML below /ui, on the backend's own port.
 
     app      the application: a table of pages, behind the guard
-    guard    who may ask: cookie, origin, CSRF token; the headers of every answer
+    guard    checks of every request: cookie, origin, CSRF token; the headers of every answer
     access   tokens and cookies, all derived from the home's key
-    site     what a page has in hand: the service, templates, live parts, threads
-    pages    one file a page
-    job      what the page of one job says: its log, phases, metrics, cores, findings, request
-    charts   SVG, made here
+    site     what all pages use: the service, templates, live updates, threads
+    pages    one file for each page
+    job      what the page of one job shows: its log, phases, metrics, cores, findings, request
+    charts   charts as SVG
     tensorboard  a job's TensorBoard, in a process of its own
 
-It calls the methods that the API's operations call, and knows no other way to the record; clusters, which the service
-does not know, it reads from their folders. Nothing of it is imported before the first request below /ui.
+The page calls the same methods of the service as the API does, and has no other access to the record. Clusters, which
+the service does not know, are read from their folders. This package is imported at the first request below /ui.
 """

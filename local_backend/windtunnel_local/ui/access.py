@@ -1,8 +1,8 @@
-"""Who may see the page: a token that works once, the cookie it is exchanged for, and the token of forms.
+"""Access to the page: a one-time token in a URL, the session cookie it is exchanged for, and the CSRF token of forms.
 
-All are MACs under the home's secret key, each with a label of its own, and stored nowhere: they end with their time,
-or with the key. The SDK writes the token of a URL (`windtunnel.session.page_token`), since who can read
-credentials.json may see the page.
+All are MACs under the home's secret key, each with a label of its own, and stored nowhere. They end when they expire,
+or with the key. The SDK makes the URL's token (`windtunnel.session.page_token`), as whoever can read credentials.json
+may see the page.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from datetime import datetime, timedelta, timezone
 
 TOKEN_S = 60.0
 SESSION = timedelta(hours=12)
-_AHEAD_S = 5.0  # both ends read the same clock; it may have been set back a little between
+_AHEAD_S = 5.0  # both ends read the same clock, but it may be set back a little meanwhile
 _MAC_BYTES = hashlib.sha256().digest_size
 _LONGEST = 300
 
 
 @dataclass(frozen=True)
 class Session:
-    """A browser that was let in. ``csrf``: what each of its forms must carry."""
+    """A browser's session. ``csrf``: the CSRF token that each of its forms must send."""
 
     csrf: str
     expires: datetime
 
 
 class Access:
-    """Spends tokens, makes and reads cookies. Safe from several threads. ``now``: seconds since 1970."""
+    """Accepts one-time tokens, makes and reads cookies. Thread-safe. ``now``: Unix seconds."""
 
     def __init__(self, secret_access_key: str, now: float) -> None:
-        """``now``: of the server's start; a token that is older may have been spent before it."""
+        """``now``: the server's start. Older tokens are refused: an earlier server may have accepted them already."""
         self._secret = secret_access_key.encode()
         self._since = now
         self._lock = threading.Lock()
         self._spent: dict[str, float] = {}
 
     def spend(self, token: str, now: float) -> bool:
-        """Whether a URL's token is one of ours, made a moment ago, and not spent yet; from now on it is."""
+        """Accept a URL's token once: returns whether it is ours, younger than `TOKEN_S` and was not accepted before."""
         content, _, mac = token.rpartition(".")
         if len(token) > _LONGEST or not hmac.compare_digest(
             mac.encode(), self._mac("enter", content.encode()).hex().encode()
@@ -60,12 +60,12 @@ class Access:
         return True
 
     def cookie(self, now: float) -> str:
-        """A new session's cookie; no two are the same."""
+        """The cookie of a new session, different at each call."""
         content = f"{int(now + SESSION.total_seconds())}.{secrets.token_urlsafe(9)}".encode()
         return base64.urlsafe_b64encode(self._mac("session", content) + content).decode().rstrip("=")
 
     def session(self, cookie: str, now: float) -> Session | None:
-        """The session of a cookie; None: not one of ours, or over."""
+        """The session of a cookie; None if the cookie is not ours, or has expired."""
         try:
             padded = cookie.encode("ascii") + b"=" * (-len(cookie) % 4)
             raw = base64.b64decode(padded, altchars=b"-_", validate=True) if len(cookie) <= _LONGEST else b""
@@ -80,5 +80,5 @@ class Access:
         return Session(self._mac("form", content).hex(), datetime.fromtimestamp(expires, timezone.utc))
 
     def _mac(self, label: str, content: bytes) -> bytes:
-        # The label keeps them apart from each other, from sessions of STS and from SigV4's own use of the secret.
+        # The label makes the MACs differ from each other, from those of STS and from SigV4's use of the secret.
         return hmac.new(self._secret, f"windtunnel ui {label}\0".encode() + content, "sha256").digest()

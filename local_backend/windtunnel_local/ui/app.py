@@ -1,4 +1,4 @@
-"""The application of all pages: one table, behind one guard."""
+"""The ASGI application of all pages: a table of pages, behind the guard."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ PAGES: Sequence[Callable[[Site], Sequence[Route]]] = (
     job_log.routes,
     tensorboard.routes,
 )
-"""A page is a file of `pages` and its entry here. Each is called in a thread."""
+"""Each page is a file of `pages` with an entry here. Pages are called in threads."""
 
 _NOT_FOUND = 404
 
 
 class Ui:
-    """The ASGI application below /ui. ``since``: seconds since 1970, when the server was started."""
+    """The ASGI application below /ui. ``since``: the server's start, in Unix seconds."""
 
     def __init__(
         self, backend: Service, credentials: Credentials, port: int, version: str, since: float, home: Path
@@ -84,7 +84,7 @@ class Ui:
         return self._site.boards.busy()
 
     def end(self) -> None:
-        """The server leaves: whoever follows a page is let go, and no TensorBoard goes on."""
+        """End all event streams and TensorBoards, as the server exits. Idempotent."""
         self._site.end()
 
 
@@ -93,7 +93,7 @@ def _static(site: Site, request: Request) -> Response:
     if found is None:
         raise HTTPException(_NOT_FOUND)
     body, media_type = found
-    # Its address carries what was built, so another content has another address.
+    # Its URL contains a hash of the files, so that other content has another URL.
     return Response(
         body, headers={"cache-control": "private, max-age=31536000, immutable"}, media_type=media_type
     )

@@ -1,5 +1,5 @@
-"""What each job would have cost on AWS as it ran here: the report's figure, worked out once for each that has ended,
-and again once the user has fetched prices or calibrated.
+"""The cost that each job would have had on AWS, as its report has it. It is computed once for each ended job, and
+again when the user has fetched prices or calibrated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_KEPT = 100_000
 
 @dataclass(frozen=True)
 class Cost:
-    """US dollars, modelled, with the interval; ``on``: the day of the price."""
+    """A modelled cost in US dollars, with its interval; ``on``: the date of the price."""
 
     usd: float
     low_usd: float
@@ -31,23 +31,23 @@ class Cost:
 
 Described: TypeAlias = Mapping[str, Any]
 Costs: TypeAlias = dict[str, Cost | None]
-"""By a job's name; None: it has ended, and nothing can be modelled from what it left. Missing: not known yet."""
+"""The costs by job name. None: the job has ended, but its cost cannot be modelled. Missing: not computed yet."""
 
 
 class CostBook:
-    """Safe from several threads."""
+    """Computes the costs of jobs, and remembers them. Thread-safe."""
 
     def __init__(self, objects: ObjectStore) -> None:
-        """Nothing is worked out, or imported, yet."""
+        """Compute and import nothing yet. ``objects``: where the jobs' counters are."""
         self._objects = objects
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[object, ...], Cost | None] = OrderedDict()
         self._imported = False
 
     def of(self, jobs: Iterable[Described], within_s: float) -> Costs:
-        """The costs of those jobs that have ended, as many as are known or worked out in that time.
+        """The costs of the ended jobs among these, as far as they are known or can be computed within that time.
 
-        The first ever takes a third of a second, for what it imports; where there is less time, that goes on behind.
+        The first call imports the reports (a third of a second); if there is less time, the import goes on in a thread.
         """
         until = time.monotonic() + within_s
         found: Costs = {}
@@ -95,7 +95,7 @@ class CostBook:
         try:
             report = report_for_job(Ended(job, counters), instances=(str(counters.get("instance_type")),))
         except (PricePerfError, ValueError, KeyError):
-            # Of a type that has no figures, or of instance groups; or the file is no longer what was stored.
+            # The instance type has no figures, or the job has instance groups; or the file was overwritten.
             return None
         if (
             report.comparison is None

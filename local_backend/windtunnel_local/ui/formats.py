@@ -1,4 +1,4 @@
-"""Values as a page shows them: the filters of all templates."""
+"""The filters of all templates: how values are written on a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def duration(seconds: float | None) -> str:
-    """``3.2 s``, ``4 min 10 s``, ``3 h 05 min``, ``2 d 4 h``; a dash where there is none."""
+    """``3.2 s``, ``4 min 10 s``, ``3 h 05 min``, ``2 d 4 h``; a dash for None."""
     if seconds is None:
         return "–"
     whole = round(seconds)
@@ -42,7 +42,7 @@ def when(moment: datetime | None) -> Markup:
 
 
 def running(since: datetime | None, now: datetime) -> Markup:
-    """Seconds since a moment, which the page's script lets run on."""
+    """The duration since a time; the page's script keeps counting."""
     if since is None:
         return Markup("–")
     return Markup('<span data-since="{}">{}</span>').format(
@@ -62,22 +62,22 @@ def size(count: float | None) -> str:
 
 
 def dollars(amount: float | None) -> str:
-    """A modelled amount as a report has it, ``$0.0031``, ``$4.2``, ``$1,200``; a dash where there is none."""
+    """A modelled amount as in reports: ``$0.0031``, ``$4.2``, ``$1,200``; a dash for None."""
     return "–" if amount is None else modelled_dollars(amount)
 
 
 def whole(text: str) -> Markup:
-    """A long text, not cut: what cannot be seen in it is written out."""
+    """A whole text of any length, with invisible characters written out."""
     return Markup.escape(visible(text, None))
 
 
 def cut(text: str, most: int) -> Markup:
-    """A text of so many characters at most; of a longer one it says how much is missing."""
+    """A text cut after ``most`` characters; a longer one ends with the number of characters left out."""
     return Markup.escape(visible(text, most))
 
 
 def as_json(value: Any) -> str:
-    """Indented, times as ISO 8601."""
+    """The value as indented JSON; objects that JSON does not have, such as times, as text."""
     return json.dumps(value, indent=2, default=str, ensure_ascii=False)
 
 

@@ -1,6 +1,6 @@
-"""Every request below /ui passes here first, and every answer leaves with the same headers.
+"""Checks every request below /ui, and sets the same headers on every answer.
 
-A page never sees a request without a session, nor a form without its CSRF token: a new page cannot forget to ask.
+Pages get only requests with a session, and only forms with a CSRF token: a new page cannot forget these checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADERS = {
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # Not no-referrer: with that, a browser hides its Origin from us too, in every form that it sends.
+    # Not no-referrer: with that, browsers would send forms without a usable Origin, too.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -49,9 +49,9 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class Guard:
-    """Lets requests through to ``app``, with ``request.state.session`` and, of a POST, ``request.state.form``.
+    """Passes valid requests to ``app``, with ``request.state.session`` and, for a POST, ``request.state.form``.
 
-    ``port``: ours, which the cookie's name carries, as cookies of one host are shared by all its ports.
+    ``port``: the server's. It is in the cookie's name, because all ports of a host share the host's cookies.
     """
 
     app: ASGIApp
@@ -60,7 +60,7 @@ class Guard:
     clock: Callable[[], float]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Check a request; pass it to ``app`` or refuse it."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -81,7 +81,7 @@ class Guard:
     async def _admitted(self, request: Request) -> ASGIApp:
         if is_a_stranger(request.scope):
             raise _Refused(403, "This page belongs to another user of this machine.")
-        if request.method not in ("GET", "POST"):  # HEAD of what is followed would not end
+        if request.method not in ("GET", "POST"):  # HEAD of an event stream would not end
             raise _Refused(405, "A page is asked for with GET, a form is sent with POST.")
         if request.url.path == _ENTER and request.method == "GET":
             return self._enter(request)
@@ -95,7 +95,7 @@ class Guard:
         return self.app
 
     def _until_its_session_ends(self, request: Request) -> anyio.CancelScope:
-        """Whoever follows a page sees it no longer than whoever loads it."""
+        """End a live page's stream when its browser session expires, so that it shows no more than a reload would."""
         session: Session | None = getattr(request.state, "session", None)
         return anyio.move_on_after(
             None if session is None else max(0.0, session.expires.timestamp() - self.clock())
@@ -112,8 +112,8 @@ class Guard:
                 403,
                 "This address works once, and for a minute. Run `windtunnel ui` in a terminal for a new one.",
             )
-        # A page that goes on by itself, and no redirect: where another site's link led here, a browser would not send
-        # a Strict cookie with the redirect.
+        # A page that forwards by itself, not a redirect: if a link of another site led here, a browser would not send a
+        # SameSite=Strict cookie with the redirect.
         url = escape(quote(_within(request.query_params.get("to", "")), safe="/?=&%"))
         response = HTMLResponse(
             f"{_HEAD}"
@@ -132,7 +132,7 @@ class Guard:
         return response
 
     def _check_origin(self, request: Request) -> None:
-        """Refuse what another page's script, form or link asks for. Whose Host it is was checked before."""
+        """Refuse requests from another site's script, form or link. The Host header was checked before."""
         headers = request.headers
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
         own = f"http://{headers.get('host', '')}"
@@ -169,12 +169,12 @@ class Guard:
             refused.status,
         )
         if request.method != "GET":
-            # What is left of its body would be taken for the connection's next request.
+            # The unread rest of the body would be parsed as the connection's next request.
             response.headers["connection"] = "close"
         return response
 
 
 def _within(path: str) -> str:
-    """Where to go on: a page of ours, whatever was asked for."""
+    """The path to forward to, if it is a page of ours; else the list of jobs."""
     inside = path == "/ui" or path.startswith("/ui/")
     return path if inside and ".." not in path and "\\" not in path and path.isprintable() else "/ui/jobs"

@@ -1,4 +1,4 @@
-"""Windtunnel's own JSON documents of a job, read as any client of S3 reads them."""
+"""Windtunnel's own JSON documents of a job, read from its output in S3."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import join_s3, parse_s3
 
 _MOST_BYTES = 16 << 20
-"""More than the largest has that the service writes: steps.json, of 100,000 steps."""
+"""More than the largest document that the service writes: steps.json with 100,000 steps."""
 _LONGEST_TEXT = 1000
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A job as a report asks for it."""
+    """An ended job, with the methods that a report calls."""
 
     described: Mapping[str, Any]
     counted: Mapping[str, Any] | None
 
     def describe(self) -> Mapping[str, Any]:
-        """As DescribeTrainingJob tells of it."""
+        """The job's answer of DescribeTrainingJob."""
         return self.described
 
     def counters(self) -> Mapping[str, Any] | None:
-        """Its counters.json."""
+        """The job's counters.json; None if there is none."""
         return self.counted
 
 
 def output_document(objects: ObjectStore, described: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """``counters.json``, ``usage.json``: of a described job, long texts cut.
+    """A document of a described job (``counters.json``, ``usage.json``), with long texts cut.
 
-    None when there is none (yet), or it is no object, or larger than any of ours.
+    None if it does not exist (yet), is not a JSON object, or is larger than `_MOST_BYTES`.
     """
     uri = join_s3(
         described["OutputDataConfig"]["S3OutputPath"], described["TrainingJobName"], "windtunnel", name
@@ -45,7 +45,7 @@ def output_document(objects: ObjectStore, described: Mapping[str, Any], name: st
             content = file.read(_MOST_BYTES + 1)
         found = None if len(content) > _MOST_BYTES else json.loads(content, object_pairs_hook=_cut)
     except (ObjectError, OSError, ValueError, RecursionError):
-        # A job's own code may have written anything there.
+        # The job's own code may have stored anything under that name.
         return None
     return found if isinstance(found, dict) else None
 

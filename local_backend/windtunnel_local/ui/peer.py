@@ -1,8 +1,8 @@
 """Which user's process is at the other end of a connection to loopback.
 
-Cookies know no ports, so another user's server on this machine may be sent ours by our own browser, and a list of
-processes shows the address that a browser was opened with. Neither is of use to that user: the kernel says whose each
-connection is (Linux's sock_diag: one socket by its addresses, in some 20 µs; see sock_diag(7)).
+Cookies are not bound to a port, so the browser may send our cookie to another user's server on this machine; and the
+list of processes shows the URL that a browser was opened with. That user can use neither, because the kernel tells
+the owner of each connection (Linux's sock_diag: one socket by its addresses, in some 20 µs; see sock_diag(7)).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _UID = _HEADER.size + 4 + _ENDS.size + len(_NO_COOKIE) + 12
 _ANY_STATE = 0xFFFFFFFF
 _LONGEST = 4096
 _NOBODY = 0xFFFFFFFF
-"""Of an end that is closed already. The kernel calls it root's; whose it was is not known, and no one reads on."""
+"""The owner of an end that is closed already: unknown. The kernel says root; nobody reads the answer anyway."""
 
 
 def is_a_stranger(scope: Scope) -> bool:
-    """Whether the request came from a process of another user than this server's, other than root.
+    """Whether the request came from a process of another user, neither root nor the user of this server.
 
-    False also where that cannot be told: on another system than Linux.
+    False also if that is unknown, as on other systems than Linux.
     """
     client, server = scope.get("client"), scope.get("server")
     if client is None or server is None or server[1] is None:
@@ -40,7 +40,7 @@ def is_a_stranger(scope: Scope) -> bool:
 
 
 def uid_of(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """The owner of the client's end of an IPv4 connection within this machine; None: not known."""
+    """The user id of the client's end of an IPv4 connection within this machine; None if unknown."""
     if not hasattr(socket, "AF_NETLINK"):
         return None
     ends = _ENDS.pack(client[1], server[1], socket.inet_aton(client[0]), socket.inet_aton(server[0]))

@@ -1,4 +1,4 @@
-"""The CreateTrainingJob request that made a job, from what is told of it: to be sent again, or shown."""
+"""The CreateTrainingJob request that created a job, made from the job's description: to send again, or to show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STAMP = re.compile(r"-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}-\d{3}$")
 def request_again(
     described: Mapping[str, Any], tags: Sequence[Mapping[str, str]], name: str
 ) -> dict[str, Any]:
-    """The request of a job as DescribeTrainingJob and ListTags tell of it, under another name."""
+    """The request of a job, from the answers of DescribeTrainingJob and ListTags, with another job name."""
     request = {
         member: described[member] for member in OF_THE_REQUEST if described.get(member) not in (None, False)
     }
@@ -33,11 +33,11 @@ def request_again(
 
 
 def _without(defaults: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """What is told, less what an answer tells also where the request did not."""
+    """The described members, without defaults that an answer has even if the request did not."""
     return {key: value for key, value in told.items() if key not in defaults or value != defaults[key]}
 
 
 def next_name(name: str, now: datetime) -> str:
-    """A name for another run of a job: its own, with this moment behind it, as the SDK writes it."""
+    """A name for another run of a job: its own name, with the time at its end, as the SDK writes it."""
     stamp = f"-{now:%Y-%m-%d-%H-%M-%S}-{now.microsecond // 1000:03}"
     return _STAMP.sub("", name)[: _LONGEST_NAME - len(stamp)].rstrip("-") + stamp

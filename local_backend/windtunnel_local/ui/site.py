@@ -1,4 +1,4 @@
-"""What a page has in hand: the service, templates, and parts that follow what happens."""
+"""What all pages use: the service, templates, and server-sent events for live updates."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _TYPES = {
 }
 _HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 24
-"""Pages that follow at once."""
+"""The most pages with live updates at the same time."""
 _AGAIN_MS = 10_000
-"""When one page too many tries again."""
+"""After how long a page above that limit tries again."""
 _LOOKING_AT_ONCE = 2
 _ANSWERED_AT_ONCE = 4
-"""Threads of those that follow, and of all other pages: they must not keep the API's calls from theirs."""
+"""Threads for live updates, and for all other requests of pages: so few that the API's calls find threads free."""
 LOOKED_AT_S = 1.0
-"""How often a page that follows looks whether there is anything new."""
+"""How often a live update looks for news."""
 _IDLE_SHARE = 10
-"""How many times longer a follower sleeps than its last look took: a slow search must not fill a processor."""
+"""A live update sleeps this many times longer than its last look took, so that slow ones leave the processor free."""
 NAVIGATION = (
     ("Jobs", "/ui/jobs"),
     ("Queue", "/ui/queue"),
@@ -56,7 +56,7 @@ NAVIGATION = (
 
 
 class _Threads:
-    """Calls in at most so many threads at once; further ones wait. Used in the event loop alone."""
+    """Runs calls in at most ``most`` threads at once; others wait. Only for use in the event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -68,10 +68,10 @@ class _Threads:
 
 
 class Site:
-    """Made once; safe from several threads. ``version``: of Windtunnel. ``home``: where clusters are."""
+    """What all pages share. Thread-safe. ``version``: of Windtunnel. ``home``: the folder that holds clusters."""
 
     def __init__(self, backend: Service, version: str, home: Path) -> None:
-        """Read the stylesheet and the scripts."""
+        """Read the static files: stylesheets, scripts and the icon."""
         self.backend = backend
         self.home = home
         self.costs = CostBook(backend.objects)
@@ -83,7 +83,7 @@ class Site:
         self._followers = 0
         self._looking = _Threads(_LOOKING_AT_ONCE)
         self._answering = _Threads(_ANSWERED_AT_ONCE)
-        # A page of another build must not be drawn with this one's stylesheet.
+        # In the URLs of static files, so that a page never gets files of another build from the browser's cache.
         build = hashlib.sha256(b"".join(body for body, _ in sorted(self.static.values()))).hexdigest()[:12]
         self._templates = environment()
         self._templates.globals.update(version=version, build=build, nav=NAVIGATION)
@@ -93,11 +93,11 @@ class Site:
         return HTMLResponse(self.part(request, template, **context), status)
 
     def message(self, request: Request, status: int, heading: str, message: str) -> HTMLResponse:
-        """A page that says why there is no other."""
+        """A page with a heading and a message, such as an error."""
         return self.page(request, "message.html", status, heading=heading, message=message)
 
     def part(self, request: Request, template: str, **context: Any) -> Markup:
-        """A part of a page, to be put into one or sent after it."""
+        """A template as HTML: a part of a page, to include in it or to send later."""
         found = self._templates.get_template(template)
         return Markup(  # noqa: S704  what the template has escaped
             found.render(
@@ -114,7 +114,7 @@ class Site:
         parts: Callable[[], Mapping[str, str]],
         every_s: float = LOOKED_AT_S,
     ) -> Response:
-        """Server-sent events for an element with ``data-live``: whenever ``state`` is another, new parts.
+        """Server-sent events for an element with ``data-live``: new parts whenever ``state`` changes.
 
         Both are called in a thread: ``state`` every ``every_s`` seconds, so it should take a millisecond; ``parts``
         (HTML by the id of the element whose content it is) when the state has changed.
@@ -139,11 +139,11 @@ class Site:
         return self.events(changes())
 
     def events(self, messages: AsyncIterator[Any]) -> Response:
-        """Messages as server-sent events, each as JSON, until they end or the server leaves.
+        """Messages as server-sent events, each as JSON, until they end or the server exits.
 
-        ``messages`` yields None at least once a second while there is nothing to say: that is when an end is seen. The
-        connection is open meanwhile, so the server does not take itself for idle. Where too many follow, the event
-        ``full`` says so: of a refusal's status and words a browser would tell the page nothing.
+        ``messages`` must yield None at least once a second if there is no news, so that the server's end is noticed.
+        While the stream is open, the server does not count as idle. If too many pages follow, the event ``full`` says
+        so, because a browser does not tell a page the status and text of a refused stream.
         """
         if self._followers >= MOST_FOLLOWERS:
             full = (
@@ -172,16 +172,16 @@ class Site:
                 yield f"data: {json.dumps(message)}\n\n".encode()
             elif anyio.current_time() - quiet_since < _HEARTBEAT_S:
                 continue
-            else:  # a comment now and then: a connection that nobody reads any more is found out
+            else:  # a comment now and then, to notice a connection that nobody reads any more
                 yield b":\n\n"
             quiet_since = anyio.current_time()
 
     async def look(self, call: Callable[[], Found]) -> Found:
-        """Call it in one of the threads of those who follow."""
+        """Run a call in one of the threads for live updates."""
         return await self._looking.run(call)
 
     def answered(self, endpoint: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that is called in one of the threads of pages."""
+        """Wrap an endpoint, so that it runs in one of the threads for pages."""
 
         async def answer(request: Request) -> Response:
             return await self._answering.run(partial(endpoint, request))
@@ -189,7 +189,7 @@ class Site:
         return answer
 
     def end(self) -> None:
-        """End all events within a second, and every TensorBoard: the server leaves. Idempotent."""
+        """End all event streams, within a second, and every TensorBoard, as the server exits. Idempotent."""
         self._ended.set()
         self.boards.end()
 
@@ -197,12 +197,12 @@ class Site:
 def followed(
     path: str, page: Callable[[Request], Response], live: Callable[[Request], Response]
 ) -> tuple[Route, Route]:
-    """A page, and what is sent after it to whoever stays: what `Site.live` makes."""
+    """The routes of a page and of its live updates (see `Site.live`)."""
     return Route(path, page), Route(f"{path}/-/live", live)
 
 
 def environment() -> Environment:
-    """What templates are rendered in: they escape all text by themselves, and fail where a name is missing."""
+    """The Jinja environment: templates escape all text by themselves, and fail if a name is missing."""
     made = Environment(
         loader=FileSystemLoader(_FOLDER / "templates"),
         autoescape=True,
@@ -217,11 +217,11 @@ def environment() -> Environment:
 
 
 def _timed(call: Callable[[], Found]) -> tuple[Found, float]:
-    """What it returns, and the seconds of processor that it took."""
+    """The result of a call, and the CPU seconds that it took."""
     begun = time.thread_time()
     return call(), time.thread_time() - begun
 
 
 def _shown(value: Any) -> Any:
-    """What a template writes: text of others is made visible whole; escaping comes after."""
+    """A value that a template writes; in a text, invisible characters are written out. Escaping comes after."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,1 +1,1 @@
-"""What the page of the answer is made of: what was chosen, and the figures that follow."""
+"""The parts of the page that shows a job's time and cost on AWS: the reader's choices, and the figures."""

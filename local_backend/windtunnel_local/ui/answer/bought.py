@@ -1,4 +1,4 @@
-"""Instances that have no price as the hour is bought: what they would cost bought otherwise."""
+"""Instances without a price for the chosen offering (on demand, ...): what they cost by other offerings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windtunnel_local.ui.answer.choice import Choice
 
 @dataclass(frozen=True)
 class Way:
-    """One way to buy the hour, and what it comes to in words."""
+    """One offering (way to buy an hour), with the job's cost and the price as text."""
 
     offering: Offering
     cost: str
@@ -25,14 +25,14 @@ class Way:
 
 @dataclass(frozen=True)
 class Unpriced:
-    """An instance that has no price as chosen. ``ways``: those in which it has one."""
+    """An instance without a price for the chosen offering. ``ways``: the offerings for which it has one."""
 
     name: str
     ways: tuple[Way, ...]
 
 
 def unpriced(report: PricePerformance, choice: Choice) -> list[Unpriced]:
-    """The instances of a report that are modelled and have no cost, in the report's order."""
+    """The instances of a report with a modelled time but no cost, in the report's order."""
     comparison, shown = report.comparison, report.screen
     if comparison is None or shown is None:
         return []

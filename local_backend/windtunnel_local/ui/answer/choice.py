@@ -1,4 +1,4 @@
-"""What a reader of the answer chose, from the query of its address. Pure: a wrong field has a message, none raises."""
+"""The reader's choices on the page of the answer, from the URL's query. Pure. A wrong field has a message."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from windtunnel.priceperf.money.scaling import ScalingMode
 from windtunnel.priceperf.workload.cluster import BATCH_RULES, checked_rule
 
 MODELLED = tuple(name for name, instance in CATALOG.items() if instance.calibration)
-"""Instance types of which times can be modelled."""
+"""The instance types whose times can be modelled."""
 OFFERINGS: Mapping[str, Offering] = {offering: offering for offering in (*LISTED, *CLAIMS)}
-"""Ways to buy an hour of training, by their names."""
+"""The offerings (ways to buy an hour of training), by name."""
 BATCHES: Mapping[str, str] = {
     "rehearsed": "as rehearsed",
     "global": "the job's global batch on all",
@@ -42,14 +42,14 @@ FIELDS = (
     "instance", "nodes", "batch", "size", "samples", "epochs", "evaluation", "preparation", "loader", "on", "offering",
     "discount", "trn", "gpu", "scaling",
 )  # fmt: skip
-"""As the query names them."""
+"""The names of the fields in the query."""
 _LONGEST = 30
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the report is asked for. None: as the job has it."""
+    """The choices for the report. None: as in the job."""
 
     instances: tuple[str, ...] = ()
     nodes: int | None = None
@@ -65,7 +65,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields as they were filled in, what is wrong by field, and the choice; None where something is wrong."""
+    """The fields as filled in, the error of each wrong field, and the choice, which is None if a field is wrong."""
 
     given: Mapping[str, str]
     instances: tuple[str, ...]
@@ -73,12 +73,12 @@ class Form:
     choice: Choice | None
 
     def wrong(self, name: str, message: str) -> Form:
-        """The same form, in which a field has turned out to be wrong."""
+        """The same form, with an error for one more field."""
         return Form(self.given, self.instances, {**self.errors, name: message}, None)
 
 
 def read(query: Sequence[tuple[str, str]]) -> Form:
-    """The form of a query's names and values; of a name that comes twice, the last counts."""
+    """Read the form from a query's names and values. If a name is repeated, the last value counts."""
     given = {name: value.strip() for name, value in query if name in FIELDS and value.strip()}
     names = tuple(
         dict.fromkeys(value.strip() for name, value in query if name == "instance" and value.strip())
@@ -102,7 +102,7 @@ def read(query: Sequence[tuple[str, str]]) -> Form:
 
 @dataclass
 class _Reader:
-    """Reads fields. One that is wrong has a message in ``errors``, and counts as if it had not been filled in."""
+    """Reads fields. A wrong field gets a message in ``errors``, and its default value."""
 
     given: Mapping[str, str]
     errors: dict[str, str] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class _Reader:
         )
 
     def amount(self, name: str) -> float | None:
-        """A number above 0; 0 is as good as none."""
+        """A number above 0; None for 0, and if the field is empty."""
         text = self.given.get(name, "0")
         value = _number(text)
         if value is None or value < 0:
@@ -184,7 +184,7 @@ class _Reader:
             return None
 
     def discount(self, offering: Offering) -> float | None:
-        """Heeded where the offering has no list price."""
+        """The assumed discount, from 0 to 1. Used only if the offering has no list price."""
         claim = CLAIMS.get(offering)
         if claim is None:
             return None

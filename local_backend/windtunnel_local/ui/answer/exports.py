@@ -1,4 +1,4 @@
-"""The report as a file to keep, in each of the forms that it has."""
+"""The report as a file to download: HTML, CSV, JSON or PNG."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windtunnel.rendering.plots.chart import MISSING, available
 from windtunnel.reports.job.report import PricePerformance
 
 _DRAWING = threading.Lock()
-"""Matplotlib's settings are those of the whole process."""
+"""Held while Matplotlib draws, because its settings belong to the whole process."""
 _PNG_DPI = 200
 COLUMNS = (
     "prices_on", "instance_type", "instance_count", "precision", "global_batch", "samples_per_worker", "step_s",
@@ -23,12 +23,12 @@ COLUMNS = (
 
 
 class NotHere(Exception):
-    """What this form needs is not installed. The message says what is."""
+    """The report cannot be written in this form here. The message says why."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a report is written: its media type, and the bytes."""
+    """A form of the report: its media type, and the function that writes the bytes."""
 
     media_type: str
     written: Callable[[PricePerformance], bytes]
@@ -51,7 +51,7 @@ def _png(report: PricePerformance) -> bytes:
 
 
 def csv_text(report: PricePerformance) -> str:
-    """A row for each instance and each day of prices, as `PricePerformance.to_dict` has them; units in the heads."""
+    """One row for each instance and each date of prices, from `PricePerformance.to_dict`. Headings have the units."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
     writer.writeheader()

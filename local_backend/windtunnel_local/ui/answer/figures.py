@@ -1,4 +1,4 @@
-"""The report's figures as bars and lines. Nothing is computed here but places on an axis."""
+"""The report's figures as bars and lines. Only positions on an axis are computed here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windtunnel_local.ui.charts.interval_bar import Interval, axis_end, interval
 
 @dataclass(frozen=True)
 class Bar:
-    """A row: an instance, its figure in words, and the bar; empty where there is no figure."""
+    """A row: an instance, its figure as text, a second figure (``more``), and the bar; empty without a figure."""
 
     name: str
     figure: str
@@ -28,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """A table of bars on one axis. ``columns``: heads of figure and of what stands beside it."""
+    """A table of bars on one axis. ``columns``: the headings of the figure and of the second figure."""
 
     title: str
     columns: tuple[str, str]
@@ -37,7 +37,7 @@ class Bars:
 
 
 def bars(report: PricePerformance) -> list[Bars]:
-    """Costs, times and break-even prices of a report that models something."""
+    """Costs, times and break-even prices of a report; empty if nothing is modelled."""
     shown = report.screen
     if report.comparison is None or shown is None:
         return []
@@ -83,7 +83,7 @@ def _times(listed: Sequence[tuple[Estimate, Cost | None, int]]) -> Bars:
 
 
 def _break_evens(report: PricePerformance) -> Iterable[Bars]:
-    """Of what competes; without a rival no price turns anything."""
+    """Break-even prices of the instances that compete; none if there is only one."""
     shown, comparison = report.screen, report.comparison
     if shown is None or shown.answer is None or comparison is None:
         return
@@ -111,14 +111,14 @@ def _break_evens(report: PricePerformance) -> Iterable[Bars]:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Charts of several instance types on more and more instances, and a key for each line."""
+    """Charts of instance types on growing numbers of instances, and a legend entry for each line."""
 
     charts: tuple[tuple[str, Markup], ...]
     keys: tuple[tuple[Markup, str], ...]
 
 
 def scaled(tables: Sequence[Scaling]) -> Scaled:
-    """Throughput and cost. Instance types that run nowhere have no line."""
+    """Throughput and cost by number of instances. An instance type on which the job fits nowhere has no line."""
     running = [(place, table) for place, table in enumerate(tables) if table.base is not None]
     speeds = _lines(running, _speeds)
     costs = _lines(running, _dollars)

@@ -1,4 +1,4 @@
-"""The report's words for a reader who has fields beside them, and neither a shell nor Python."""
+"""Replaces the report's advice for a shell or Python by advice for the form on the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH = re.compile(r"\(--batch \d+\)")
 
 
 def for_page(sections: Iterable[Section]) -> list[Section]:
-    """The same sections, in which what to do next can be done on the page."""
+    """The same sections, with advice that can be followed on the page."""
     return [replace(one, notes=tuple(_said(note) for note in one.notes)) for one in sections]
 
 

@@ -1,1 +1,1 @@
-"""Charts as SVG, made here: colours by class, as the stylesheet alone says what they look like."""
+"""Charts as SVG. They name classes only; the stylesheet sets all colours and lines."""

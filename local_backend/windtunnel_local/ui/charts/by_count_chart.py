@@ -1,6 +1,7 @@
-"""Values by a number of instances: both axes logarithmic, a line an instance type, each point with its interval.
+"""A chart of values by number of instances: logarithmic axes, a line for each instance type, points with intervals.
 
-A line is told by its dashes and the form of its points as well as by its colour; a table beside has the figures.
+Lines differ by their dashes and the form of their points as well as by colour. A table beside the chart has the
+figures.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class Point:
-    """At a number of instances: a value with its interval, all above 0. ``words``: both, for a pointer that rests."""
+    """The value at a number of instances, with its interval; all above 0. ``words``: both as text, for the tooltip."""
 
     count: int
     value: float
@@ -40,7 +41,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """An instance type's points, by number. ``colour``: its place among the series."""
+    """An instance type's points, sorted by number of instances. ``colour``: the line's number, from 0."""
 
     name: str
     points: Sequence[Point]
@@ -48,7 +49,7 @@ class Line:
 
 
 def by_count_chart(title: str, unit: str, lines: Sequence[Line], *, key: str) -> Markup:
-    """The chart as ``<svg>``; nothing where no line has a point. ``key``: for the ids in it, unique in its page."""
+    """The chart as ``<svg>``; empty if no line has a point. ``key``: prefix of the ids in it, unique in the page."""
     points = [point for line in lines for point in line.points if point.value > 0]
     if not points:
         return Markup("")
@@ -75,7 +76,7 @@ def by_count_chart(title: str, unit: str, lines: Sequence[Line], *, key: str) ->
 
 
 def legend_key(colour: int, *, form: bool = True) -> Markup:
-    """A piece of a line as the charts draw it, for the text beside its name. ``form``: with that of its points."""
+    """A sample of a line for the legend. ``form``: with the form of its points."""
     drawn = _form(18.0, 7.0, colour) if form else ""
     return Markup(
         '<svg class="sample" viewBox="0 0 36 14" aria-hidden="true"><path class="series series-{0}" d="M1 7H35"/>'
@@ -136,7 +137,7 @@ def _form(x: float, y: float, number: int) -> str:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between the two: 1, 2 and 5 of each power of ten, or powers alone where these are many."""
+    """Round numbers between the two: 1, 2 and 5 times each power of ten, or only the powers if that gives too many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
     found = [value for value in fine if low <= value <= high]

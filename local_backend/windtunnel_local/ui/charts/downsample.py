@@ -1,4 +1,4 @@
-"""Fewer points of the same picture."""
+"""Fewer points for a chart that looks the same."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Point = tuple[float, float]
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """At most ``most`` (4 or more) of the points, in their order: of each stretch its lowest and its highest.
+    """At most ``most`` (4 or more) of the points, in their order: the lowest and the highest of each section.
 
-    So no peak is lost, as it would be by an average or by every n-th. The first and the last point stay.
+    So no peak is lost, as would happen with averages or every n-th point. The first and the last point stay.
     """
     if len(points) <= most:
         return list(points)
@@ -29,5 +29,5 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
 
 
 def drawable(points: Sequence[Point]) -> list[Point]:
-    """Those that have a place: a loss may be NaN."""
+    """The points that can be drawn: a loss may be NaN or infinite."""
     return [point for point in points if all(abs(number) <= LARGEST for number in point)]

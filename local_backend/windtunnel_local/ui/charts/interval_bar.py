@@ -1,4 +1,4 @@
-"""A value with its interval as a bar, for a table's cell: the figures stand beside it as text."""
+"""A value with its interval as a bar, for a table's cell; the figures stand beside the bar as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 _WIDTH, _MIDDLE = 1000, 12
 _WIDEST = 2.5
-"""Intervals go on behind the axis' end where they are longer than so many of the longest bar."""
+"""The axis ends at most at so many times the longest bar; longer intervals are cut there."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Interval:
 
 
 def axis_end(shown: Iterable[Interval]) -> float:
-    """Where the axis of these ends; it begins at 0."""
+    """The end of an axis that begins at 0 and shows all these intervals."""
     listed = list(shown)
     longest = max((max(one.value, one.mark or 0.0) for one in listed), default=0.0)
     return min(max((one.high for one in listed), default=0.0), _WIDEST * longest) or longest or 1.0
 
 
 def interval_bar(one: Interval, end: float, *, kind: str = "bar", best: bool = False) -> Markup:
-    """The bar, or with ``kind`` "point" a point, with its whisker. An interval that goes on has no end cap."""
+    """The bar, or with ``kind`` "point" a point, and its interval. An interval that is cut has no end cap."""
 
     def x(value: float) -> float:
         return round(min(1.0, max(0.0, value / end)) * _WIDTH, 1)

@@ -2,7 +2,7 @@
 
     series ─▶ drawable ─▶ thinned ─▶ places on two axes ─▶ <svg>
 
-What the lines look like, the stylesheet says.
+The stylesheet sets how the lines look.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from windtunnel_local.ui.charts.scale import Axis, time_axis, value_axis
 
 MOST_POINTS = 300
 _WIDTH, _HEIGHT = 420, 190
-"""About as many pixels as it gets, on a phone too: its letters are as large as those around it."""
+"""About the size on the screen in pixels, on a phone too: the chart's letters are as large as the page's."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 10, 26
 DOTS_UP_TO = 40
-"""So few points are drawn as dots too, each with its value for a pointer to rest on."""
+"""Up to so many points are also drawn as dots, each with its value as tooltip."""
 COLOURS = 6
 """Line styles that the stylesheet has: ``.series-1`` to ``.series-6``."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line. ``points``: seconds from the beginning and values, by time. ``colour``: its place among `COLOURS`."""
+    """A line. ``points``: seconds since the start and value, sorted by time. ``colour``: the line's number, from 0."""
 
     name: str
     points: Sequence[Point]
@@ -43,7 +43,7 @@ def line_chart(
     most_points: int = MOST_POINTS,
     dots_up_to: int = DOTS_UP_TO,
 ) -> Markup:
-    """The chart as ``<svg>``. ``key``: for the ids in it, unique in its page: letters, digits and hyphens."""
+    """The chart as ``<svg>``. ``key``: prefix of the ids in it, unique in the page: letters, digits and hyphens."""
     drawn = [Series(one.name, drawable(one.points), one.colour) for one in series]
     values = [value for one in drawn for _, value in one.points]
     end_s = max((moment for one in drawn for moment, _ in one.points), default=0.0)
@@ -65,7 +65,7 @@ def line_chart(
 
 
 def described(one: Series) -> str:
-    """The line in words, for who does not see it."""
+    """The line in words, for screen readers."""
     if not one.points:
         return f"{one.name}: no value yet."
     points = one.points

@@ -1,4 +1,4 @@
-"""Axes: round numbers for ticks, and where a value lies."""
+"""Axes: ticks at round numbers, and the position of a value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _TIME_STEPS_S = (
 _DAY_S = 86_400
 _VALUE_TICKS, _TIME_TICKS = 5, 6
 LARGEST = 1e300
-"""Of values that are drawn: sums and products of two are finite, too."""
+"""The largest value that is drawn, so that sums and differences of two stay finite."""
 _SMALLEST_SPAN = 1e-9
-"""Of an axis, as a share of its values: below it floats cannot tell ticks apart."""
+"""The smallest span of an axis, as a share of its values: below that, floats cannot tell ticks apart."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Axis:
 
 
 def value_axis(values: Sequence[float]) -> Axis:
-    """An axis that holds all of the ``values`` (of `LARGEST` at most), between round numbers. Of none: from 0 to 1."""
+    """An axis between round numbers that holds all ``values`` (at most `LARGEST`); from 0 to 1 if there are none."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     largest = max(abs(low), abs(high))
     if high - low <= max(largest * _SMALLEST_SPAN, 1 / LARGEST):
@@ -46,7 +46,7 @@ def value_axis(values: Sequence[float]) -> Axis:
 
 
 def time_axis(end_s: float) -> Axis:
-    """An axis of seconds from 0 to ``end_s``, with ticks that people count time in."""
+    """An axis of seconds from 0 to ``end_s``, with ticks at round numbers of seconds, minutes, hours or days."""
     end_s = max(end_s, _TIME_STEPS_S[0])
     wanted = end_s / _TIME_TICKS
     found = [step for step in _TIME_STEPS_S if step >= wanted]
@@ -56,7 +56,7 @@ def time_axis(end_s: float) -> Axis:
 
 
 def number(value: float, step: float) -> str:
-    """A value to the digits that its axis' step has: '0.25', '1,500', '2e-05'."""
+    """A value as text, with as many digits as its axis' step needs: '0.25', '1,500', '2e-05'."""
     if abs(value) < step / 2:
         return "0"
     largest = max(abs(value), step)
@@ -67,7 +67,7 @@ def number(value: float, step: float) -> str:
 
 
 def _round_step(least: float) -> float:
-    """The smallest round number that is no less."""
+    """The smallest round number (1, 2 or 5 times a power of ten) that is at least ``least``."""
     power = 10.0 ** math.floor(math.log10(least))
     return next((step * power for step in _STEPS if step * power >= least * (1 - 1e-9)), 10 * power)
 

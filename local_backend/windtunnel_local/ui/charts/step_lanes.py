@@ -1,7 +1,7 @@
-"""Steps over time as blocks: as wide as they took, cut across by what they consist of.
+"""Steps over time as blocks: a block's width is its duration, and its height is divided by the parts of the step.
 
-Steps too narrow to be seen are drawn together. Only sums are known of what a step consists of, so shares lie above
-one another over the whole of it.
+Steps that are too narrow to be seen are drawn together. Of a step's parts only the sums are known, not their order,
+so the parts are drawn above one another over the whole width.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from markupsafe import Markup
 WIDTH, _HEIGHT, _FOOT = 1000, 60, 5
 _BLOCKS_A_PAGE = 500
 _SEPARATED_FROM = 5.0
-"""Blocks this wide have a line between them."""
+"""Blocks of this width or more have a line between them."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A step, or several drawn as one; seconds from the left edge. ``marked``: with a line below it."""
+    """A step, or several drawn as one. Seconds on the lane's time axis. ``marked``: with a line below."""
 
     begin_s: float
     end_s: float
@@ -28,7 +28,7 @@ class Block:
 
 
 def lane_svg(steps: Sequence[Block], begin_s: float, end_s: float, lanes: int) -> Markup:
-    """One lane, from ``begin_s`` to ``end_s``. ``lanes``: how many a page has. Its table is for who does not see it."""
+    """One lane as ``<svg>``, from ``begin_s`` to ``end_s``. ``lanes``: lanes of the page. A table says the same."""
     span = max(end_s - begin_s, 1e-9)
 
     def x(moment: float) -> float:
@@ -62,7 +62,7 @@ def lane_svg(steps: Sequence[Block], begin_s: float, end_s: float, lanes: int) -
 
 
 def _merged(steps: Sequence[Block], least_s: float) -> Iterator[Block]:
-    """Blocks of at least that width, as far as steps follow one another; none is left out."""
+    """Join steps that follow one another into blocks of about ``least_s`` seconds or more; no step is left out."""
     open_block: Block | None = None
     for step in steps:
         if open_block is None:

@@ -1,1 +1,1 @@
-"""What the page of one training job says: pure where it can be, and asked of the services where it must be."""
+"""What the page of one training job shows: its log, metrics, phases, files and request."""

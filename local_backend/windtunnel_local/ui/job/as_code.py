@@ -1,6 +1,6 @@
-"""A request as a program that makes it: boto3's call, and the Estimator of the SDK. Pure.
+"""A request as Python code that sends it: as a call of boto3, and as an Estimator of the SDK. Pure.
 
-What an Estimator cannot say is named above it in a comment; nothing is left out in silence.
+Members that an Estimator cannot express are named in comments above it; none is left out silently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OF_CODE = {
     "sagemaker_region",
 }
 _OWN = {*_OF_CODE, "sagemaker_instance_type", _TORCHRUN, _GROUPS}
-"""Hyperparameters that the Estimator adds by itself."""
+"""The hyperparameters that an Estimator adds by itself."""
 _CODE_IN_CONTAINER = "/opt/ml/input/data/code/"
 _LOG_LEVEL = 20
 _DEFAULT_MAX_RUN_S = 86_400
@@ -34,7 +34,7 @@ _HUGGING_FACE = "huggingface-pytorch-training"
 
 @dataclass(frozen=True)
 class _Name:
-    """Code that stands for a value: ``TrainingInput(...)``."""
+    """A value that is written as code: ``TrainingInput(...)``."""
 
     text: str
 
@@ -44,7 +44,7 @@ class _Name:
 
 @dataclass
 class _Call:
-    """What is collected of a request: arguments of the estimator and of fit(), names to import, and what is lost."""
+    """The code in parts: arguments of the Estimator and of fit(), names to import, and members that are lost."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _Call:
 
 
 def boto3_text(request: Mapping[str, Any]) -> str:
-    """``boto3.client("sagemaker").create_training_job(...)``."""
+    """The request as ``boto3.client("sagemaker").create_training_job(...)``."""
     members = [f"    {name}={_python(value, 4)},\n" for name, value in request.items()]
     return f'import boto3\n\nboto3.client("sagemaker").create_training_job(\n{"".join(members)})\n'
 
@@ -96,7 +96,7 @@ def _written(call: _Call, kind: str, name: str) -> str:
 
 
 def _python(value: Any, indent: int) -> str:
-    """The value as Python writes it, an item a line where it is long."""
+    """The value as a Python literal, with one item on a line if it is long."""
     text = repr(value)
     if indent + len(text) <= _WIDTH or not isinstance(value, (dict, list)) or not value:
         return text
@@ -108,7 +108,7 @@ def _python(value: Any, indent: int) -> str:
 
 
 def _decoded(values: Mapping[str, str]) -> dict[str, Any] | None:
-    """Hyperparameters as the SDK was given them; None: they are not all the JSON that it writes."""
+    """The hyperparameters as the SDK was given them; None if they are not all JSON as the SDK writes it."""
     try:
         found = {key: json.loads(value, parse_constant=_no_python) for key, value in values.items()}
     except (ValueError, RecursionError):
@@ -121,7 +121,7 @@ def _no_python(constant: str) -> None:
 
 
 def _of_script(request: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether the hyperparameters that name code and job are those that the SDK adds for this request."""
+    """Whether the hyperparameters for code and job are exactly those that the SDK adds to such a request."""
     directory, distributed = str(values.get("sagemaker_submit_directory")), _TORCHRUN in values
     kind = request["ResourceConfig"].get("InstanceType")
     return (
@@ -135,7 +135,7 @@ def _of_script(request: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 def _kind(request: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Which class runs the script: by the image, or because it alone starts torchrun."""
+    """The Estimator's class: by the image, or PyTorch if torchrun is used, as only that class starts it."""
     repository = request["AlgorithmSpecification"].get("TrainingImage", "").rpartition("/")[2]
     if repository.startswith(_HUGGING_FACE):
         return "HuggingFace"
@@ -157,7 +157,7 @@ def _script(call: _Call, request: Mapping[str, Any], values: Mapping[str, Any]) 
 
 
 def _code_uri(call: _Call, request: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Where the code is; a job without a network has it as a channel."""
+    """The code's URI. A job with network isolation gets its code as a channel."""
     directory = str(values["sagemaker_submit_directory"])
     if directory.startswith("s3://"):
         return directory
@@ -233,7 +233,7 @@ def _switches(call: _Call, request: Mapping[str, Any]) -> None:
 
 
 def _observation(call: _Call, request: Mapping[str, Any]) -> None:
-    """Debugger and profiler: SDK v2 sends both unless it is told not to."""
+    """Debugger and profiler. The SDK v2 sends both members by default."""
     path = request["OutputDataConfig"]["S3OutputPath"]
     hook = request.get("DebugHookConfig")
     if hook is None:
@@ -266,7 +266,7 @@ def _channels(call: _Call, request: Mapping[str, Any]) -> None:
     isolated = bool(request.get("EnableNetworkIsolation")) and call.arguments.get("source_dir")
     for channel in request.get("InputDataConfig", []):
         name = channel["ChannelName"]
-        if not (isolated and name == "code"):  # the Estimator adds that one
+        if not (isolated and name == "code"):  # the Estimator adds this channel
             call.inputs[name] = _channel(call, channel)
 
 

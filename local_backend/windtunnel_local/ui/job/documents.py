@@ -1,4 +1,4 @@
-"""What a job has stored, for its page: the files, and what the documents among them say."""
+"""The files that a job has stored in S3, for its page, and the content of Windtunnel's documents among them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from windtunnel_local.ui.text import fitting, room_of
 
 MOST_ARTIFACTS = 200
 _NAMES_BYTES = 20_000
-"""Of all files that are listed, in the page: a key may have 1,024."""
+"""The most bytes of the list of files in the page: one key may have 1,024."""
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """An object that the job stored. ``path``: behind the job's prefix."""
+    """An object that the job has stored. ``path``: its key without the job's prefix."""
 
     path: str
     size: int
@@ -33,13 +33,13 @@ class Artifact:
 
 
 def stored_at(description: Mapping[str, Any]) -> tuple[str, str]:
-    """Bucket and prefix, with its slash, of all that the job stores with its output."""
+    """The bucket, and the prefix (with a slash at its end), of all objects of the job's output."""
     output = description["OutputDataConfig"]["S3OutputPath"]
     return parse_s3(join_s3(output, description["TrainingJobName"], ""))
 
 
 def artifacts(objects: ObjectStore, description: Mapping[str, Any]) -> tuple[list[Artifact], bool]:
-    """What the job has stored so far, by name, and whether there is more than is listed."""
+    """The objects that the job has stored so far, by name, and whether there are more than listed."""
     bucket, prefix = stored_at(description)
     try:
         found = objects.list(bucket, prefix, limit=MOST_ARTIFACTS + 1)
@@ -51,7 +51,7 @@ def artifacts(objects: ObjectStore, description: Mapping[str, Any]) -> tuple[lis
 
 
 def counters(objects: ObjectStore, description: Mapping[str, Any]) -> Counters | str | None:
-    """What the simulator counted; None: nothing yet; text: why it cannot be read."""
+    """The job's counters.json; None if there is none yet; a text, which says why, if it cannot be read."""
     document = output_document(objects, description, "counters.json")
     if document is None:
         return None
@@ -62,20 +62,20 @@ def counters(objects: ObjectStore, description: Mapping[str, Any]) -> Counters |
 
 
 def found(counted: Counters | str | None, description: Mapping[str, Any]) -> tuple[Diagnostic, ...] | None:
-    """What there is to change in a job that counted so, worst first; None: that is not known."""
+    """The findings of a job with these counters, worst first; None if they are not known."""
     if not isinstance(counted, Counters):
         return None
     return counted.found(came_through=description["TrainingJobStatus"] in TERMINAL - {"Failed"})
 
 
 def usages(objects: ObjectStore, description: Mapping[str, Any]) -> list[usage.CoreUsage]:
-    """What the cores do now; empty: nothing is known, the job does not train (any more)."""
+    """What the job's cores do now; empty if that is unknown, as the job does not train yet or any more."""
     document = output_document(objects, description, "usage.json")
     return [] if document is None else usage.read(document)
 
 
 def stamp(objects: ObjectStore, description: Mapping[str, Any], name: str) -> str:
-    """Another one whenever the document is another; "": there is none."""
+    """A text that changes whenever the document changes; empty if there is no document."""
     bucket, prefix = stored_at(description)
     found = objects.head(bucket, f"{prefix}windtunnel/{name}")
     return "" if found is None else f"{found.etag} {found.modified.timestamp()}"

@@ -1,4 +1,4 @@
-"""What is new of a job since the last look: lines of its log, and parts of its page."""
+"""Finds what is new in a job since the last look: lines of its log, and parts of its page."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from windtunnel_local.ui.job.log_position import Position, written
 from windtunnel_local.ui.job.wire import lines_up_to
 
 MOST_LINES = 5000
-"""Of one look: 20,000 a second, as there are four."""
+"""The most lines of one look; with four looks a second, 20,000 lines a second."""
 TOO_FAR = 20_000
-"""Lines that a reader may be behind; beyond that he is taken to the end, and can go back by himself."""
+"""How many lines a reader may be behind. Beyond that the log jumps to its end; the reader can page back."""
 _TAIL = 1000
 _PHASES_EVERY_S = 5
 _METRICS_EVERY_S = 2.0
 _METRICS_AFTER_S = 5.0
-"""A line's values are found some time after it was stored."""
+"""Metrics are looked for so long after the last line, as values are found some time after a line was stored."""
 _METRICS_SHARE = 20
-"""The charts are made anew after this many times the time that making them took."""
+"""The charts are drawn again after this many times the time that drawing them took."""
 _SETTLING_MS = 2000
-"""A stream is read again for so long after its last line: two writes may bear the same time."""
+"""A stream is read again for so long after its last line, because two writes may have the same time."""
 
 _SOON_S = 0.25
 _SELDOM_S = 1.0
@@ -39,12 +39,12 @@ Look = Callable[[], Any]
 
 
 class Follower:
-    """One reader of one job. Each `look` returns what is new; used by one thread at a time."""
+    """Follows one job for one open page. Each `look` returns what is new. For one thread at a time."""
 
     def __init__(
         self, backend: Service, name: str, render: Render, position: Position, host: str | None
     ) -> None:
-        """``render``: makes a part, by its name, of a description; ``position``: in the log; ``host``: None is all."""
+        """``render``: makes the HTML of a part; ``position``: where to begin in the log; ``host``: None means all."""
         self.ended = False
         self._backend = backend
         self._name = name
@@ -60,10 +60,10 @@ class Follower:
         self._grown = time.monotonic()
 
     def look(self) -> dict[str, Any] | None:
-        """``parts``: HTML by id. ``log``: lines, as `wire` has them. ``end``: why nothing follows."""
+        """The news, if any. ``parts``: HTML by id. ``log``: lines (see `wire`). ``end``: why nothing follows."""
         try:
             return self._look()
-        except (JobNotFound, LogsNotFound):  # its log may go while it is read
+        except (JobNotFound, LogsNotFound):  # the log may be deleted during the reading
             self.ended = True
             return {"end": "The job has been deleted."}
 
@@ -77,13 +77,13 @@ class Follower:
         if parts:
             message["parts"] = parts
         if job["TrainingJobStatus"] in TERMINAL and not more and log is None:
-            # Its last line was there before its status: see `service.job_run`.
+            # The last line is stored before the final status: see `service.job_run`.
             self.ended = True
             message["end"] = f"The job has ended: {job['TrainingJobStatus']}. All of its log is here."
         return message or None
 
     def _lines(self) -> tuple[dict[str, Any] | None, bool]:
-        """New lines for the page, and whether there are more already."""
+        """New lines for the page, and whether there are more at once."""
         streams = self._log.streams(self._host)
         fresh = [name for name, at in streams.items() if self._is_fresh(name, at)]
         if not fresh:
@@ -110,7 +110,7 @@ class Follower:
         return sum(end[name] - self._position.get(name, 0) for name in streams)
 
     def _parts(self, job: Mapping[str, Any]) -> dict[str, str]:
-        """Those that have become others."""
+        """The parts of the page whose HTML has changed."""
         found = {}
         for name, key in self._states(job).items():
             if self._keys.get(name, ()) == key:
@@ -126,7 +126,7 @@ class Follower:
         return found
 
     def _states(self, job: Mapping[str, Any]) -> dict[str, Hashable]:
-        """By part, what it depends on; as cheap to find out as can be, for it is asked each time."""
+        """For each part a value that changes when the part must be made again. Cheap, as each look computes it."""
         objects = self._backend.objects
         ended = job["TrainingJobStatus"] in TERMINAL
         life = job["LastModifiedTime"], job["TrainingJobStatus"], job["SecondaryStatus"]
@@ -143,15 +143,15 @@ class Follower:
             "tensorboard": ended,
         }
         usage = documents.stamp(objects, job, "usage.json")
-        if usage:  # the last values stay, once nothing runs any more
+        if usage:  # without it, the last values stay on the page
             states["cores"] = usage
         return states
 
 
 async def messages(follower: Follower, look: Callable[[Look], Awaitable[Any]]) -> AsyncIterator[Any]:
-    """Of each look, four times a second while something happens, and once a second while nothing does.
+    """What each look returns: four looks a second while something happens, one a second otherwise.
 
-    ``look``: calls in a thread.
+    ``look``: calls a function in a thread.
     """
     pause = _SOON_S
     while not follower.ended:

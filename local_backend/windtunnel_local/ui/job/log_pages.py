@@ -1,7 +1,7 @@
-"""The log of a job as pages of lines, read through the service that answers CloudWatch Logs.
+"""The log of a job as pages of lines, read through the service behind CloudWatch Logs.
 
-Lines of several streams stand in the order of time. A page is read from each stream in equal shares; where a stream
-had more than its share, nothing beyond its last line is taken from the others, so that no line comes too early.
+Lines of several streams are merged by time. A page takes an equal share of lines from each stream. If a stream has
+more than its share, the page ends at the time of its last line read: the next page begins with the stream's rest.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from windtunnel_local.ui.job.log_text import shown
 
 LEAST_SHARE = 20
 _MOST_STREAMS = 400
-"""Attempts of all hosts. More are not followed."""
+"""The most streams that are read: one for each host and attempt."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line as it is shown. ``length``: of the whole line, in characters, where it is cut; else 0."""
+    """A line as it is shown. ``length``: if ``text`` is cut, the characters of the whole line; else 0."""
 
     stream: str
     sequence: int
@@ -34,23 +34,23 @@ class Line:
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """By time; of one moment by stream, so that pages come out the same whatever their sizes."""
+        """The sort key: time, then stream, so that the order does not depend on the size of pages."""
         return self.time_ms, self.stream, self.sequence
 
     @property
     def clock(self) -> str:
-        """Its time of day, UTC."""
+        """The line's time of day, in UTC."""
         return f"{datetime.fromtimestamp(self.time_ms / 1000, timezone.utc):%H:%M:%S}"
 
     @property
     def host(self) -> str:
-        """Whose line it is."""
+        """The host that wrote the line."""
         return host_of(self.stream)
 
 
 @dataclass(frozen=True)
 class LogPage:
-    """Lines, and where the next older and newer ones are. ``more``: there is more in the direction read."""
+    """Lines, and the positions before and after them. ``more``: more lines follow in the reading direction."""
 
     lines: Sequence[Line] = ()
     begin: Position = field(default_factory=dict)
@@ -60,7 +60,7 @@ class LogPage:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found. ``token``: leads on; None: all lines have been looked at."""
+    """The result of a search. ``token``: for the next search; None if all lines have been searched."""
 
     lines: Sequence[Line]
     token: str | None
@@ -68,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Share:
-    """What one stream gave: its lines from ``first`` on, and whether it has more."""
+    """The lines of one stream, from sequence number ``first`` on. ``limited``: the stream has more."""
 
     stream: str
     first: int
@@ -77,15 +77,15 @@ class _Share:
 
 
 class JobLog:
-    """Reads one job's log. No call waits for new lines; safe from several threads."""
+    """Reads one job's log. No call waits for new lines. Thread-safe."""
 
     def __init__(self, logs: LogsService, job: str) -> None:
-        """A job without a log has no lines."""
+        """A job without a log is read as one without lines."""
         self._logs = logs
         self._job = job
 
     def streams(self, host: str | None = None) -> dict[str, int]:
-        """Its streams, of one host or of all, by name without the job: when each last got a line, Unix ms."""
+        """The time of the last write (Unix ms) by stream, of one host or all. Names are without the job's."""
         found: dict[str, int] = {}
         token = None
         while len(found) < _MOST_STREAMS:
@@ -100,7 +100,7 @@ class JobLog:
         return {name: last for name, last in found.items() if host in (None, host_of(name))}
 
     def after(self, position: Position, most: int, streams: Sequence[str]) -> LogPage:
-        """Up to ``most`` lines behind a position, in these streams."""
+        """Up to ``most`` lines after a position, in these streams."""
         shares = [self._read(name, True, position.get(name, 0), most, len(streams)) for name in streams]
         ends = [share.lines[-1].order for share in shares if share.limited]
         lines = _by_time(line for share in shares for line in share.lines)
@@ -112,7 +112,7 @@ class JobLog:
         return LogPage(taken, begin, end, more=bool(ends) or len(taken) < len(lines))
 
     def before(self, position: Position | None, most: int, streams: Sequence[str]) -> LogPage:
-        """Up to ``most`` lines in front of a position (None: the end), in these streams."""
+        """Up to ``most`` lines before a position (None: the end), in these streams."""
         shares = [
             self._read(name, False, None if position is None else position.get(name, 0), most, len(streams))
             for name in streams
@@ -127,7 +127,7 @@ class JobLog:
         return LogPage(taken, begin, ends, more=any(begin.values()))
 
     def place(self, stream: str, sequence: int, streams: Sequence[str]) -> Position:
-        """The position of a line: what other streams said at its time comes behind it."""
+        """The position of a line. Lines of other streams with the same time come after it."""
         line = self._event(stream, sequence)
         found = {stream: sequence}
         for other in streams:
@@ -136,12 +136,12 @@ class JobLog:
         return found
 
     def whole(self, stream: str, sequence: int) -> str | None:
-        """A line as it was printed; None: there is none."""
+        """A line as it was printed; None if it does not exist."""
         event = self._event(stream, sequence)
         return None if event is None else str(event["message"])
 
     def all_of(self, stream: str) -> Iterator[str]:
-        """Every line of a stream as it was printed, up to the last one that there is now; many in a piece."""
+        """All lines of a stream as they were printed, up to the present end; each piece has many lines."""
         sequence, end = 0, self._end(stream)
         while sequence < end:
             answer = self._events(stream, True, sequence, min(MAX_EVENTS, end - sequence))
@@ -149,12 +149,12 @@ class JobLog:
             sequence = log_tokens.event_position(answer["nextForwardToken"])[1]
 
     def search(self, pattern: str, most: int, token: str | None = None, host: str | None = None) -> Found:
-        """The next matching lines of all, from the first line on; ``pattern``: CloudWatch's.
+        """The next lines that match, from the log's start or from ``token`` on; ``pattern``: CloudWatch's.
 
-        One call looks at so many lines and no more: few may be found, or none, and more further on.
+        One call searches a limited number of lines: it may find few or none, though more lines match further on.
 
         Raises:
-            InvalidParameter: the pattern cannot be read, or the token is none.
+            InvalidParameter: the pattern or the token is not valid.
         """
         prefix = f"{self._job}/" if host is None else f"{self._job}/{host}-"
         answer = self._logs.filter_log_events(GROUP, prefix=prefix, pattern=pattern, token=token, limit=most)
@@ -171,7 +171,7 @@ class JobLog:
         first = log_tokens.event_position(answer["nextBackwardToken"])[1]
         limited = first > 0
         if forward and events:
-            # Fewer than wanted may be for their size.
+            # Fewer than wanted may be returned because of their size.
             behind = first + len(events)
             limited = len(events) >= wanted or bool(self._events(stream, True, behind, 1)["events"])
         lines = [_line(stream, first + place, event) for place, event in enumerate(events)]
@@ -191,7 +191,7 @@ class JobLog:
         )
 
     def _first_at(self, stream: str, moment_ms: int) -> int:
-        """The sequence of a stream's first line at or after a moment, or behind its last."""
+        """The sequence number of a stream's first line at or after a time; after its last line if there is none."""
         answer = self._logs.get_log_events(
             GROUP, f"{self._job}/{stream}", start_ms=moment_ms, from_head=True, limit=1
         )
@@ -200,7 +200,7 @@ class JobLog:
         return log_tokens.event_position(answer["nextBackwardToken"])[1]
 
     def _end(self, stream: str) -> int:
-        """The sequence behind its last line."""
+        """The sequence number after the stream's last line."""
         return log_tokens.event_position(self._events(stream, False, None, 1)["nextForwardToken"])[1]
 
     def _short(self, stream: str) -> str:
@@ -208,13 +208,13 @@ class JobLog:
 
 
 def phrase(text: str) -> str:
-    """CloudWatch's pattern for lines that hold a text as it stands."""
+    """CloudWatch's pattern for lines that contain exactly this text."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 ERRORS = '?Traceback ?Error ?ERROR ?Exception ?"error: " ?FATAL ?Fatal'
-"""CloudWatch's pattern for a line that tells of an error."""
+"""CloudWatch's pattern for a line about an error."""
 
 
 def _line(stream: str, sequence: int, event: dict[str, Any]) -> Line:

@@ -1,4 +1,4 @@
-"""Where a reader stands in the log of a job: in each of its streams a sequence, as text for a link.
+"""A reader's position in the log of a job: a sequence number in each stream, written as text for a link.
 
     algo-1-1760000000:1200,algo-2-1760000001:1187
 
@@ -12,22 +12,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 Position = Mapping[str, int]
-"""By the name of a stream without its job: the sequence of the line that comes next."""
+"""The sequence number of the next line, by stream. Streams' names are without the job's."""
 
 START: Position = MappingProxyType({})
-"""Streams that are not named are read from their first line."""
+"""The start of the log: a stream that a position does not name is read from its first line."""
 
 _PLACE = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,99}):([0-9]{1,15})")
 _MOST_CHARACTERS = 20_000
 
 
 def written(position: Position) -> str:
-    """As text: letters, digits and ``-.:,``."""
+    """The position as text: letters, digits and ``-.:,``."""
     return ",".join(f"{stream}:{position[stream]}" for stream in sorted(position))
 
 
 def read(text: str) -> Position:
-    """A position from a link; raises ``ValueError`` with what is wrong."""
+    """A position from a link's text. Raises ``ValueError``, which says what is wrong."""
     if not text:
         return START
     if len(text) > _MOST_CHARACTERS:
@@ -44,5 +44,5 @@ def read(text: str) -> Position:
 
 
 def host_of(stream: str) -> str:
-    """``algo-1`` of ``algo-1-1760000000``."""
+    """The host in a stream's name: ``algo-1`` of ``algo-1-1760000000``."""
     return stream.rpartition("-")[0] or stream

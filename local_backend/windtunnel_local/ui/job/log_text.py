@@ -1,11 +1,11 @@
-r"""Lines of a log as text that can only be read: whatever a script prints, nothing of it acts.
+r"""Lines of a log as harmless text: no control character or escape sequence of a script has an effect.
 
-    10 MB of text        cut, with its whole length said
-    "\x1b[31mred"        without a terminal's orders: "red"
+    10 MB of text        cut; its whole length is kept as a number
+    "\x1b[31mred"        escape sequences of terminals are removed: "red"
     "10 %\r20 %"         what a terminal shows in the end: "20 %"
-    "\x07", U+202E       written out: marks that no one sees, or that reorder what everyone sees
+    "\x07", U+202E       written out: characters that are invisible, or reorder the text around them
 
-Escaping is left to who writes it into a page.
+The caller escapes the text for HTML.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from windtunnel_local.ui.text import visible
 
 SHOWN_CHARACTERS = 2000
 _READ_CHARACTERS = 2 * SHOWN_CHARACTERS
-"""More than are shown, for a terminal's orders among them; and few, for an order that never ends is looked for."""
+"""More than are shown, as some are escape sequences; but few, as the end of an open sequence is searched for."""
 
 _TERMINAL = re.compile(
     "\x1b(?:"
     "\\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     "|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\|$)"  # OSC, DCS, ...: titles, links
-    "|[ -/]*[0-~]"  # the short ones
+    "|[ -/]*[0-~]"  # two-character sequences
     ")|\x9b[0-?]*[ -/]*[@-~]"
 )
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A line to be shown. ``length``: characters of the whole line, where ``text`` is only its beginning; else 0."""
+    """A line to show. ``length``: if ``text`` is only its beginning, the characters of the whole line; else 0."""
 
     text: str
     length: int
 
 
 def shown(line: str, most: int = SHOWN_CHARACTERS) -> Shown:
-    """The line, harmless and of ``most`` characters at most."""
+    """The line as harmless text of at most ``most`` characters."""
     last = line.rstrip("\r\n").rpartition("\r")[2]
     begin = last[:_READ_CHARACTERS]
     if not begin.isprintable():

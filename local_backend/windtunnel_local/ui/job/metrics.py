@@ -1,4 +1,4 @@
-"""A job's metrics over time, as CloudWatch answers them, drawn."""
+"""Charts of a job's metrics over time, from the service behind CloudWatch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAST_POINTS = 40
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric as a chart. ``last``: its newest value; None: none yet. ``period_s``: a point is the mean of so long."""
+    """A metric's chart. ``last``: its newest value, if any. ``period_s``: each point is the mean of so many seconds."""
 
     name: str
     chart: Markup
@@ -33,7 +33,7 @@ class Metric:
 
 
 def metrics(service: MetricsService, description: Mapping[str, Any], now: datetime) -> list[Metric]:
-    """Of each of the job's MetricDefinitions, in their order."""
+    """The charts of the job's MetricDefinitions, in their order."""
     names = names_of(description)
     most = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_A_PAGE // max(1, len(names))))
     final = {one["MetricName"]: float(one["Value"]) for one in description.get("FinalMetricDataList", ())}
@@ -48,7 +48,7 @@ def metrics(service: MetricsService, description: Mapping[str, Any], now: dateti
 
 
 def names_of(description: Mapping[str, Any]) -> list[str]:
-    """The metrics that the job defines."""
+    """The names of the metrics that the job defines."""
     definitions = description["AlgorithmSpecification"].get("MetricDefinitions") or ()
     return list(dict.fromkeys(definition["Name"] for definition in definitions))
 
@@ -56,7 +56,7 @@ def names_of(description: Mapping[str, Any]) -> list[str]:
 def series(
     service: MetricsService, description: Mapping[str, Any], name: str, now: datetime
 ) -> tuple[Sequence[tuple[float, float]], int]:
-    """Seconds since the training began and the mean of each period; and how long the periods are, in seconds."""
+    """Points (seconds since the training began, mean of a period), and the length of the periods in seconds."""
     begin = description.get("TrainingStartTime") or description["CreationTime"]
     end = description.get("TrainingEndTime") or now
     passed_s = max(0.0, (end - begin).total_seconds())

@@ -1,4 +1,4 @@
-"""A job's life as phases with seconds, of which some are billed; and as a bar."""
+"""The phases of a job (its secondary statuses) with their seconds, and which are billed; and a bar that shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel_local.service.ground.billed_time import running
 
 _WIDTH, _HEIGHT = 720, 40
 _LEAST_WIDTH = 2.0
-"""So that no phase is invisible."""
+"""The smallest width of a phase, so that each is visible."""
 _KINDS = {
     "Starting": "wait",
     "Pending": "wait",
@@ -24,19 +24,19 @@ _KINDS = {
     "Training": "train",
     "Uploading": "data",
 }
-"""Others are drawn as an end."""
+"""How each phase is drawn; all others are drawn as an end."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of a job's life.
+    """One phase of a job.
 
     Attributes:
         name: its secondary status.
-        start, end: None: it goes on.
-        seconds: up to its end, or up to now.
+        start, end: ``end`` is None while the phase lasts.
+        seconds: until its end, or until now.
         billed: whether these seconds are billed.
-        message: what the service said then.
+        message: the status message of the service.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Phase:
 
     @property
     def kind(self) -> str:
-        """How it is drawn: ``wait``, ``data``, ``train``, ``end``."""
+        """How the phase is drawn: ``wait``, ``data``, ``train``, ``end``."""
         return _KINDS.get(self.name, "end")
 
 
 def phases(description: Mapping[str, Any], now: datetime) -> list[Phase]:
-    """Of a DescribeTrainingJob answer. What a job ends with takes no time, and is none of them."""
+    """The phases in an answer of DescribeTrainingJob, without the final status, which takes no time."""
     transitions = description.get("SecondaryStatusTransitions", [])
     billed = running(transition["Status"] for transition in transitions)
     found = [
@@ -78,13 +78,13 @@ def elapsed_s(description: Mapping[str, Any], now: datetime) -> float:
 
 
 def billable_s(description: Mapping[str, Any], found: Sequence[Phase]) -> int:
-    """What is billed of one instance, or would be if the job ended now; before a discount that only the end settles."""
+    """Billable seconds of one instance, as if the job ended now if it runs; a spot discount counts only at the end."""
     settled = description.get("BillableTimeInSeconds")
     return math.ceil(sum(phase.seconds for phase in found if phase.billed)) if settled is None else settled
 
 
 def timeline(found: Sequence[Phase]) -> Markup:
-    """The phases as one bar, in proportion to their seconds. Their table says the same to who does not see it."""
+    """The phases as one bar, in proportion to their seconds. The page's table says the same for screen readers."""
     total = sum(phase.seconds for phase in found)
     room = _WIDTH - _LEAST_WIDTH * len(found)
     parts, x = [], 0.0

@@ -1,4 +1,4 @@
-"""The lines of a job's script around one that a diagnostic names."""
+"""The lines of a job's script around the line that a diagnostic names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEPT = 32
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of a script. ``named``: it is the one that is meant."""
+    """A line of a script. ``named``: it is the line that the diagnostic names."""
 
     number: int
     text: str
@@ -33,16 +33,16 @@ class SourceLine:
 
 
 class Scripts:
-    """Reads scripts out of jobs' archives, and keeps the last few. Safe from several threads."""
+    """Reads scripts from the source archives of jobs, and caches the last few. Thread-safe."""
 
     def __init__(self, objects: ObjectStore) -> None:
-        """``objects``: where the archives are."""
+        """``objects``: the store that holds the archives."""
         self._objects = objects
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str, str, str], bytes] = OrderedDict()
 
     def around(self, description: Mapping[str, Any], place: str) -> list[SourceLine]:
-        """The line of ``train.py:88`` and some around it; none where the archive has no such line, or is not here."""
+        """The line of ``train.py:88`` and some around it; empty if the archive or the line cannot be found."""
         named = _PLACE.fullmatch(place)
         uri = _archive(description)
         if named is None or uri is None:
@@ -82,7 +82,7 @@ class Scripts:
 
 
 def _archive(description: Mapping[str, Any]) -> str | None:
-    """The S3 URI of the job's source; with network isolation it is that of a channel."""
+    """The S3 URI of the job's source archive; with network isolation it is a channel's. None if there is none."""
     try:
         directory = json.loads(
             description.get("HyperParameters", {}).get("sagemaker_submit_directory", "null")

@@ -1,6 +1,6 @@
-"""What one step of a job is, in plain words: what it computes, moves and exchanges. From counters; pure.
+"""One step of a job in plain words: what it computes, moves in memory and exchanges. From counters; pure.
 
-Counts are the step's own; seconds are of this machine and are named so.
+Counts do not depend on the machine; seconds were measured on this machine, and the text says so.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ OPERATIONS = {
     "send": "sends to another core (send)",
     "recv": "receives from another core (recv)",
 }
-"""What a collective does, by the kind under which it is counted."""
+"""What each collective does, by the kind under which it is counted."""
 _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A line of the table: what, how much, and what that means."""
+    """A row of the table: what, how much, and an explanation."""
 
     what: str
     value: str
@@ -37,7 +37,7 @@ class Fact:
 
 
 def facts(found: Counters) -> list[Fact]:
-    """All that is known, the step first."""
+    """All rows of the table: first the step, then the model and its compilation."""
     rows: list[Fact] = []
     for steps, name in ((found.train, "training"), (found.other, "other")):
         if steps is not None and (name == "training" or found.train is None):
@@ -50,7 +50,7 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
     cores = found.world_size or found.cores_used or 1
     yield Fact("Steps counted", f"{count:,.0f}", "of each core")
     samples = steps.samples_per_step_per_core
-    if samples:  # 0: the script has no loader to count them by
+    if samples:  # 0: the script has no data loader by which samples are counted
         on_all = f"{fmt.given(samples * cores)} on {cores:,.0f} cores" if cores > 1 else ""
         yield Fact("Samples a step", f"{fmt.given(samples)} a core", on_all)
     for dtype, flops in steps.flops.items():
@@ -78,7 +78,7 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
 
 
 def _shares(steps: Steps) -> Iterator[Fact]:
-    """Of the steps' seconds on this machine."""
+    """Shares of the steps' time on this machine."""
     total = steps.seconds
     if not total:
         return

@@ -1,4 +1,4 @@
-"""Lines of a log as the page's script reads them: short lists, for there may be thousands a second."""
+"""Lines of a log as JSON for the page's script: as short lists, because there may be thousands a second."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from windtunnel_local.ui.job.log_position import Position, written
 
 
 def lines_up_to(lines: Sequence[Line], end: Position) -> dict[str, Any]:
-    """``streams``: names. ``lines``: place among them, sequence, Unix ms, text, length of the whole where it is cut.
-    ``end``: the place behind them.
+    """Lines as a document.
+
+    ``streams``: names. ``lines``: each has the index of its stream, sequence number, Unix ms, text, and the length of
+    the whole line if the text is cut. ``end``: the position after the lines.
     """
     names = sorted({line.stream for line in lines})
     places = {name: place for place, name in enumerate(names)}
@@ -23,5 +25,5 @@ def lines_up_to(lines: Sequence[Line], end: Position) -> dict[str, Any]:
 
 
 def page_of_lines(page: LogPage) -> dict[str, Any]:
-    """With the place in front of them, and whether there is more in the direction that was asked for."""
+    """As `lines_up_to`, with the position before the lines, and whether more follow in the reading direction."""
     return {**lines_up_to(page.lines, page.end), "begin": written(page.begin), "more": page.more}

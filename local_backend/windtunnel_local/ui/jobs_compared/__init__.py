@@ -1,1 +1,1 @@
-"""What the comparison of several jobs consists of."""
+"""The data of the page that compares several jobs."""

@@ -1,4 +1,4 @@
-"""What several jobs have in common and what sets them apart: settings, and what there is to change. Pure."""
+"""What several jobs have in common and where they differ: settings and findings. Pure."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Change = Literal["new", "gone", "same", "absent", "unknown"]
 
 @dataclass(frozen=True)
 class Setting:
-    """A name, and each job's value of it; None: the job has none."""
+    """A setting's name, and its value in each job; None: the job does not have it."""
 
     name: str
     values: tuple[str | None, ...]
 
     @property
     def differs(self) -> bool:
-        """Whether not all jobs have the same."""
+        """Whether at least two jobs have different values."""
         return len(set(self.values)) > 1
 
 
 def settings(of_jobs: Sequence[Mapping[str, str]]) -> tuple[list[Setting], list[Setting]]:
-    """Those that differ, and those that all jobs share; each by name."""
+    """The settings that differ, and those that are equal in all jobs; each list sorted by name."""
     names = sorted({name for one in of_jobs for name in one})
     found = [Setting(name, tuple(one.get(name) for one in of_jobs)) for name in names]
     return [one for one in found if one.differs], [one for one in found if not one.differs]
 
 
 def request_of(job: Mapping[str, Any]) -> dict[str, str]:
-    """Of a described job, what is asked for besides hyperparameters and environment, in words."""
+    """The settings of a described job, except for hyperparameters, as text."""
     resources = job["ResourceConfig"]
     groups = resources.get("InstanceGroups") or [resources]
     channels = {
@@ -53,7 +53,7 @@ def request_of(job: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A finding in one job. ``change``: beside the first job. ``line``: of this job's script."""
+    """A finding in one job. ``change``: compared with the first job. ``line``: in this job's script."""
 
     change: Change
     severity: str = ""
@@ -63,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Finding:
-    """A kind of finding, in the words of the first job that has it, and its cell of each job."""
+    """A kind of finding: the message of the first job that has it, and a cell for each job."""
 
     kind: str
     message: str
@@ -71,9 +71,9 @@ class Finding:
 
 
 def findings(of_jobs: Sequence[Sequence[Diagnostic] | None]) -> list[Finding]:
-    """Worst first, of what each job found, worst first; None: it was not looked at.
+    """The findings of all jobs, worst first. Those of each job come worst first; None: they are not known.
 
-    A finding is known by its kind, since the lines of scripts move.
+    Findings of the same kind count as the same, since line numbers of scripts change.
     """
     listed = [_by_kind(one) for one in of_jobs]
     every = worst_first(found for one in listed if one is not None for found in one.values())
@@ -83,7 +83,7 @@ def findings(of_jobs: Sequence[Sequence[Diagnostic] | None]) -> list[Finding]:
 
 
 def _by_kind(found: Sequence[Diagnostic] | None) -> dict[str, Diagnostic] | None:
-    """Each kind's worst."""
+    """The worst finding of each kind."""
     if found is None:
         return None
     worst: dict[str, Diagnostic] = {}

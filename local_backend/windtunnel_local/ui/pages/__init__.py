@@ -1,1 +1,1 @@
-"""One file a page: `routes` makes what `windtunnel_local.ui.app` has in its table."""
+"""One file for each page. Its `routes`, listed in `windtunnel_local.ui.app`, returns the page's routes."""

@@ -1,4 +1,4 @@
-"""What a page may change: stop, delete, run again. Each is a form; what cannot be undone asks first."""
+"""The actions of the page: stop, delete, run again. Each is a form; one that cannot be undone asks first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDPOINTS = "/ui/endpoints"
 
 
 def routes(site: Site) -> list[Route]:
-    """Of training jobs, transform jobs and endpoints."""
+    """The actions on training jobs, transform jobs and endpoints."""
     return [*_of_jobs(site), *_of_others(site)]
 
 
@@ -31,7 +31,7 @@ def _of_jobs(site: Site) -> list[Route]:
         try:
             jobs.stop(name)
         except ValidationFailed:
-            # It has ended since the page was drawn, or is stopping: what was asked for is so.
+            # The job has ended since the page was drawn, or is stopping already; raises if it does not exist.
             jobs.describe(name)
         return _back(request, f"{_JOBS}/{quote(name)}")
 
@@ -77,7 +77,7 @@ def _of_others(site: Site) -> list[Route]:
         try:
             transforms.stop(name)
         except ValidationFailed:
-            transforms.describe(name)  # as of a training job
+            transforms.describe(name)  # as for a training job
         return RedirectResponse(_TRANSFORMS, _SEE_OTHER)
 
     def ask_delete(request: Request) -> Response:
@@ -97,7 +97,7 @@ def _of_others(site: Site) -> list[Route]:
 
 
 def _back(request: Request, otherwise: str) -> Response:
-    """To the page that the form was on, where it says so."""
+    """Redirect to the page that the form was on, if the form names it; else to ``otherwise``."""
     path = request.state.form.get("back", "")
     known = path == _JOBS or path.startswith((f"{_JOBS}?", f"{_JOBS}/"))
     return RedirectResponse(path if known and path.isprintable() else otherwise, _SEE_OTHER)

@@ -1,7 +1,7 @@
-"""The answer: what a job would take and cost on AWS, by what the reader chooses.
+"""The page of the answer: what a job would take and cost on AWS, with the reader's choices.
 
-All figures are those of `windtunnel.reports`; what it imports takes a third of a second, so it comes with the
-first answer and not with the server.
+All figures come from `windtunnel.reports`. Its import takes a third of a second, so it is imported at the first
+answer and not at the server's start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def routes(site: Site) -> list[Route]:
 
 @dataclass(frozen=True)
 class _Found:
-    """A job's report as it was asked for. ``problem``: why there is none."""
+    """A job's report with the reader's choices. ``problem``: why there is no report."""
 
     job: Mapping[str, Any]
     counters: Mapping[str, Any] | None
@@ -48,7 +48,7 @@ class _Found:
 
 
 def _found(site: Site, request: Request, *, in_a_line: bool = False) -> _Found:
-    """``in_a_line``: why the job failed is told without the toolkit's words."""
+    """Make the report that a request asks for. ``in_a_line``: shorten the job's failure reason to one line."""
     from windtunnel.priceperf import InvalidInput, PriceUnknown
     from windtunnel_local.ui.answer.choice import read
 
@@ -103,7 +103,7 @@ def _page(site: Site, request: Request) -> Response:
         fields=choice,
         problem=found.problem,
         checked=_checked(found),
-        # What has nothing to model has nothing to choose.
+        # If nothing can be modelled, no choices are offered.
         choosing=found.form.choice is None
         or (found.report is None and found.counters is not None)
         or (found.report is not None and found.report.comparison is not None),
@@ -112,14 +112,14 @@ def _page(site: Site, request: Request) -> Response:
 
 
 def _checked(found: _Found) -> tuple[str, ...]:
-    """The instances that are compared: those chosen, or the report's own choice."""
+    """The instances that are compared: those that the reader chose, else those of the report."""
     if found.form.instances or found.report is None or found.report.comparison is None:
         return found.form.instances
     return tuple(item.instance.name for item in found.report.comparison.estimates)
 
 
 def _content(found: _Found) -> dict[str, Any]:
-    """What follows from the choice."""
+    """The part of the page below the instance menu."""
     from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
     from windtunnel.rendering.plots.chart import MISSING, available
     from windtunnel.reports.comparison.scaling import scaling_section
@@ -169,7 +169,7 @@ def _scalings(report: PricePerformance, choice: Choice) -> list[Any]:
 
 
 def _query(form: Form, **changed: str) -> list[tuple[str, str]]:
-    """The choice as an address keeps it, with some fields changed."""
+    """The choices as a URL's query, with some fields changed."""
     fields = [(name, value) for name, value in {**form.given, **changed}.items() if name != "instance"]
     return [*(("instance", name) for name in form.instances), *fields]
 
@@ -188,6 +188,6 @@ def _export(site: Site, request: Request) -> Response:
         body = FORMS[kind].written(found.report)
     except NotHere as error:
         return site.message(request, _NOT_HERE, "Not here", str(error))
-    # To be kept and not opened here: its style is its own, which this page's policy forbids.
+    # A download, not a page: the report has its own styles, which this page's content policy forbids.
     headers = attachment(f"{found.job['TrainingJobName']}.{kind}")
     return Response(body, headers=headers, media_type=FORMS[kind].media_type)

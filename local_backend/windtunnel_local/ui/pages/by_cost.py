@@ -1,8 +1,8 @@
-"""Jobs in the order of what they would have cost on AWS.
+"""Jobs sorted by the cost that they would have had on AWS.
 
-No index has that order: a cost is a model's, worked out by the page. So jobs are looked at one by one, the newest
-first, for as long as a reader may wait; what is worked out stays known, so the next look comes further (a known cost
-takes a quarter of the time of another one).
+The database has no index for that, since the page computes costs with a model. So jobs are read one by one, the newest
+first, until a time limit. Computed costs are kept, so the next call gets further: a job with a known cost takes a
+quarter of the time.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True)
 class ByCost:
-    """The first jobs of that order. ``of``: jobs that have a cost, ``without``: that have ended and have none.
+    """The first jobs by cost. ``of``: how many jobs have a cost; ``without``: how many ended jobs have none.
 
-    ``whole``: all jobs were looked at; else only the newest.
+    ``whole``: all jobs were read; else only the newest.
     """
 
     jobs: list[dict[str, Any]]
@@ -44,7 +44,7 @@ def by_cost(
     *,
     dearest_first: bool = True,
 ) -> ByCost:
-    """Of the jobs that are searched for, up to ``most``; of one cost the newest first."""
+    """Up to ``most`` of the jobs that match, sorted by cost; with equal costs, the newest first."""
     until = time.monotonic() + within_s
     first: list[tuple[Cost, dict[str, Any]]] = []
     of = without = 0
@@ -64,7 +64,7 @@ def by_cost(
 
 
 def newest_first(service: TrainingJobService, query: SearchQuery) -> Iterator[list[dict[str, Any]]]:
-    """All jobs of a search, whatever its order and page."""
+    """All jobs that match a search, in pages, the newest first; the query's own order and page are ignored."""
     token = None
     while True:
         asked = replace(query, sort_by=CREATED, sort_order="Descending", limit=_AT_ONCE, token=token)

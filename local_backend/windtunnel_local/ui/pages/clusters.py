@@ -1,7 +1,7 @@
-"""The clusters of this machine, read: their list, one of them, and the bill of one of its Slurm jobs.
+"""Pages of this machine's clusters: the list, one cluster, and the bill of one of its Slurm jobs.
 
-Nothing here changes a cluster: the commands do, which each page names. What reads clusters is imported with the first
-look at them.
+The pages only read; they name the commands that change a cluster. The modules that read clusters are imported at the
+first request for such a page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 def routes(site: Site) -> list[Route]:
-    """The list, a cluster, their live parts, and a job."""
+    """The list, a cluster (both with live updates), and a job."""
     return [
         *followed(_PATH, partial(_list, site), partial(_live_list, site)),
         *followed(f"{_PATH}/{{name}}", partial(_cluster, site), partial(_live_cluster, site)),
@@ -99,7 +99,7 @@ def _job(site: Site, request: Request) -> Response:
 
 
 def _bill(site: Site, cluster: ClusterSeen, own: Sequence[JobRun]) -> dict[str, Any]:
-    """As the command's report has it: in two lines, and as a section; none where nothing says what its nodes are."""
+    """The bill as in `windtunnel cluster report`: in two lines, and as a section. Empty if the nodes are unknown."""
     from windtunnel.reports.cluster import bill
     from windtunnel.reports.cluster.report import cluster_report
     from windtunnel_local.cluster.job_data import bare_document

@@ -1,4 +1,4 @@
-"""Two to six jobs side by side: what sets them apart, and what came of it."""
+"""The page that compares two to six jobs side by side: settings, results, metrics and findings."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _PATIENCE_S = 1.0
 _OWN = "sagemaker_"
 _LONGEST_VALUE = 120
 _DIFFERING_BYTES, _SHARED_BYTES, _FINDINGS_BYTES = 40_000, 10_000, 20_000
-"""Of a table's rows: there are two of settings that differ, two of those shared, and one of findings."""
+"""The most bytes of a table: of settings that differ (two tables), of equal settings (two) and of findings (one)."""
 _CELL_BYTES = 100
-"""Of a cell's elements."""
+"""The bytes of a cell's HTML elements."""
 
 
 def routes(site: Site) -> list[Route]:
@@ -44,9 +44,9 @@ def routes(site: Site) -> list[Route]:
 
 @dataclass(frozen=True)
 class Column:
-    """A job, as the table's head and first rows show it. ``step_s``: the median training step here.
+    """A job in the table's head and first rows. ``step_s``: the median training step on this machine.
 
-    ``cost_to_come``: it was not worked out in the time that a page waits for it.
+    ``cost_to_come``: the cost could not be computed in the time that a page waits.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Curves:
-    """A metric of all jobs that have it. ``last``: of each job, its newest value."""
+    """The chart of a metric, of all jobs that have it. ``last``: the newest value in each job."""
 
     name: str
     chart: Markup
@@ -99,7 +99,7 @@ def _page(site: Site, request: Request) -> Response:
 
 
 def _jobs(site: Site, names: Sequence[str]) -> tuple[list[Mapping[str, Any]], list[str]]:
-    """Those that there are, the oldest first, and the names that are none."""
+    """The jobs that exist, the oldest first, and the names of those that do not."""
     found, missing = [], []
     for name in names:
         try:
@@ -110,14 +110,14 @@ def _jobs(site: Site, names: Sequence[str]) -> tuple[list[Mapping[str, Any]], li
 
 
 def _own(job: Mapping[str, Any]) -> dict[str, str]:
-    """Its hyperparameters, without what an SDK adds."""
+    """The job's hyperparameters, without those that an SDK adds."""
     return {
         name: value for name, value in job.get("HyperParameters", {}).items() if not name.startswith(_OWN)
     }
 
 
 def _table(title: str, of_jobs: Sequence[Mapping[str, str]]) -> tuple[str, list[Setting], list[Setting], int]:
-    """What differs and what all share, as far as there is room, and how much more differs."""
+    """Title, settings that differ and equal settings, both as far as there is room, and how many more differ."""
     differ, same = settings(of_jobs)
     shown = fitting(differ, _DIFFERING_BYTES, lambda row: _room_of_setting(row.name, row.values))
     shared = fitting(same, _SHARED_BYTES, lambda row: _room_of_setting(row.name, row.values[:1]))
@@ -160,7 +160,7 @@ def _columns(
 
 
 def _curves(site: Site, jobs: Sequence[Mapping[str, Any]]) -> tuple[list[Curves], int]:
-    """Each metric that a job defines, and how many more there are."""
+    """The charts of the metrics that the jobs define, and how many more metrics there are."""
     now = site.backend.clock.now()
     names = list(dict.fromkeys(name for job in jobs for name in names_of(job)))
     shown = names[:_MOST_METRICS]

@@ -1,4 +1,4 @@
-"""The page of one training job: what it does, what it said, what came of it, and what made it."""
+"""The page of one training job: its state, log, metrics, findings, files and request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from windtunnel_local.ui.text import fitting, room_of
 
 FIRST_LINES = 300
 _FIRST_BYTES = 40_000
-"""Of the log in the page itself: the page stays below 200 kB."""
+"""The most bytes of the log in the page itself, so that the page stays below 200 kB."""
 _FINDINGS = 20
 _FINDING_CHARACTERS = 600
 _FINDINGS_BYTES = 50_000
@@ -48,13 +48,13 @@ _VALUES_CHARACTERS = 8_000
 _PROGRAM_CHARACTERS = 12_000
 _CORES = 64
 _FAILURE_LINES = 1000
-"""Of the log's end, in which a failed job's traceback is looked for."""
+"""How many of the log's last lines are searched for a failed job's traceback."""
 _COST_PATIENCE_S = 0.5
 _OWN = "sagemaker_"
 
 
 def routes(site: Site) -> list[Route]:
-    """The page, what it follows, and the job's files."""
+    """The page with its live updates, the job's files, and its request in several forms."""
     job = "/ui/jobs/{name}"
     parts = Parts(site)
     return [
@@ -66,7 +66,7 @@ def routes(site: Site) -> list[Route]:
 
 @dataclass(frozen=True)
 class Program:
-    """A way to write the job's request."""
+    """The job's request in one form: JSON or Python."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class Program:
 
     @property
     def short(self) -> bool:
-        """Whether it has room in the page; else it is there as a file."""
+        """Whether the text is short enough for the page; else the page links to it as a file."""
         return len(escape(self.text)) <= _PROGRAM_CHARACTERS
 
 
@@ -89,7 +89,7 @@ class Parts:
     """The parts of the page that change while a job runs, each as HTML of its own element."""
 
     def __init__(self, site: Site) -> None:
-        """Nothing is read before a part is asked for."""
+        """Read nothing yet: each part is made when it is asked for."""
         self._site = site
         self._scripts = Scripts(site.backend.objects)
         self.made: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -104,7 +104,7 @@ class Parts:
         }
 
     def html(self, request: Request, name: str, description: Mapping[str, Any]) -> str:
-        """One of `made`."""
+        """The HTML of one part; ``name``: a key of `made`."""
         content = self.made[name](description)
         return self._site.part(request, f"job_{name}.html", job=description, **content)
 
@@ -121,12 +121,12 @@ class Parts:
             "running": job["TrainingJobStatus"] not in TERMINAL,
             "elapsed_s": phases.elapsed_s(job, now),
             "billable_s": billable,
-            # A moment from which a clock shows what is billed so far.
+            # The start for the page's clock, so that it shows the seconds billed so far.
             "billed_since": now - timedelta(seconds=billable) if goes_on and found[-1].billed else None,
         }
 
     def _failure(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """What its script raised, the line that did, and the script around it; each empty where there is none."""
+        """What a failed job's script raised, at which line, and the script around that line; empty if unknown."""
         reason = job.get("FailureReason", "")
         if not reason:
             return {"failed_by": "", "failed_at": "", "failed_lines": []}
@@ -238,7 +238,7 @@ def _live(site: Site, parts: Parts, request: Request) -> Response:
 
 
 def _file(site: Site, request: Request) -> Response:
-    """One of the job's files, to be kept and not to be opened: a script wrote it."""
+    """One of the job's files as a download. It must not open in the browser, as a script wrote it."""
     job = site.backend.jobs.describe(request.path_params["name"])
     bucket, prefix = documents.stored_at(job)
     name = request.query_params.get("path", "")
@@ -284,6 +284,6 @@ def _groups(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _natural(host: str) -> tuple[str, int]:
-    """algo-2 before algo-10."""
+    """A sort key that puts algo-2 before algo-10."""
     name, _, number = host.rpartition("-")
     return (name, int(number)) if number.isdigit() else (host, 0)

@@ -1,4 +1,4 @@
-"""What the list of jobs is asked for: the form's fields as a search of the service."""
+"""The filter of the list of jobs: the form's fields, converted to a search of the service."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _GROUP_TYPE = Property(
     ("ResourceConfig", "InstanceGroups"),
 )
 SORTS: Mapping[str, Property] = {"name": NAME, "status": STATUS, "created": CREATED, "changed": CHANGED}
-"""Orders that walk an index, also of 100,000 jobs."""
+"""Sort orders that use an index, so that they are fast with 100,000 jobs too."""
 BY_COST = "cost"
-"""The order that no index has: see `by_cost`."""
+"""The sort order without an index: see `by_cost`."""
 
 
 @dataclass(frozen=True)
 class JobFilter:
-    """The fields of the form, by their names in the address. Days are this machine's: ``2026-07-31``."""
+    """The fields of the form, named as in the URL. Days are in this machine's time zone: ``2026-07-31``."""
 
     q: str = ""
     status: str = ""
@@ -56,27 +56,27 @@ class JobFilter:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> JobFilter:
-        """Of an address's query; what it does not know is passed over."""
+        """The filter of a URL's query; unknown fields are ignored."""
         return cls(
             **{field.name: given[field.name].strip() for field in fields(cls) if given.get(field.name)}
         )
 
     @property
     def narrows(self) -> bool:
-        """Whether it leaves jobs out."""
+        """Whether a field is set that may leave jobs out."""
         return any((self.q, self.status, self.instance, self.tag, self.since, self.until))
 
     def query(self, **changes: str) -> str:
-        """The address's query with some fields changed. Another order begins at its first page."""
+        """The filter as a URL's query, with some fields changed. Without a token it leads to the first page."""
         values = {field.name: getattr(self, field.name) for field in fields(self)} | {"token": ""} | changes
         plain = JobFilter()
         return urlencode({name: value for name, value in values.items() if value != getattr(plain, name)})
 
     def search(self) -> SearchQuery:
-        """As a search.
+        """The filter as a search of the service.
 
         Raises:
-            ValidationFailed: a field has a value that it cannot have.
+            ValidationFailed: a field has a value that is not valid.
         """
         conditions: list[Condition | Group] = []
         if self.q:
@@ -112,7 +112,7 @@ def _among(field: str, value: str, valid: Mapping[str, object] | tuple[str, ...]
 
 
 def _day(field: str, text: str, after: int = 0) -> int:
-    """A day's beginning, or that of one some days after it: see `beginning_us`."""
+    """The beginning of a day, or of the day that is ``after`` days later: see `beginning_us`."""
     try:
         return beginning_us(datetime.strptime(text, "%Y-%m-%d").date() + timedelta(days=after))
     except (ValueError, OverflowError):
@@ -120,6 +120,6 @@ def _day(field: str, text: str, after: int = 0) -> int:
 
 
 def beginning_us(day: date) -> int:
-    """The first moment of a day of this machine, in Unix microseconds."""
-    # By the zone of that moment: on a day on which clocks change another one holds later.
+    """The beginning of a day in this machine's time zone, in Unix microseconds."""
+    # With the UTC offset of that time: on a day on which clocks change, the offset is another one later.
     return int(datetime.combine(day, time.min).astimezone().timestamp()) * 1_000_000

@@ -1,4 +1,4 @@
-"""The log of a job by itself: page by page, searched, and as a file. Reading it needs no script."""
+"""The pages of a job's log: in pages of lines, searched, and as a file. They work without JavaScript."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LINES = 500
 MATCHES = 200
 _BYTES = 100_000
 _BESIDE = 130
-"""Bytes of a line's time, place and element."""
+"""The bytes of a line's time, position and HTML element."""
 _SEARCHES = 20
-"""Calls of the service for one answer: 400,000 lines, about 2 s."""
+"""The most calls of the service for one answer: they search 400,000 lines in about 2 s."""
 _NO_ERROR = {
     "all": "No line of the log tells of an error.",
     "some": f"None of the first {_SEARCHES * MAX_SCANNED:,} lines tells of an error. To look on, search for Error.",
 }
-"""By how much of the log was looked at, as the address has it."""
+"""The message by how much of the log was searched, as the URL's field ``none`` has it."""
 
 
 def routes(site: Site) -> list[Route]:
-    """Pages of lines, one line whole, all as a file."""
+    """A page of lines, one whole line, and the whole log as a file."""
     job = "/ui/jobs/{name}"
     return [
         Route(f"{job}/log", partial(_log, site)),
@@ -44,7 +44,7 @@ def routes(site: Site) -> list[Route]:
 
 
 def within(lines: Sequence[Line], room: int, *, newest: bool) -> list[Line]:
-    """As many of the newest, or the oldest, as have so many bytes together in a page; at least one."""
+    """As many of the newest or oldest lines as take at most ``room`` bytes in a page; at least one."""
     kept = fitting(
         reversed(lines) if newest else lines, room, lambda line: room_of(line.text, most=None) + _BESIDE
     )
@@ -83,7 +83,7 @@ def _log(site: Site, request: Request) -> Response:
 
 
 def _asked_for(reader: JobLog, given: Any, streams: Sequence[str]) -> LogPage:
-    """The page before or after a place, around a line, from the first line on, or up to the last."""
+    """The page that the query asks for: before or after a position, around a line, or the last page."""
     try:
         if "at" in given:
             return _around(reader, given["at"], streams)
@@ -111,7 +111,7 @@ def _place(at: str) -> list[tuple[str, int]]:
 
 
 def _cut(page: LogPage, *, newest: bool) -> LogPage:
-    """A page that is not too large."""
+    """The page without the lines that exceed its size."""
     lines = within(page.lines, _BYTES, newest=newest)
     if len(lines) == len(page.lines):
         return page
@@ -125,20 +125,20 @@ def _cut(page: LogPage, *, newest: bool) -> LogPage:
 
 
 def _first_places(all_lines: Sequence[Line], kept: Sequence[Line]) -> dict[str, int]:
-    """Of each stream the sequence of its first line that was kept, or behind its last."""
+    """For each stream, the sequence number of its first kept line, or after its last line if none was kept."""
     places = {line.stream: line.sequence + 1 for line in all_lines}
     return {**places, **{line.stream: line.sequence for line in reversed(kept)}}
 
 
 def _matches(reader: JobLog, pattern: str, token: str | None, host: str | None) -> Found:
-    """As many as have room in a page, and the token that leads on behind them."""
+    """As many matches as fit in a page, and the token to search on after them."""
     found = _search(reader, pattern, MATCHES, token, host)
     fit = len(within(found.lines, _BYTES, newest=False))
     return found if fit == len(found.lines) else _search(reader, pattern, fit, token, host)
 
 
 def _search(reader: JobLog, pattern: str, most: int, token: str | None, host: str | None) -> Found:
-    """Up to ``most`` matches, over as many calls of the service as one answer may take."""
+    """Up to ``most`` matches, found by at most `_SEARCHES` calls of the service."""
     lines: list[Line] = []
     for _ in range(_SEARCHES):
         found = reader.search(pattern, most - len(lines), token, host)
@@ -161,7 +161,7 @@ def _first_error(reader: JobLog, name: str, host: str | None, as_json: bool) -> 
 
 
 def _line(site: Site, request: Request) -> Response:
-    """A line as it was printed, whatever its length, as plain text."""
+    """One whole line as it was printed, as a plain-text download."""
     name = request.path_params["name"]
     site.backend.jobs.describe(name)
     try:
@@ -190,5 +190,5 @@ def _file(site: Site, request: Request) -> Response:
 
 
 def attachment(name: str) -> dict[str, str]:
-    """Headers of what is to be kept and not to be opened."""
+    """Headers that make the browser download the answer, not open it."""
     return {"content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}

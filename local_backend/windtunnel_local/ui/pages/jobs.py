@@ -1,4 +1,4 @@
-"""The list of training jobs: found, sorted, paged, and kept as it is now; the queue and the warm pools likewise."""
+"""The lists of training jobs, of the queue and of warm pools: filtered, sorted, in pages, with live updates."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from windtunnel_local.ui.site import Site, followed
 
 _FIRST_LINE = 240
 _PATIENCE_S = 0.02
-"""What a first paint waits for costs that are not known yet; they come with the live part otherwise."""
+"""How long the first answer waits for unknown costs; the others come with the live update."""
 _LIVE_PATIENCE_S = 5.0
 _BY_COST_PATIENCE_S = 1.0
-"""What a first paint waits for the order by cost: thousands of jobs whose costs are known, some hundred others."""
+"""How long the first answer waits for the order by cost: for thousands of known costs, or some hundred others."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +49,22 @@ class Row:
     changed: datetime
     billable_s: int | None
     since: datetime | None
-    """When what it does now began; None: it has ended."""
+    """When the present state began; None if the job has ended."""
     message: str
-    """Why it failed, or what it waits for; in a line."""
+    """Why the job failed, or what it waits for; one line."""
     pool: str
-    """Of its warm pool; empty: it has none."""
+    """The status of its warm pool; empty if it has none."""
     pool_until: datetime | None
-    """When an Available one ends, unless a job takes it over."""
+    """When an Available warm pool ends, unless another job takes it over."""
 
     @property
     def stoppable(self) -> bool:
-        """Whether a stop would change anything."""
+        """Whether the job can be stopped."""
         return self.status == "InProgress"
 
 
 def row_of(job: Mapping[str, Any]) -> Row:
-    """Of a job as Search answers it."""
+    """The row of a job that Search has found."""
     transition = job["SecondaryStatusTransitions"][-1]
     going = job["TrainingJobStatus"] in ("InProgress", "Stopping")
     message = transition.get("StatusMessage", "") if going else job.get("FailureReason", "")
@@ -89,13 +89,13 @@ def _kept_until(job: Mapping[str, Any]) -> datetime | None:
 
 
 def first_line(text: str) -> str:
-    """Of a message, as much as a row of a list has room for."""
+    """The first line of a message, cut to the length that a row has room for."""
     line = text.partition("\n")[0]
     return line if len(line) <= _FIRST_LINE else f"{line[:_FIRST_LINE].rstrip()} …"
 
 
 def instances_of(resources: Mapping[str, Any]) -> str:
-    """``2 × ml.trn1.32xlarge``, group by group."""
+    """A job's instances as text, one part for each instance group: ``2 × ml.trn1.32xlarge``."""
     groups: Sequence[Mapping[str, Any]] = resources.get("InstanceGroups") or [resources]
     return " + ".join(
         f"{group['InstanceCount']} × {group['InstanceType']}"
@@ -107,7 +107,7 @@ def instances_of(resources: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """One list of jobs: its address, its template's words, and what it searches for."""
+    """One list of jobs: its path, heading, text if empty, search, and whether it has the filter form."""
 
     path: str
     heading: str
@@ -145,7 +145,7 @@ VIEWS = (
 
 
 def routes(site: Site) -> list[Route]:
-    """A list and its live part for each view."""
+    """For each view the list and its live updates."""
     return [
         route
         for view in VIEWS
@@ -170,12 +170,12 @@ def _live(site: Site, view: View, request: Request) -> Response:
     def parts() -> Mapping[str, str]:
         return {"rows": site.part(request, "jobs_rows.html", **_content(site, view, given, _LIVE_PATIENCE_S))}
 
-    view.search(given)  # a field that cannot be is refused now
+    view.search(given)  # raises now if a field is not valid
     return site.live(lambda: _newest(site), parts)
 
 
 def _newest(site: Site) -> Hashable:
-    """Something else whenever a job has changed, also one that this list does not show; takes a millisecond."""
+    """A value that changes whenever any job changes, even one that this list does not show. Takes a millisecond."""
     changed = site.backend.jobs.search(SearchQuery(Group("And", ()), CHANGED, limit=1))["Results"]
     created = site.backend.jobs.list(JobQuery(limit=ROWS))["TrainingJobSummaries"]
     return (

@@ -1,4 +1,4 @@
-"""The lists of endpoints and of transform jobs."""
+"""The pages that list endpoints and transform jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROWS = 50
 
 @dataclass(frozen=True)
 class View:
-    """One list. ``prefix``: what the members of its answers begin with."""
+    """One list. ``answer``: the answer's member with the items; ``prefix``: how members of the items begin."""
 
     path: str
     heading: str
@@ -65,7 +65,7 @@ VIEWS = (
 
 
 def routes(site: Site) -> list[Route]:
-    """A list and its live part for each kind."""
+    """For each kind the list and its live updates."""
     return [
         route
         for view in VIEWS
@@ -105,12 +105,12 @@ def _content(site: Site, view: View, request: Request) -> dict[str, Any]:
 
 
 def _with_reason(site: Site, item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An endpoint's entry in a list does not say why it failed, its description does."""
+    """An item with its failure reason, which for a failed endpoint only its description has."""
     if item.get("EndpointStatus") != "Failed":
         return item
     try:
         return site.backend.endpoints.describe_endpoint(item["EndpointName"])
-    except ResourceNotFound:  # deleted since
+    except ResourceNotFound:  # deleted meanwhile
         return item
 
 

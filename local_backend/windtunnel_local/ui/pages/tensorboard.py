@@ -1,4 +1,4 @@
-"""TensorBoard of one job: opened with a click, in a process and at a port of its own."""
+"""The page that starts TensorBoard for one job, in a process of its own with its own port."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from windtunnel_local.ui.tensorboard.boards import Board, installed
 from windtunnel_local.ui.tensorboard.event_files import stored
 
 _PATIENCE_S = 5.0
-"""It takes two or three; the thread that waits is one of a few."""
+"""How long to wait for TensorBoard's start, which takes two or three seconds; there are only a few threads."""
 _SEE_OTHER = 303
 _FEW = 200
 _SIMULATORS = "neuron/"
-"""Below it are the simulator's own event files, which a job has unasked."""
+"""The prefix of the simulator's own event files, which every job has."""
 
 
 def routes(site: Site) -> list[Route]:
-    """What the job's page leads to."""
+    """Show, start and close a job's TensorBoard."""
     jobs, boards, address = site.backend.jobs, site.boards, "/ui/jobs/{name}/tensorboard"
 
     def show(request: Request) -> Response:
@@ -49,7 +49,7 @@ def routes(site: Site) -> list[Route]:
 
 
 def offer(site: Site, job: Mapping[str, Any]) -> dict[str, Any]:
-    """What the job's page says of it: nothing to whoever has neither TensorBoard nor asked for it."""
+    """What the job's page says of TensorBoard. ``wanted``: the job asks for it, or its script writes event files."""
     names = _names(site, job)
     return {
         "board": site.boards.of(job),
@@ -64,7 +64,7 @@ def _names(site: Site, job: Mapping[str, Any]) -> list[str]:
 
 
 def _has_some(job: Mapping[str, Any], names: list[str]) -> bool:
-    """While it runs it may have some at any moment."""
+    """Whether the job has event files, or may still write some as it runs."""
     return bool(names) or job["TrainingJobStatus"] not in TERMINAL
 
 
@@ -78,7 +78,7 @@ def _page(
         "tensorboard.html",
         job=job,
         board=board,
-        # Whoever has just asked for it need not click again; what was left out is to be read first.
+        # Forward to TensorBoard at once, unless the page must first say that files were left out.
         go_on=go_on and board is not None and not board.full,
         some=_has_some(job, _names(site, job)),
         installed=installed(),

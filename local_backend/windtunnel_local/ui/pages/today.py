@@ -1,4 +1,4 @@
-"""What the jobs of today would have cost on AWS: a part of the list that comes after it."""
+"""The cost that today's jobs would have had on AWS: a part of the list of jobs that is loaded after it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windtunnel_local.ui.pages.job_filter import CREATED, beginning_us
 from windtunnel_local.ui.site import Site
 
 _PATIENCE_S = 3.0
-"""Some thousand jobs. What is worked out stays known, so the next look goes on from there."""
+"""Enough for some thousand jobs. Computed costs are kept, so the next call goes on from there."""
 
 
 def routes(site: Site) -> list[Route]:
-    """The part."""
+    """The part of the list."""
     return [Route("/ui/jobs/-/today", partial(_today, site))]
 
 
@@ -39,13 +39,13 @@ def _today(site: Site, request: Request) -> Response:
     name, most = max(costs.items(), key=lambda item: item[1].usd, default=("", None))
     context: dict[str, Any] = {"ended": ended, "costs": list(costs.values()), "whole": whole}
     context |= {"most": most, "most_name": name}
-    if request.headers.get("sec-fetch-dest") == "document":  # followed as a link, without a script
+    if request.headers.get("sec-fetch-dest") == "document":  # opened as a link, without JavaScript
         return site.page(request, "today_page.html", **context)
     return HTMLResponse(site.part(request, "today.html", **context))
 
 
 def _created_today(site: Site) -> SearchQuery:
-    """All jobs created since this machine's midnight."""
+    """A search for all jobs created since midnight in this machine's time zone."""
     today = site.backend.clock.now().astimezone().date()
     begun = Condition(CREATED, "GreaterThanOrEqualTo", (beginning_us(today),))
     return SearchQuery(Group("And", (begun,)), CREATED)

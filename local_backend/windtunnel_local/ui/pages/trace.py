@@ -1,4 +1,4 @@
-"""The steps of a job over time, on the first core of each host; and the same as a file for Perfetto."""
+"""The page of a job's steps over time, on the first core of each host; also as a file for Perfetto."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _PIECES = 500
 
 
 def routes(site: Site) -> list[Route]:
-    """The page and the file."""
+    """The page, and the file for Perfetto."""
     job = "/ui/jobs/{name}/trace"
     return [Route(job, partial(_page, site)), Route(f"{job}.json", partial(_file, site))]
 
 
 @dataclass(frozen=True)
 class Window:
-    """Which steps are looked at: numbers from 1, both included. ``problem``: what is wrong with what was asked for."""
+    """The steps to show: their numbers from 1, ``first`` and ``last`` included. ``problem``: why the query is wrong."""
 
     first: int
     last: int
@@ -47,7 +47,7 @@ class Window:
 
     @property
     def ways(self) -> list[tuple[str, int, int]]:
-        """Where to go from here: a name, and the steps."""
+        """Links to other windows: a name, and the first and last step."""
         width = self.last - self.first + 1
         quarter, found = width // 4, []
         if width > 3:
@@ -67,7 +67,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Shown:
-    """A lane in the window. ``parts``: seconds of each part over all of its steps there."""
+    """A lane within the window. ``parts``: the seconds of each part, summed over the steps in the window."""
 
     name: str
     drawing: Markup
@@ -79,7 +79,7 @@ class Shown:
 
 
 def window(given: Mapping[str, str], of: int) -> Window:
-    """What a query asks for; what is no number there counts as if it had not been said."""
+    """The window that a query asks for. If the query is wrong, all steps, with a ``problem``."""
     first, wrong_first = _number(given.get("from", ""), 1)
     last, wrong_last = _number(given.get("to", ""), of)
     wrong = wrong_first or wrong_last
@@ -160,7 +160,7 @@ def _file(site: Site, request: Request) -> Response:
 
 
 def _together(lines: Iterator[str]) -> Iterator[str]:
-    """Lines in larger pieces: each is handed over between threads."""
+    """The lines joined into larger pieces, because each piece is passed between threads."""
     held: list[str] = []
     for line in lines:
         held.append(line)

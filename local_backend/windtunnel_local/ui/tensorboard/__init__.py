@@ -1,1 +1,1 @@
-"""TensorBoard of a job: the folder that it reads, its process, and how long that lives."""
+"""TensorBoard for a job: the folder of event files that it reads, its process, and when that ends."""

@@ -1,4 +1,4 @@
-"""The TensorBoards that run: a few, each of one job, none longer than the server."""
+"""The running TensorBoards: at most `MOST`, each for one job. They end with the server."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ MOST = 3
 IDLE_S = 1800.0
 _REFRESH_S = 5.0
 _IDLE_SHARE = 10
-"""How many times longer a refresh waits than the last took."""
+"""After a refresh, the next one waits this many times longer than it took."""
 _PROBLEM_BYTES = 4000
 
 
 def installed() -> bool:
-    """Whether TensorBoard can be imported where the server runs; nothing is imported for that."""
+    """Whether TensorBoard is installed where the server runs. Does not import it."""
     found = find_spec("tensorboard")
-    return found is not None and found.origin is not None  # else: some folder of that name
+    return found is not None and found.origin is not None  # None: only a folder of that name
 
 
 class Board:
-    """One TensorBoard. A thread of its own fills its folder, starts it, and attends to both. Safe from several."""
+    """One TensorBoard. A thread fills its folder with event files, starts it, and updates the folder. Thread-safe."""
 
     def __init__(self, backend: Service, description: Mapping[str, Any]) -> None:
-        """Start it, and return at once."""
+        """Start the thread, and return at once."""
         self.settled = threading.Event()
-        """It answers, or has failed."""
+        """Set when TensorBoard answers, or has failed."""
         self.url = ""
-        """Of no use to whoever has not seen the page that shows it; empty: it does not answer."""
+        """Its secret URL, which only readers of the page know; empty until TensorBoard answers."""
         self.problem = ""
         self.full = False
-        """Whether there was no room for all event files."""
+        """Whether event files were left out for lack of space."""
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,12 +58,12 @@ class Board:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs, or is about to."""
+        """Whether TensorBoard runs, or is being started."""
         started = self._process
         return self._thread.is_alive() and (started is None or started.poll() is None)
 
     def stop(self) -> None:
-        """End it; does not block. Idempotent."""
+        """End TensorBoard. Does not block. Idempotent."""
         self._stopped.set()
         with self._lock:
             if self._process is not None:
@@ -75,9 +75,9 @@ class Board:
                 prefix="windtunnel-tensorboard-", ignore_cleanup_errors=True
             ) as folder:
                 self._serve(Path(folder))
-        except Exception as error:  # noqa: BLE001  whoever has clicked is told
+        except Exception as error:  # noqa: BLE001  the page shows it
             self.problem = str(error) or type(error).__name__
-            if not self._stopped.is_set():  # a store that is closed while leaving is no news
+            if not self._stopped.is_set():  # expected at the server's end, when the store closes
                 _log.exception("a TensorBoard has failed")
         finally:
             self.settled.set()
@@ -87,7 +87,7 @@ class Board:
         events, log = folder / "events", folder / "log"
         events.mkdir()
         ended, self.full = fill(events, backend, description)
-        # An address that nobody can guess; it is no argument, since those are for all of this machine to see.
+        # A path that nobody can guess. Not passed as an argument, because all users of this machine can see those.
         prefix = f"/{secrets.token_urlsafe(24)}"
         orders = {
             "path": sys.path,
@@ -101,7 +101,7 @@ class Board:
             stdin, stdout = board.stdin, board.stdout
             if stdin is None or stdout is None:
                 raise TypeError("the process was started without pipes")
-            with suppress(BrokenPipeError):  # then its last words say more
+            with suppress(BrokenPipeError):  # it has ended already: its log says why
                 stdin.write(json.dumps(orders).encode() + b"\n")
                 stdin.flush()
             port = stdout.readline().strip()
@@ -135,16 +135,16 @@ def _tail(log: Path) -> str:
 
 
 class Boards:
-    """All of them, by job. Safe from several threads."""
+    """All running TensorBoards, by job. Thread-safe."""
 
     def __init__(self, backend: Service) -> None:
-        """None runs yet."""
+        """Begin without any."""
         self._backend = backend
         self._lock = threading.Lock()
         self._boards: dict[tuple[str, datetime], Board] = {}
 
     def open(self, description: Mapping[str, Any]) -> Board:
-        """The job's, started if it does not run. Of too many the oldest ends."""
+        """The job's TensorBoard, started if it does not run. If there would be more than `MOST`, the oldest ends."""
         with self._lock:
             self._boards = {job: board for job, board in self._boards.items() if board.alive}
             board = self._boards.get(_key(description))
@@ -155,24 +155,24 @@ class Boards:
             return board
 
     def of(self, description: Mapping[str, Any]) -> Board | None:
-        """The job's, if it runs or has just failed."""
+        """The job's TensorBoard, if it runs or has failed; else None."""
         with self._lock:
             board = self._boards.get(_key(description))
             return board if board is not None and (board.alive or board.problem) else None
 
     def close(self, description: Mapping[str, Any]) -> None:
-        """End the job's. Idempotent."""
+        """End the job's TensorBoard. Idempotent."""
         with self._lock:
             board = self._boards.pop(_key(description), None)
         if board is not None:
             board.stop()
 
     def busy(self) -> bool:
-        """Whether any runs."""
+        """Whether any TensorBoard runs."""
         return any(board.alive for board in list(self._boards.values()))
 
     def end(self) -> None:
-        """End all; does not block. Idempotent."""
+        """End all TensorBoards. Does not block. Idempotent."""
         with self._lock:
             for board in self._boards.values():
                 board.stop()

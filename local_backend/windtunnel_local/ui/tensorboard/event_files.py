@@ -1,4 +1,4 @@
-"""A job's event files as a folder that TensorBoard can read: the objects of S3 are no files of their names."""
+"""Copies a job's event files into a folder for TensorBoard, as the store's files have other names than the objects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from windtunnel_local.service.service import Service
 MOST_BYTES = 1 << 30
 MOST_FILES = 1_000
 _MARK = "tfevents"
-"""By which TensorBoard knows an event file. Others stay away: some of its plugins open what such a file names."""
+"""The text by which TensorBoard knows an event file's name. Other files are not copied: plugins could open them."""
 _BLOCK = 1 << 20
 
 
 def stored(objects: ObjectStore, description: Mapping[str, Any], most: int = MOST_FILES) -> dict[str, str]:
-    """Names of the event files in S3, and their keys."""
+    """The job's event files in S3: key by name, without the prefix."""
     prefix = _place(description)[1]
     try:
         found = objects.list(*_place(description), limit=most)
@@ -35,24 +35,24 @@ def stored(objects: ObjectStore, description: Mapping[str, Any], most: int = MOS
 
 
 def fill(folder: Path, backend: Service, description: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Bring the folder up to what the job has written by now; what is there already only grows.
+    """Copy into the folder what the job has written since the last call. Existing copies only grow.
 
     Returns:
-        Whether the job has ended, so that there will be no more; whether there was no room for all.
+        Whether the job has ended, so that nothing more will come; and whether files were left out for lack of space.
     """
     name, created = description["TrainingJobName"], description["CreationTime"]
     try:
         now = backend.jobs.describe(name)
     except JobNotFound:
         return True, False
-    if now["CreationTime"] != created:  # another job has its name
+    if now["CreationTime"] != created:  # deleted, and another job has its name
         return True, False
     taken = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     room = min(MOST_BYTES - taken, shutil.disk_usage(folder).free // 2)
     full = False
-    with suppress(OSError):  # the job's folder changes at this moment: the next call finds it
+    with suppress(OSError):  # the job's folder is changing: the next call copies the rest
         for file_name, file in islice(_files(backend, now), MOST_FILES):
-            # A name that no file system takes, or a file where another needs a folder: that one is not shown.
+            # Left out: a name that the file system does not allow, or a file where another needs a folder.
             with suppress(OSError, ValueError):
                 room -= _grow(folder / file_name, file, room)
                 full = full or (room <= 0 and bool(file.read(1)))
@@ -68,7 +68,7 @@ def _files(backend: Service, job: Mapping[str, Any]) -> Iterator[tuple[str, Bina
 
 
 def _grow(target: Path, file: BinaryIO, room: int) -> int:
-    """Append what the copy lacks, ``room`` bytes at most; returns how many. TensorBoard follows a file that grows."""
+    """Append the missing bytes to the copy, at most ``room``; returns how many. TensorBoard reads growing files."""
     target.parent.mkdir(parents=True, exist_ok=True)
     copied = 0
     with target.open("ab") as copy:
@@ -85,5 +85,5 @@ def _is_usable(name: str) -> bool:
 
 
 def _place(description: Mapping[str, Any]) -> tuple[str, str]:
-    """Bucket and prefix of what is stored."""
+    """The bucket and prefix of the job's event files in S3."""
     return parse_s3(event_file_uri(description, description["TrainingJobName"], ""))

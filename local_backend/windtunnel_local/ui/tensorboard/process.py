@@ -1,8 +1,8 @@
-"""A TensorBoard, run as a script of its own. Here alone it is imported.
+"""Runs TensorBoard, as a script in a process of its own. Only this file imports TensorBoard.
 
-Its orders are one line of JSON on stdin: ``path`` (of modules), ``folder`` (its own, removed at its end), ``logdir``,
-``prefix``, ``title`` and ``idle_s``. It prints its port once it answers. It ends when stdin does, so with the server
-however that ends, and when nobody has asked anything for ``idle_s``.
+It reads its settings from stdin as one line of JSON: ``path`` (sys.path), ``folder`` (removed at its end),
+``logdir``, ``prefix``, ``title`` and ``idle_s``. It prints its port when it answers. It ends when stdin is closed,
+which happens however the server ends, and when no request has come for ``idle_s`` seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 
 def main() -> None:
-    """Serve until the end."""
+    """Read the settings, and run TensorBoard until the end."""
     orders = json.loads(sys.stdin.readline())
 
     def leave() -> None:
@@ -50,12 +50,12 @@ def main() -> None:
             "tensorboard",
             *("--logdir", orders["logdir"]),
             *("--host", "127.0.0.1", "--port", "0", "--path_prefix", orders["prefix"]),
-            # Its other way to read files is a second server, which has no secret in its addresses.
+            # With load_fast, a second server would read the files, without the secret in its URLs.
             *("--load_fast", "false", "--window_title", orders["title"]),
         ]
     )
     print(urlsplit(board.launch()).port, flush=True)  # noqa: T201  what the server waits for
-    # What it says from now on, nobody reads, and event files could make it say much.
+    # Nobody reads stderr from now on, and event files could make TensorBoard write much to it.
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 2)
     while time.monotonic() - asked < orders["idle_s"]:

@@ -1,1 +1,1 @@
-"""A job's steps over time: what is known of each, and the file that other viewers read."""
+"""A job's steps over time: read from steps.json, and written as a trace file for other viewers."""

@@ -1,7 +1,7 @@
 """A job's steps in the Trace Event Format, which Perfetto and chrome://tracing read.
 
-A host is a process, a core a thread, a step a complete event. What a step consists of is known as sums alone, so it
-is no nested events but a counter's series beside it, and the step's arguments.
+A host is a process, a core a thread, a step a complete event. Of a step's parts only sums are known. So they are not
+nested events, but values of a counter track and arguments of the step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from windtunnel_local.ui.job.phases import Phase
 from windtunnel_local.ui.trace.steps import PARTS, Lane, Steps
 
 _JOB = 1
-"""The process of the job's phases; hosts come after it."""
+"""The process id for the job's phases; those of hosts follow."""
 _NOTE = (
     "Measured on this machine, with simulated NeuronCores: none of it is Trainium's. The simulator counts on the "
     "first core of each host. Counters are sums of each step, over its length; their order within it is not known."
@@ -22,7 +22,7 @@ _NOTE = (
 
 
 def chrome_trace(job: str, steps: Steps, phases: Sequence[Phase]) -> Iterator[str]:
-    """The file in pieces. Times are microseconds since the earliest thing in it."""
+    """The file in pieces. Times are microseconds since its earliest event."""
     since = min([steps.begin, *(phase.start.timestamp() for phase in phases)])
     other = {"job": job, "note": _NOTE, "begin_unix_s": round(since, 6)}
     yield f'{{"displayTimeUnit":"ms","otherData":{json.dumps(other)},"traceEvents":[\n'

@@ -1,4 +1,4 @@
-"""steps.json as steps on lanes. A job's own code may have written anything there: what is no step is left out."""
+"""Reads steps.json as steps on lanes. The job's own code may have written that file: invalid steps are left out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from windtunnel_local.service.observed.step_times import COLUMNS, MOST_STEPS, SCHEMA
 
 PARTS = ("compilation", "input wait", "collectives", "host", "the rest")
-"""What the seconds of a step are told apart into, in the order in which they are drawn."""
+"""The parts into which a step's seconds are divided, in the order in which they are drawn."""
 _LATEST_S = 1e9
 _LATEST_BEGIN = 1e11
 _MOST_LANES = 256
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Lane:
-    """The steps that one core ran of one script, by time. ``left_out``: how many more there were."""
+    """The steps of one script on one core, by time. ``left_out``: how many more there were."""
 
     host: str
     rank: int
@@ -43,7 +43,7 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """``algo-1, rank 0``, with the script where it is known."""
+        """The lane's name: ``algo-1, rank 0``, and the script if it is known."""
         return f"{self.host}, rank {self.rank}{f', {self.script}' if self.script else ''}"
 
 
@@ -56,7 +56,7 @@ class Steps:
 
 
 def read(document: Mapping[str, Any] | None) -> Steps | None:
-    """None: there is no document of that form, or no step in it."""
+    """Read the document; None if it is missing, of another form, or without a step."""
     if document is None or document.get("schema") != SCHEMA or document.get("columns") != list(COLUMNS):
         return None
     listed = document.get("cores")
@@ -96,17 +96,17 @@ def _is_step(row: Any) -> bool:
 
 
 def _within(value: Any, least: float, most: float) -> TypeGuard[float]:
-    return isinstance(value, int | float) and least <= value <= most  # NaN is not
+    return isinstance(value, int | float) and least <= value <= most  # False for NaN
 
 
 def _step(number: int, row: Sequence[float], before_s: float) -> Step:
     end, seconds, training, samples, collective, waited, compiled, traced = row
-    # Clocks are set, and records of older images were written a moment after the end: steps never overlap.
+    # Steps must not overlap, though clocks may be set, and older images recorded a step a moment after its end.
     end = max(end, before_s)
     begin = max(end - seconds, before_s)
     left, parts = seconds, []
     for part in (compiled, waited, collective, traced):
-        # They are timed by different clocks, and may add up to a little more than the step.
+        # The parts are measured by different clocks, and may add up to a little more than the step.
         parts.append(min(part, left))
         left -= parts[-1]
     return Step(number, begin, end, seconds, bool(training), int(samples), (*parts, max(0.0, left)))
