@@ -1,5 +1,5 @@
 "use strict";
-// The page of one job: what follows it while it runs, and buttons that copy. Needs page.js and log.js.
+// The page of one job: live updates while the job runs, and buttons that copy. Needs page.js and log.js.
 
 (() => {
   const job = document.getElementById("job");
@@ -9,7 +9,7 @@
   let over = !("follow" in job.dataset);
   let reached = readPlace(log.section.dataset.end);
 
-  // One connection a page, and none of a page that nobody sees.
+  // One connection for each page, and none for a hidden page.
   function connect() {
     events?.close();
     events = null;
@@ -19,9 +19,9 @@
     events.onmessage = (event) => take(JSON.parse(event.data));
     let full = false;
     events.addEventListener("full", (event) => { failures = 0; full = true; say(JSON.parse(event.data)); });
-    // A new one, and not the browser's own next try: that would begin where the first one did.
+    // Open a new one instead of the browser's own retry, which would begin at the old position.
     events.onerror = () => {
-      if (full) return full = false; // the browser's next try will do: nothing has been taken yet
+      if (full) return full = false; // the browser's own retry is right: nothing has been received yet
       events.close();
       if (++failures > 5) return say("This page no longer follows: the backend does not answer. `windtunnel ui` opens it again.");
       setTimeout(connect, 1000 * failures);
@@ -52,7 +52,7 @@
     try {
       await navigator.clipboard.writeText(program.textContent);
       button.textContent = "Copied";
-    } catch { // not allowed here: then it is selected, for the reader to copy
+    } catch { // not allowed here: select the text, for the reader to copy
       getSelection().selectAllChildren(program);
       button.textContent = "Selected";
     }

@@ -1,10 +1,10 @@
 "use strict";
-// The log on a job's page: a window of lines onto a log of any length. What the server sends comes in at the end; who
-// scrolls up is left in peace, and gets older lines from the server. Without this script the last lines stand there.
+// The log on a job's page: a window of lines onto a log of any length. New lines are appended at the end. A reader who
+// scrolls up is not moved, and gets older lines from the server. Without this script the page has the last lines only.
 
-const MOST_ROWS = 3000; // lines in the document; a phone scrolls through them at ease
-const A_FRAME = 1500; // lines put in at once, so that a frame stays short
-const NEAR = 300; // pixels from an end at which more is asked for
+const MOST_ROWS = 3000; // most lines in the document, so that a phone scrolls smoothly
+const A_FRAME = 1500; // most lines added in one frame, so that frames stay short
+const NEAR = 300; // pixels from an end at which more lines are requested
 
 class LogView {
   constructor(section, address) {
@@ -17,17 +17,17 @@ class LogView {
     this.form = section.querySelector("form");
     this.host = "";
     this.withHost = Boolean(this.form.elements.host);
-    this.begin = readPlace(section.dataset.begin); // in front of the first line here
-    this.end = readPlace(section.dataset.end); // behind the last line here
+    this.begin = readPlace(section.dataset.begin); // the position before the first line in the window
+    this.end = readPlace(section.dataset.end); // the position after the last line in the window
     this.older = "more" in section.dataset;
-    this.atEnd = true; // the last line of the log is the last one here
-    this.following = true; // the reader is at the end, and wants to stay there
+    this.atEnd = true; // whether the window holds the log's last line
+    this.following = true; // whether the reader is at the end, and stays there
     this.paused = false;
-    this.over = ""; // why nothing more comes
-    this.waiting = 0; // lines that came and are not shown
+    this.over = ""; // why no more lines come
+    this.waiting = 0; // how many new lines are not shown
     this.queue = [];
-    this.busy = null; // the request under way
-    this.searches = 0; // an answer is of no use once the reader has asked again
+    this.busy = null; // the current request
+    this.searches = 0; // the number of searches: answers of earlier ones are ignored
     for (const row of this.box.children) adopt(row);
     this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.pauseButton.addEventListener("click", () => this.pause(!this.paused));
@@ -40,10 +40,10 @@ class LogView {
     this.toEnd();
   }
 
-  // --- what the server sends ------------------------------------------------------------
+  // --- lines from the server ------------------------------------------------------------
 
   take(message) {
-    if (message.jump) { // so many lines that the server has left some out
+    if (message.jump) { // there were so many lines that the server has skipped some
       this.queue = [];
       if (this.following && !this.paused) this.show(message, true);
       else { this.atEnd = false; this.older = true; }
@@ -58,7 +58,7 @@ class LogView {
   drain() {
     this.frame = 0;
     if (this.paused || !this.atEnd) return this.hold();
-    if (this.following && this.queue.length > MOST_ROWS) { // the first of them would be gone in this very frame
+    if (this.following && this.queue.length > MOST_ROWS) { // the first of them would be removed again in this frame
       const passed = this.queue.splice(0, this.queue.length - MOST_ROWS);
       this.box.replaceChildren();
       for (const row of passed) this.end.set(row[0], row[1] + 1);
@@ -68,7 +68,7 @@ class LogView {
     if (!this.following && this.box.childElementCount + this.queue.length > MOST_ROWS) return this.hold();
     const rows = this.queue.splice(0, A_FRAME).filter((row) => row[1] >= (this.end.get(row[0]) ?? 0));
     if (rows.some((row, i) => row[1] > (this.end.get(row[0]) ?? 0) && !rows.slice(0, i).some((other) => other[0] === row[0]))) {
-      this.atEnd = false; // some are missing between: they are on the server
+      this.atEnd = false; // lines before these are missing here: get them from the server
       if (this.following) this.newer();
       return;
     }
@@ -132,7 +132,7 @@ class LogView {
 
   toEnd() { this.box.scrollTop = this.box.scrollHeight; }
 
-  // Another window: all that is here goes. `atEnd`: these are the last lines there are.
+  // Replace the whole window. `atEnd`: the page holds the log's last lines.
   show(page, atEnd) {
     this.queue = [];
     this.begin = readPlace(page.begin);
@@ -165,13 +165,13 @@ class LogView {
     return answer.json();
   }
 
-  // One request at a time; what fails is asked for again by the next scroll.
+  // One request at a time; after a failure the next scroll tries again.
   once(task) {
     this.busy ||= task().catch(() => say("The backend does not answer.")).finally(() => { this.busy = null; });
     return this.busy;
   }
 
-  // What a reader clicks waits for what is under way.
+  // A click waits for the current request.
   async clicked(task) {
     while (this.busy) await this.busy;
     return this.once(task);
@@ -308,7 +308,7 @@ function clock(time) {
   return [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map(two).join(":");
 }
 
-// A place in the log: stream -> the next line's number. As `log_position.py` writes it.
+// A position in the log (stream -> number of its next line) from the text that `log_position.py` writes.
 function readPlace(text) {
   return new Map((text ? text.split(",") : []).map((part) => {
     const at = part.lastIndexOf(":");

@@ -1,9 +1,9 @@
 "use strict";
-// What every page does besides being read. Without this script each still works, and is as it was when it was loaded.
+// The script of every page: live updates, search as you type, times. Without it pages work, but do not update.
 
-// --- parts that follow what happens ---------------------------------------------------
+// --- live updates ---------------------------------------------------------------------
 // <div data-live="ADDRESS">: server-sent events, each an object of HTML by the id of the element whose content it is.
-// A tab that nobody sees follows nothing.
+// A hidden tab has no connection.
 
 let source = null;
 let failures = 0;
@@ -19,7 +19,7 @@ function follow() {
     say("");
     for (const [id, html] of Object.entries(JSON.parse(event.data))) replacePart(id, html);
   };
-  // Its end follows, and then the browser's own next try.
+  // The server then ends the stream, and the browser retries by itself.
   source.addEventListener("full", (event) => { failures = 0; say(JSON.parse(event.data)); });
   source.onerror = () => {
     if (++failures < 5 && source.readyState !== EventSource.CLOSED) return;
@@ -33,7 +33,7 @@ function say(text) {
   if (line.textContent !== text) line.textContent = text;
 }
 
-// Whoever is at a link or a button stays there; whoever has selected text in it keeps it until it is let go.
+// Replace a part's HTML. The focus and ticked boxes are kept; while text in the part is selected, the new HTML waits.
 function replacePart(id, html) {
   const part = document.getElementById(id);
   if (!part) return;
@@ -60,7 +60,7 @@ function markOf(element) {
   return null;
 }
 
-// A browser drops what it is loading when this machine's networks change, as they do with each container: once more.
+// Fetch, with one retry: browsers abort requests when this machine's networks change, as with each new container.
 async function load(address, options) {
   try {
     return await fetch(address, options);
@@ -71,7 +71,7 @@ async function load(address, options) {
 }
 
 // --- search as you type ---------------------------------------------------------------
-// <form data-replaces="ID ID">: those elements of the page that the form leads to, in place of this page's.
+// <form data-replaces="ID ID">: replaces these elements by those of the page that the form leads to.
 
 function searches(form) {
   let timer = 0;
@@ -113,7 +113,7 @@ function localTime(element) {
     `${two(moment.getHours())}:${two(moment.getMinutes())}:${two(moment.getSeconds())}`;
 }
 
-// As `duration` in formats.py.
+// The same as `duration` in formats.py.
 function duration(seconds) {
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
@@ -129,8 +129,8 @@ function runOn() {
   }
 }
 
-// --- parts that come after the first paint ----------------------------------------------
-// <div data-part="ADDRESS">: filled once with what is at the address.
+// --- parts that are loaded after the page -----------------------------------------------
+// <div data-part="ADDRESS">: filled once with the HTML at the address.
 
 async function fill(element) {
   const address = element.dataset.part;
@@ -138,17 +138,17 @@ async function fill(element) {
   try {
     const answer = await load(address);
     if (answer.ok) { element.innerHTML = await answer.text(); finish(element); }
-  } catch { /* it stays as it is */ }
+  } catch { /* the part stays as it is */ }
 }
 
-// --- what a phone shows when it is asked for -------------------------------------------
-// <details data-wide>: open from the start where there is room for it beside the rest.
+// --- details that are closed on a phone ------------------------------------------------
+// <details data-wide>: open at first only on a wide screen.
 
 if (matchMedia("(max-width: 62rem)").matches) {
   document.querySelectorAll("details[data-wide]").forEach((details) => { details.open = false; });
 }
 
-// What new content needs.
+// Prepare new HTML: local times, parts to load, and the event "part".
 function finish(root) {
   root.querySelectorAll("time").forEach(localTime);
   root.querySelectorAll("[data-part]").forEach(fill);
