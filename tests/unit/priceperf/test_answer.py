@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.split_job import split_counters
 from windtunnel.priceperf import (
     CountedWorkload,
     FullScale,
@@ -84,6 +85,17 @@ def test_a_description_does_not_depend_on_it_either() -> None:
     for rule in ("rehearsed", "per_device", 2048, PerDevice(16)):
         found = compare(job, [SMALL, TRN1, P4D], LONG, batch=rule).estimates
         assert found == tuple(compare(job, [item.name], LONG, batch=rule).estimates[0] for item in found)
+
+
+@pytest.mark.parametrize("job", [rehearsed(TRN1), Workload.from_counters(split_counters())])
+def test_a_number_beside_a_name_is_as_many_of_each(job: Workload) -> None:
+    """``trn1=4 p4d=4`` and ``--nodes 4`` ask for the same; ``global`` alone is one batch for any number."""
+    names, size = [TRN1, P4D, "ml.p5.48xlarge"], FullScale(30_000_000)
+    for rule in ("rehearsed", "per_device", 2048):
+        beside = compare(job, [(name, 4) for name in names], size, batch=rule)
+        assert beside.estimates == compare(job, names, size, batch=rule, instance_count=4).estimates
+    one, two = compare(job, [(TRN1, 1), (P4D, 2)], size, batch="global").estimates
+    assert one.global_batch == two.global_batch
 
 
 @pytest.mark.parametrize("full_scale", [None, FullScale(3_600_000), FullScale(10**9)])

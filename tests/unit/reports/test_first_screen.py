@@ -154,7 +154,7 @@ def test_a_model_that_cores_share_has_an_answer_that_says_how_it_is_modelled() -
     text = screen_of(report)
     assert len(report.to_text().splitlines()) <= LINES
     assert "6.74 G parameters; as the script has it: 5,000 samples x 2 epochs" in text
-    assert "Batch: all instances have the job's own global batch." in text
+    assert "Batch: the job's own global batch, of as many instances." in text
     assert (
         "trn1.32xlarge: by its description, not by counts: tp8 pp1 dp4, ZeRO-1, passes of 1 x 4,096" in text
     )

@@ -94,7 +94,8 @@ def compare(
         try:
             if cluster.count > 1 and cluster.instance.trains_alone:
                 raise InvalidInput(no_cluster(cluster.instance))
-            size = workload.batch(cluster, rule, count)
+            # One batch for any number of instances, or that of as many of the job's own.
+            size = workload.batch(cluster, rule, count if rule == "global" else cluster.count)
             first, *rest = [
                 estimate(workload, Run(cluster, size, precision), full_scale, name, corrections)
                 for precision in preferring(

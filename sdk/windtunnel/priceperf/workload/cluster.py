@@ -36,8 +36,8 @@ BatchRule = Literal["rehearsed", "global", "per_device"] | int | PerDevice
 
 The job's own global batch is that of the instance it asked for, with all its cores, or what its description states.
 
-``rehearsed``: Neuron instances keep the samples a worker. Others get the job's own global batch, or the samples a
-    worker on each of theirs if that is more.
+``rehearsed``: Neuron instances keep the samples a worker. Others get the global batch of as many instances of the
+    job's own type, or the samples a worker on each of theirs if that is more.
 ``global``: all get the job's own global batch.
 ``per_device``: all get the same samples on each worker.
 A number: all get this global batch. `PerDevice`: all get so many on each worker.

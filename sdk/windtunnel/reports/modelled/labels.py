@@ -10,6 +10,7 @@ from windtunnel.rendering import format as fmt
 _RULES = {
     "rehearsed": ("as rehearsed on each NeuronCore; GPUs share the job's batch, or have as many samples"),
     "global": "all instances have the job's own global batch",
+    "of a split job": "the job's own global batch, of as many instances",
     "per_device": "all workers have as many samples as a core had",
 }
 
@@ -23,7 +24,7 @@ def rule_words(rule: BatchRule, workload: Workload) -> str:
             return f"{passes} of each copy of the model, so instances differ (--global-batch N gives all the same)"
         if workload.rehearsed is None:
             return "as described"
-        return _RULES["per_device" if rule == "per_device" else "global"]
+        return _RULES["of a split job" if rule == "rehearsed" else rule]
     if isinstance(rule, PerDevice):
         return f"{fmt.many(rule.samples, 'sample')} on each worker, as stated"
     return (
