@@ -314,6 +314,16 @@ def test_fp32_storage_leaves_the_products_open() -> None:
     assert exact.step.compute_s > others[0].step.compute_s
 
 
+@pytest.mark.parametrize("software", [None, "PyTorch script"])
+def test_autocast_is_one_however_it_is_said(software: str | None) -> None:
+    """fp32 in memory and products of 16 bits are autocast on GPUs, and no other step where both are stated."""
+    job = Workload.transformer("BERT-Large", microbatch=8, global_batch=1024, dtype="fp32", software=software)
+    offered = compare(job, ["ml.p4d.24xlarge"], SIZE).alternatives[-1]
+    (stated,) = compare(job.changed(matmul_dtype="bf16"), ["ml.p4d.24xlarge"], SIZE).estimates
+    assert (stated.training, stated.step) == (offered.training, offered.step)
+    assert stated.billable_interval_s == offered.billable_interval_s
+
+
 @pytest.mark.parametrize(("version", "products"), [("2.26", "bf16"), ("2.27.1", "fp32"), (None, "fp32")])
 def test_the_compilers_version_decides_what_becomes_of_fp32(version: str | None, products: str) -> None:
     """Up to 2.26 it casts unasked. Products of fp32 were never published: their interval is the wider."""

@@ -25,7 +25,7 @@ from ..model.described_step import forward_step, training_flops, training_step
 from ..model.intervals import RangeCheck
 from ..model.lora import Lora
 from ..model.memory_need import memory_need
-from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision, on_neuron
+from ..model.precision import GPU_PRECISIONS, Precision, on_neuron
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
@@ -352,6 +352,7 @@ def _split(job: Described, run: Run) -> Training:
     """
     copies = job.data_parallel(run.cluster)
     training: Training | None = None
+    products = run.precision.ran_as("fp32")
     split = OpenSplit(
         job.architecture,
         job.parameters,
@@ -364,8 +365,8 @@ def _split(job: Described, run: Run) -> Training:
         job.zero,
         job.lora,
         job.dtype,
-        run.precision.ran_as("fp32"),
-        run.precision is BF16_AUTOCAST,
+        products,
+        not run.instance.is_neuron and DTYPE_BYTES[products] < DTYPE_BYTES[job.dtype],
         job.head_part,
         MOMENTS[job.optimizer],
         attention_of(job.attention, job.software, run.instance, job.architecture, job.sequence_length),
