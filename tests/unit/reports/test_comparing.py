@@ -129,6 +129,41 @@ def test_what_runs_on_one_instance_alone_says_why() -> None:
     assert "windtunnel plan" in answer
 
 
+def test_what_lacks_a_price_and_what_does_not_fit_are_told_apart() -> None:
+    """What runs, and would be compared if its price were stated, is not told to be too large for another one."""
+    whole = windtunnel.Workload.transformer("Llama2-70B", global_batch=1024, zero="full", recompute="full")
+    report = windtunnel.compare(whole, [("ml.p4de.24xlarge", 4), SMALL], FULL)
+    first = "No answer: no price of ml.p4de.24xlarge is in the book. State them with --price TYPE=USD"
+    assert report.screen.verdict.startswith(first)
+    assert "The job does not fit the memory of trn1.2xlarge (" in report.screen.verdict
+    assert report.to_dict()["answer"]["obstacle"] == "no price"
+    shared = windtunnel.Workload.transformer(
+        "GPT-3 6.7B", sequence_length=8192, global_batch=256, tensor_parallel=4
+    )
+    report = windtunnel.compare(shared, [TRN1, "p5.48xlarge", ("ml.trn2.3xlarge", 4)], FULL)
+    assert not report.comparison.estimates[0].fits
+    assert report.screen.verdict.startswith(
+        "No winner: of what the job fits only p5.48xlarge on EC2 has a price, not ml.trn2.3xlarge. State"
+    )
+
+
+@pytest.mark.parametrize("samples", [100, 50_000, 10**9])
+@pytest.mark.parametrize("length", [128, 32_768])
+@pytest.mark.parametrize("names", [["ml.trn2.48xlarge", "ml.p5.48xlarge"], [TRN1, P4D, "ml.p5.48xlarge"]])
+def test_no_way_to_buy_the_hour_has_a_winner_on_one_screen_alone(
+    samples: int, length: int, names: list[str]
+) -> None:
+    """What is too small has none at any price; of what is outside the range, that is said."""
+    job = windtunnel.Workload.transformer("BERT-Large", sequence_length=length, global_batch=1024)
+    report = windtunnel.compare(job, names, FullScale(samples))
+    (ways,) = [part for part in report.document().sections if part.title == "Ways to buy the hour"]
+    outside = report.screen.answer is not None and report.screen.answer.obstacle == "outside"
+    for row in ways.rows:
+        _, told, rest = report.screen.prices.partition(f"At {row.label} prices of ")
+        if told and row.cells[-1] == "-":
+            assert outside or rest.partition(". ")[0].rstrip(".").endswith(", outside the calibrated range")
+
+
 @pytest.mark.parametrize(("count", "batch", "near"), [(3, 1024, 1056), (8, 1000, 1024), (8, 1023, 1024)])
 def test_a_batch_that_copies_do_not_share_evenly_costs_about_what_a_near_one_does(
     count: int, batch: int, near: int

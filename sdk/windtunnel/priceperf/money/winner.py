@@ -105,8 +105,8 @@ def _obstacle(estimates: Sequence[Estimate], decision: Decision) -> tuple[Obstac
     everyone = tuple(range(len(estimates)))
     rivals = tuple(index for index in everyone if decision.probabilities[index] is not None)
     if not rivals:
-        unfit = tuple(index for index in everyone if not estimates[index].fits)
-        return ("does not fit", unfit) if unfit else ("no price", everyone)
+        running = tuple(index for index in everyone if estimates[index].fits)
+        return ("no price", running) if running else ("does not fit", everyone)
     outside = tuple(index for index in rivals if not estimates[index].range_check.inside)
     assumed = tuple(index for index in rivals if estimates[index].too_small)
     if len(rivals) == 1:

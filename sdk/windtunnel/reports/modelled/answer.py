@@ -309,11 +309,17 @@ def _obstacle(
         )
     if found.obstacle == "does not fit":
         return f"No answer: the job {does_not_fit([estimates[index] for index in found.hindered], workload)}"
+    unfit = [item for item in estimates if not item.fits]
+    unpriced = " or ".join(dict.fromkeys(item.name for item in _unpriced(found, estimates)))
+    if found.obstacle == "no price" and unfit:
+        too_large = does_not_fit(unfit, workload)
+        return f"No answer: no price of {unpriced} is in the book. {STATE_PRICES} The job {too_large}"
     if found.obstacle == "no price":
         return _MISSING_PRICE
-    if unpriced := [item.name for item in _unpriced(found, estimates)]:
-        return f"No winner: only {names} has a price here, {' and '.join(unpriced)} has none. {STATE_PRICES}"
-    if unfit := [item for item in estimates if not item.fits]:
+    if unpriced:
+        only = f"of what the job fits only {names} has a price" if unfit else f"only {names} has a price here"
+        return f"No winner: {only}, not {unpriced}. {STATE_PRICES}"
+    if unfit:
         return f"No winner: the job runs on {names}, and {does_not_fit(unfit, workload)}"
     if comparison.not_possible:
         others = " and ".join(dict.fromkeys(name.removeprefix("ml.") for name, _ in comparison.not_possible))

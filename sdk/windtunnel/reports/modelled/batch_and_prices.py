@@ -170,10 +170,12 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
         if decided.cheapest is None or rivals < 2 or (now is not None and decided.costs[now] is None):
             continue
         best, cost = estimates[decided.cheapest], decided.costs[decided.cheapest]
-        if cost is None or cost.price.status == "stated":
+        if cost is None or cost.price.status == "stated" or other.obstacle not in (None, "outside"):
             continue
         if now is None or best.instance != estimates[now].instance:
-            sure = "" if other.probability is None else f", {probability(other.probability)}"
+            sure = f", {probability(other.probability)}" if other.winner is not None else ""
+            if other.obstacle is not None and (found is None or found.obstacle is None):
+                sure = ", outside the calibrated range"
             yield f"At {offering} prices of {cost.price.effective_from}: {label(best)}{sure}."
 
 
