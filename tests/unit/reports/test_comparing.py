@@ -453,6 +453,23 @@ def test_the_precision_behind_the_answer_is_in_the_answer(counters: Any) -> None
     answer = windtunnel.compare(counters(), full_scale=FULL).document().sections[0]
     assert [row.label for row in answer.rows] == ["trn1.32xlarge, auto-cast bf16", "p4d.24xlarge, TF32"]
     assert "With the GPU script in fp32: trn1.32xlarge" in answer.notes[0]
+    job = windtunnel.Workload.transformer("BERT-Large", global_batch=1024, dtype="fp32")
+    for open_, end in (
+        (job, ", TF32"),
+        (job.changed(matmul_dtype="tf32"), ""),
+        (job.changed(dtype="bf16"), ""),
+    ):
+        (row,) = windtunnel.compare(open_, [P4D], FULL).document().sections[0].rows
+        assert row.label == f"p4d.24xlarge{end}"
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_what_is_shared_already_is_not_advised(split: bool) -> None:
+    """Workers that evaluate all of it, each, may share it."""
+    job = windtunnel.Workload.transformer("BERT-Large", global_batch=1024)
+    size = FullScale(1_000_000, evaluation_samples=10_000_000, evaluation_split=split)
+    (told,) = [text for text in windtunnel.compare(job, [P4D], size).screen.largest if "evaluation" in text]
+    assert ("share the samples among the workers" in told) == (not split)
 
 
 def test_a_description_is_said_to_be_a_tuned_job() -> None:

@@ -104,7 +104,7 @@ def screen(
     changes = [*sharing_words(estimates, workload), *found_here[:errors]]
     changes = [*changes, *cast_words(comparison), *found_here[errors:]][:_CHANGES]
     first = estimates[order[0]]
-    largest = dominating(first, workload)[: _CHANGES - len(changes)] if first.fits else []
+    largest = dominating(first, workload, workload.sized(full_scale)) if first.fits else []
     return Screen(
         job=_job(workload, full_scale),
         order=tuple(order),
@@ -116,7 +116,7 @@ def screen(
         batch=" ".join(batch_words(comparison, workload)),
         prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
-        largest=tuple(largest),
+        largest=tuple(largest[: _CHANGES - len(changes)]),
         trust=trust(comparison, workload),
         left_out=left_out(
             comparison,
@@ -188,7 +188,7 @@ def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
         if winner is not None and winner not in order:
             order = (order[0], *order[1:-1], winner)
         longest = longest_s(comparison.estimates[index] for index in order)
-        each = (_rows(comparison.estimates[index], shown, index, longest) for index in order)
+        each = (_rows(comparison, shown, index, longest) for index in order)
         rows = [row for found in each for row in found if cached or row.style != "detail"]
         if count < len(shown.order):
             rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
@@ -197,10 +197,12 @@ def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
     return rows
 
 
-def _rows(item: Estimate, shown: Screen, index: int, longest: float) -> Iterator[Row]:
+def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> Iterator[Row]:
     """As modelled; where compile time would turn the answer, below it what that is taken from."""
+    item = comparison.estimates[index]
     won = shown.answer is not None and shown.answer.winner == index
-    name = label(item) if item.training else f"{label(item)}, {item.precision.name}"
+    described = item.training is not None and not comparison.alternatives
+    name = label(item) if described else f"{label(item)}, {item.precision.name}"
     batch = f"{_number(item.global_batch)} ({_number(each(item))})"
     figures = _figures(item, shown.costs[index], longest) if item.fits else ("does not fit", "-")
     yield Row(name, (batch, *figures), "total" if won else "normal")

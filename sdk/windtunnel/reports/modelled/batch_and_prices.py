@@ -147,14 +147,17 @@ def price_words(
 
 
 def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
-    """Offering, region and date; those of the most instances first, the others by name."""
-    groups: dict[str, list[str]] = {}
+    """Offering, region and date: of the most instances first, of others by name, and the offering where it differs."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for item, cost in zip(estimates, costs, strict=True):
         if cost is not None:
             groups.setdefault(_of(cost.price), []).append(place(item))
-    first, *rest = sorted(groups, key=lambda group: -len(groups[group]))
-    others = "".join(f"; {', '.join(dict.fromkeys(groups[group]))}: {group}" for group in rest)
-    return f"Prices: {first}{others}."
+    (offering, where), *rest = sorted(groups, key=lambda group: -len(groups[group]))
+    others = "".join(
+        f"; {', '.join(dict.fromkeys(groups[own, there]))}: {'' if own == offering else f'{own} '}{there}"
+        for own, there in rest
+    )
+    return f"Prices: {offering} {where}{others}."
 
 
 def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
@@ -179,8 +182,8 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             yield f"At {offering} prices of {cost.price.effective_from}: {label(best)}{sure}."
 
 
-def _of(price: Price) -> str:
+def _of(price: Price) -> tuple[str, str]:
     words = price.offering.removeprefix("SageMaker training ")
     if price.status == "stated":
-        return f"{words} as you state it"
-    return f"{words} {price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"
+        return words, "as you state it"
+    return words, f"{price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"

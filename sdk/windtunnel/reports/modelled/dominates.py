@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from windtunnel.priceperf import CountedWorkload, Estimate, Workload
+from windtunnel.priceperf import CountedWorkload, Estimate, FullScale, Workload
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label
 
@@ -30,7 +30,7 @@ _FIXED: Mapping[str, str] = {
     "set-up": "a longer job, or a warm pool, pays it less often",
     "preparation": "prepare the data once, outside the job",
     "compile": "a compile cache keeps the graphs for later jobs",
-    "evaluation": "evaluate less, or share the samples among the workers",
+    "evaluation": "evaluate less{shared}",
     "upload": "keep fewer checkpoints in the model's folder",
 }
 
@@ -51,7 +51,7 @@ def _words(item: Estimate) -> dict[str, str]:
     }
 
 
-def dominating(item: Estimate, workload: Workload) -> list[str]:
+def dominating(item: Estimate, workload: Workload, size: FullScale) -> list[str]:
     """A sentence each for the parts that are a tenth of the billable time or more, the largest first."""
     if not item.billable_s:
         return []
@@ -67,11 +67,12 @@ def dominating(item: Estimate, workload: Workload) -> list[str]:
         )
         for name, part in item.step.parts.items()
     ]
+    shared = "" if size.evaluation_split else ", or share the samples among the workers"
     found += [
         (
             cost.seconds,
             f"{cost.name}, {fmt.percent(cost.seconds / item.billable_s)} of the billable time on {label(item)}: "
-            f"{_FIXED[cost.name]}.",
+            f"{_FIXED[cost.name].format(shared=shared)}.",
         )
         for cost in item.fixed
         if cost.billed

@@ -288,7 +288,7 @@ def test_a_price_of_ones_own_is_taken_and_named(invoke: Invoke, counters_file: s
     for job, price in ((LLAMA, "P5=$60"), (("compare", counters_file), "ml.p5.48xlarge=$60")):
         text = invoke(*job, *names, price).out
         assert "no price" not in text
-        assert "p5.48xlarge: on-demand as you state it" in text
+        assert "p5.48xlarge: as you state it" in text
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}"])
