@@ -69,6 +69,13 @@ def test_the_answer_comes_first_and_follows_the_query(one: Visitor) -> None:
     assert len(chosen.body.encode()) < 200_000
 
 
+def test_more_nodes_have_the_batch_of_the_answer(one: Visitor) -> None:
+    """The one that was chosen, on as many nodes as were chosen: all stand on one page."""
+    page = one.ask(f"{PAGE}?instance=ml.trn1.32xlarge&samples=3600000&nodes=4&batch=total&size=2048").body
+    table = page.partition("Scaling on ml.trn1.32xlarge, as a table")[2].partition("</table>")[0]
+    assert set(re.findall(r'data-label="batch">([^<]*)<', table)) == {"2,048"}
+
+
 def test_an_instance_without_a_price_says_how_it_has_one(one: Visitor) -> None:
     """With its cost bought so, and a way to buy all so; where there is none in any way, what to do."""
     query = "instance=ml.trn1.32xlarge&instance=ml.p5.48xlarge&samples=1000000"

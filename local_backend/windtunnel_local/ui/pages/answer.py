@@ -158,13 +158,15 @@ def _scalings(report: PricePerformance, choice: Choice) -> list[Any]:
     return [
         scaling(
             report.workload,
-            name,
+            item.name,
             mode=choice.mode,
             full_scale=choice.full_scale,
             prices=report.prices,
             precisions=Precisions(neuron, choice.gpu),
+            global_batch=item.global_batch,
+            instance_count=item.instance_count,
         ).scaling
-        for name in dict.fromkeys(item.name for item in report.comparison.estimates)
+        for item in report.comparison.estimates
     ]
 
 

@@ -80,12 +80,14 @@ def scaling(
     on: date | None = None,
     user_calibration: CalibrationStore | None = STORED,
     precisions: Precisions = AS_THE_JOB,
+    global_batch: float | None = None,
+    instance_count: int | None = None,
 ) -> ScalingReport:
     """One job on several numbers of instances: step, throughput, speed-up, efficiency, hours, cost.
 
     The arguments are those of `compare`, and of `report_for_job`; ``strong`` keeps the global batch of the
-    smallest number of instances, ``weak`` the samples of each worker. A number on which the job cannot run
-    keeps its row, with the reason.
+    smallest number of instances, ``weak`` the samples of each worker. ``global_batch``: another one, that of
+    ``instance_count`` instances. A number on which the job cannot run keeps its row, with the reason.
 
     Raises:
         InvalidInput: no counts, one below 1, or a mode that is none; else as `compare`.
@@ -104,6 +106,8 @@ def scaling(
         trn_precision=precisions.trn,
         gpu_precision=precisions.gpu,
         corrections=own.corrections,
+        global_batch=global_batch,
+        instance_count=instance_count,
     )
     return ScalingReport(
         title, table, own.notes(row.estimate for row in table.rows if row.estimate is not None)
