@@ -190,3 +190,12 @@ def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:
     dear = PriceBook().stating({"ml.p5.48xlarge": 150.0, "ml.trn2.48xlarge": 40.0}, date(2026, 1, 1))
     clear = windtunnel.plan("Llama-3.1-8B", names, nodes=(1,), prices=dear, **size)  # type: ignore[arg-type]
     assert "TOO CLOSE" not in "\n".join(clear.document().headline)
+
+
+@pytest.mark.parametrize(("nodes", "outside"), [(8, False), (64, True)])
+def test_what_is_named_outside_the_range_is_said_to_be(nodes: int, outside: bool) -> None:
+    """In the sentence that names it: a comparison names no winner there."""
+    report = windtunnel.plan("Llama-3.1-8B", "trn1", tokens=15e9, nodes=(nodes,))
+    assert bool(report.plans.fastest[0].estimate.range_check.outside) == outside
+    (best,) = [line for line in report.document().headline if "fastest" in line]
+    assert best.endswith("; outside the calibrated range.") == outside

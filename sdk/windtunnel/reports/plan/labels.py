@@ -61,12 +61,13 @@ def _deadline(given_h: float) -> str:
 
 
 def sentence(plan: Plan) -> str:
-    """The plan, its time and cost in words."""
+    """The plan, its time and cost in words, and that these are less sure where they are."""
     training = plan.training
     recompute = (
         "nothing recomputed" if training.recompute == "none" else f"{training.recompute} recomputation"
     )
+    outside = "; outside the calibrated range" if plan.estimate.range_check.outside else ""
     return (
         f"{cluster(plan)}, {degrees(training)}, micro-batch {fmt.given(training.microbatch)}, "
-        f"{recompute}{sharing(training)}: {hours(plan)} h, {cost(plan)}"
+        f"{recompute}{sharing(training)}: {hours(plan)} h, {cost(plan)}{outside}"
     )
