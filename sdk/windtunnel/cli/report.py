@@ -61,7 +61,11 @@ def add_parser(commands: Any) -> None:
         "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
     output.add_arguments(report, full=True)
-    add_instances(report, "instance types to model (default: the job's, ml.trn1.32xlarge, ml.p4d.24xlarge)")
+    add_instances(
+        report,
+        "instance types to model, with or without ml., priced as SageMaker training (default: the job's, "
+        "ml.trn1.32xlarge, ml.p4d.24xlarge)",
+    )
     report.add_argument(
         "--prices-on",
         type=day,
@@ -104,6 +108,11 @@ def run_report(args: argparse.Namespace) -> int:
             f"{args.job} is a file, but report takes a job. If the file has counters: windtunnel compare "
             f"{args.job}; if it has what describe-training-job printed: windtunnel report --describe "
             f"{args.job}"
+        )
+    if numbered := [name for name in args.instances or () if "=" in name]:
+        raise ConfigurationError(
+            f"--instances {numbered[0]}: report has as many of each as the job. For other numbers: windtunnel compare "
+            f"{args.job or 'COUNTERS.json'} --instances {numbered[0]}"
         )
     try:
         full_scale, job = full_scale_of(args), _job(args)
