@@ -463,6 +463,17 @@ def test_the_precision_behind_the_answer_is_in_the_answer(counters: Any) -> None
         assert row.label == f"p4d.24xlarge{end}"
 
 
+@pytest.mark.parametrize("batch", [16, 1024])
+def test_more_instances_are_advised_where_they_would_have_samples(batch: int) -> None:
+    """On twice as many, copies of the model would have half a sequence each."""
+    job = windtunnel.Workload.transformer("Llama2-7B", global_batch=batch, microbatch=1)
+    report = windtunnel.compare(job, [("ml.p4d.24xlarge", 4)], FULL)
+    most = report.screen.largest[0]
+    assert most.startswith("compute, ")
+    assert most.endswith("; more instances shorten it.") == (batch > 16)
+    assert most.endswith("; with a larger batch more instances shorten it.") == (batch == 16)
+
+
 @pytest.mark.parametrize("split", [True, False])
 def test_what_is_shared_already_is_not_advised(split: bool) -> None:
     """Workers that evaluate all of it, each, may share it."""

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 
 from windtunnel.priceperf import CountedWorkload, Estimate, FullScale, Workload
 from windtunnel.rendering import format as fmt
+from windtunnel.reports.modelled.batch_and_prices import each
 from windtunnel.reports.modelled.labels import label
 
 _LEAST = 0.1
 """A part below a tenth of the bill is not worth a line."""
+_SHARED = 2
+"""Samples of a worker, or of a copy of the model, from which on twice as many have one each."""
 _STEPS: Mapping[str, str] = {
     "compute": "the chip's own work; {more} it",
     "memory not behind compute": "a larger batch a worker{bf16} moves fewer bytes a sample{flash}",
@@ -40,12 +43,13 @@ def _words(item: Estimate) -> dict[str, str]:
     there may be more of.
     """
     training = item.training
+    more = "more instances shorten" if each(item) >= _SHARED else "with a larger batch more instances shorten"
     stored_in_fp32 = training is None or training.storage_dtype == "fp32"
     is_eager = training is not None and training.attention == "eager"
     return {
         "bf16": ", or bf16 storage," if stored_in_fp32 else "",
         "flash": ", and flash attention keeps no scores" if is_eager else "",
-        "more": "a larger instance shortens" if item.instance.trains_alone else "more instances shorten",
+        "more": "a larger instance shortens" if item.instance.trains_alone else more,
         "core": "core" if item.instance.is_neuron else "GPU",
         "launches": "records" if item.instance.is_neuron else "launches",
     }
