@@ -19,6 +19,8 @@ from windtunnel.priceperf import (
     PriceBook,
     PriceUnknown,
     UnknownInstance,
+    Workload,
+    by_offering,
     compare,
     sensitivity,
 )
@@ -164,6 +166,23 @@ def test_buying_what_has_no_list_price_needs_a_discount_and_nothing_else_takes_o
         PriceBook().buying("SageMaker managed spot")
     with pytest.raises(InvalidInput, match="takes no discount"):
         PriceBook().buying("EC2 on-demand", 0.5)
+
+
+def test_a_discount_leaves_the_list_price_what_it_is() -> None:
+    """Who asks for on-demand by name gets AWS's price, and spot is below that alone."""
+    job = Workload.transformer("Llama-3.1-8B", global_batch=1024)
+    size = FullScale(1_000_000)
+    for book in (
+        PriceBook().buying("SageMaker managed spot", 0.65),
+        PriceBook().buying("EC2 Capacity Block"),
+    ):
+        assert book.price(P4D, offering="SageMaker training on-demand") == PriceBook().price(P4D)
+        found = compare(job, [P4D, "ml.trn1.32xlarge"], size, prices=book)
+        (on_demand,) = [
+            answer for offering, answer in by_offering(found.estimates, book) if "training" in offering
+        ]
+        assert on_demand.whole.costs == compare(job, [P4D, "ml.trn1.32xlarge"], size).costs[-1][1]
+        assert not [row for row in sensitivity(job, found, size, prices=book) if row.change.endswith("spot")]
 
 
 def test_the_last_way_to_buy_holds() -> None:

@@ -133,7 +133,7 @@ class PriceBook:
     Args:
         prices: those of the book (default: the built-in ones).
         as_of: the day at whose prices everything is priced where no day is named (default: the newest).
-        discount: an assumption that holds for every SageMaker training price.
+        discount: an assumption that holds for every SageMaker training price, unless on-demand is asked for by name.
         bought_as: a way to buy the hour that holds instead of what an instance's name says.
     """
 
@@ -275,7 +275,7 @@ class PriceBook:
             plain = self._lookup(name, TRAINING_ON_DEMAND, day, region)
             return _discounted(plain, Discount(wanted, discount))
         found = self._lookup(name, wanted, day, region)
-        if self._discount is not None and wanted == TRAINING_ON_DEMAND:
+        if self._discount is not None and offering is None and wanted == TRAINING_ON_DEMAND:
             return _discounted(found, self._discount)
         return found
 

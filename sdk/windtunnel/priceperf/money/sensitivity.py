@@ -13,7 +13,7 @@ from ..workload.workload import Workload
 from .comparison import Comparison
 from .decision import most_likely
 from .estimate import Cost, Estimate, cost_on, estimate
-from .offerings import CLAIMS, MANAGED_SPOT
+from .offerings import CLAIMS, EC2_ON_DEMAND, MANAGED_SPOT, TRAINING_ON_DEMAND
 from .prices import PriceBook
 
 PRICE_CUTS = (0.10, 0.33)
@@ -111,7 +111,9 @@ def _at_other_prices(
         if cost is None:
             continue
         changes = [(f"-{cut * 100:.0f} %", _cut(cost, cut)) for cut in PRICE_CUTS]
-        for change, changed in (*changes, ("spot", _spot(cost))):
+        if cost.price.offering in (TRAINING_ON_DEMAND, EC2_ON_DEMAND):  # below which alone spot is told
+            changes.append(("spot", _spot(cost)))
+        for change, changed in changes:
             costs = (*today[:index], changed, *today[index + 1 :])
             row = _row(estimates, f"{names[index]} {change}", costs)
             yield replace(row, assumed=change == "spot")

@@ -111,10 +111,11 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
     notes += [f"instances x 2: NOT ON AWS, {no_cluster(instance)}" for instance in alone]
     kept = "the global batch" if comparison.one_batch else "the samples a worker"
     low, middle, high = (f"{part * 100:.0f}" for part in SPOT_DISCOUNT)
-    notes += [
-        f"instances: they keep {kept}.",
-        f"spot: assumption, {middle} % off, {low} to {high} % in the interval; interruptions are not modelled.",
-    ]
+    notes.append(f"instances: they keep {kept}.")
+    if any(change.assumed for change in changes):
+        notes.append(
+            f"spot: assumption, {middle} % off, {low} to {high} % in the interval; interruptions are not modelled."
+        )
     return Section(
         "If one thing were different",
         "modelled",
