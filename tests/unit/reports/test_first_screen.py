@@ -524,6 +524,13 @@ def test_capacity_blocks_that_turn_the_answer_are_on_the_first_screen() -> None:
         assert "Capacity Block" not in only.prices
 
 
+def cheap_p4d() -> PriceBook:
+    """Dear on SageMaker, and cheap on EC2 since before a p5 had a price."""
+    book = PriceBook()
+    own = [replace(book.price(name), usd_per_hour=usd) for name, usd in ((P4D, 99.0), ("p4d.24xlarge", 2.0))]
+    return PriceBook([*own, book.price("p5.48xlarge")])
+
+
 def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
     """Those of Capacity Blocks change after SageMaker's, and instances without SageMaker's have them alone."""
     job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=1024)
@@ -537,6 +544,8 @@ def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
     alone = windtunnel.compare(job, ["ml.p5.48xlarge", "ml.trn2.48xlarge"], size)
     assert alone.screen.prices.startswith("At EC2 Capacity Block prices of 2026-05-01: ")
     assert alone.screen.prices.endswith(" %.")
+    alone = windtunnel.compare(job, ["ml.p4d.24xlarge", "p5.48xlarge"], size, prices=cheap_p4d())
+    assert alone.screen.prices.endswith("At EC2 on-demand prices of 2026-05-01: p4d.24xlarge, over 99 %.")
     before = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge"], size, on=date(2025, 1, 1))
     assert "At EC2 Capacity Block prices of 2024-10-01: p5.48xlarge, " in before.screen.prices
 

@@ -179,7 +179,8 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             sure = f", {probability(other.probability)}" if other.winner is not None else ""
             if other.obstacle is not None and (found is None or found.obstacle is None):
                 sure = ", outside the calibrated range"
-            yield f"At {offering} prices of {cost.price.effective_from}: {label(best)}{sure}."
+            held = [known.price.effective_from for known in decided.costs if known is not None]
+            yield f"At {offering} prices of {max(held)}: {label(best)}{sure}."
 
 
 def _of(price: Price) -> tuple[str, str]:
