@@ -149,7 +149,9 @@ def test_what_lacks_a_price_and_what_does_not_fit_are_told_apart() -> None:
 
 @pytest.mark.parametrize("samples", [100, 50_000, 10**9])
 @pytest.mark.parametrize("length", [128, 32_768])
-@pytest.mark.parametrize("names", [["ml.trn2.48xlarge", "ml.p5.48xlarge"], [TRN1, P4D, "ml.p5.48xlarge"]])
+@pytest.mark.parametrize(
+    "names", [["ml.trn2.48xlarge", "ml.p5.48xlarge"], [TRN1, P4D, "ml.p5.48xlarge"], [P4D, "ml.p5.48xlarge"]]
+)
 def test_no_way_to_buy_the_hour_has_a_winner_on_one_screen_alone(
     samples: int, length: int, names: list[str]
 ) -> None:

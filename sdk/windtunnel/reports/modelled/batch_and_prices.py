@@ -177,7 +177,7 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             continue
         if now is None or best.instance != estimates[now].instance:
             sure = f", {probability(other.probability)}" if other.winner is not None else ""
-            if other.obstacle is not None and (found is None or found.obstacle is None):
+            if other.obstacle == "outside" and (found is None or found.obstacle != "outside"):
                 sure = ", outside the calibrated range"
             held = [known.price.effective_from for known in decided.costs if known is not None]
             yield f"At {offering} prices of {max(held)}: {label(best)}{sure}."
