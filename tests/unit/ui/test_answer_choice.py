@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.reports import report_for_counters
+from tests.fakes.split_job import split_counters
 from windtunnel.priceperf import FP32, FullScale, PerDevice
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import Precisions, PricePerformance
@@ -181,6 +183,15 @@ def test_charts_of_scaling_tell_lines_without_colour(counters: Any) -> None:
     assert "on 1: " in drawn.charts[0][1]
     assert "style=" not in drawn.charts[0][1] + drawn.charts[1][1]
     assert len({str(key) for key, _ in drawn.keys[:6]}) == 6
+
+
+def test_what_does_not_fit_has_no_dollars_in_a_table_either() -> None:
+    """Sorted by cost it would come first: half the memory, and a price to match."""
+    found = report_for_counters(split_counters(), instances=["ml.trn1.32xlarge", "ml.trn1.2xlarge"])
+    for row in csv.DictReader(io.StringIO(csv_text(found))):
+        fits = row["instance_type"] == "ml.trn1.32xlarge"
+        assert (row["fits"], bool(row["usd"]), bool(row["low_usd"])) == (str(fits), fits, fits)
+        assert row["usd_per_hour"]
 
 
 def test_csv_has_each_figure_of_the_report(counters: Any) -> None:

@@ -16,9 +16,9 @@ _DRAWING = threading.Lock()
 """Held while Matplotlib draws, because its settings belong to the whole process."""
 _PNG_DPI = 200
 COLUMNS = (
-    "prices_on", "instance_type", "instance_count", "precision", "global_batch", "samples_per_worker", "step_s",
-    "step_low_s", "step_high_s", "samples_per_s", "steps", "billable_s", "billable_low_s", "billable_high_s", "usd",
-    "low_usd", "high_usd", "offering", "region", "usd_per_hour", "price_from", "price_status",
+    "prices_on", "instance_type", "instance_count", "precision", "global_batch", "samples_per_worker", "fits",
+    "step_s", "step_low_s", "step_high_s", "samples_per_s", "steps", "billable_s", "billable_low_s", "billable_high_s",
+    "usd", "low_usd", "high_usd", "offering", "region", "usd_per_hour", "price_from", "price_status",
 )  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def csv_text(report: PricePerformance) -> str:
 
 def _row(estimate: Mapping[str, Any], cost: Mapping[str, Any]) -> dict[str, Any]:
     price = cost.get("price", {})
-    low, high = cost.get("interval_usd", ("", ""))
+    dollars = {} if estimate["fits"] is False else cost
+    low, high = dollars.get("interval_usd", ("", ""))
     return {
         **{name: estimate[name] for name in COLUMNS if name in estimate},
         "precision": estimate["precision"]["name"],
@@ -74,7 +75,7 @@ def _row(estimate: Mapping[str, Any], cost: Mapping[str, Any]) -> dict[str, Any]
         "billable_low_s": estimate["billable_interval_s"][0],
         "billable_high_s": estimate["billable_interval_s"][1],
         "prices_on": cost.get("on", ""),
-        "usd": cost.get("usd", ""),
+        "usd": dollars.get("usd", ""),
         "low_usd": low,
         "high_usd": high,
         **{name: price.get(name, "") for name in ("offering", "region", "usd_per_hour")},

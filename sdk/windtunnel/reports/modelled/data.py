@@ -55,6 +55,7 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
         "precision": {"name": item.precision.name, "meaning": item.precision.meaning},
         "global_batch": item.global_batch,
         "samples_per_worker": item.samples_per_core,
+        "fits": None if item.memory is None else item.fits,
         "step": {
             "total_s": rounded(item.step.total_s),
             "interval_s": [rounded(end) for end in item.step_interval_s],
