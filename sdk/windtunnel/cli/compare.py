@@ -141,18 +141,19 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Print the comparison. Returns the exit code."""
-    from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step
+    from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step, sequences_of
     from windtunnel.reports.comparison.report import compare
 
     if args.architecture and args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
         # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
         args.microbatch, args.batch_per_device = args.batch_per_device, None
-    assumed: tuple[str, ...] = ()
-    if args.architecture is not None and not args.job and _no_batch(args):
-        args.global_batch, assumed = GLOBAL_BATCH, (sequences_a_step(GLOBAL_BATCH),)
+    described = args.architecture is not None and not args.job
+    batch_assumed = described and _no_batch(args)
+    if batch_assumed:
+        args.global_batch = GLOBAL_BATCH
     try:
         report = compare(
-            _rehearsed(args) if args.job or args.architecture is None else _described(args),
+            _described(args) if described else _rehearsed(args),
             [_instance(text) for text in args.instances] if args.instances else None,
             full_scale_of(args),
             instance_count=args.nodes,
@@ -165,7 +166,10 @@ def run_compare(args: argparse.Namespace) -> int:
         all_priced(args, (item.name for item in report.comparison.estimates))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    return output.show(replace(report, assumed=assumed), args)
+    length = report.workload.tokens_per_sample if described and args.sequence_length is None else None
+    assumed = [] if length is None else [sequences_of(length)]
+    assumed += [sequences_a_step(GLOBAL_BATCH)] if batch_assumed else []
+    return output.show(replace(report, assumed=tuple(assumed)), args)
 
 
 def _no_batch(args: argparse.Namespace) -> bool:

@@ -13,6 +13,11 @@ def sequences_a_step(batch: int) -> str:
     return f"{batch:,} sequences a step"
 
 
+def sequences_of(tokens: int) -> str:
+    """``sequences of 8,192 tokens``."""
+    return f"sequences of {tokens:,} tokens"
+
+
 def told(assumed: Sequence[str]) -> tuple[str, ...]:
     """The line of a report's headline; none where all was said."""
     return (f"Not given, so assumed: {'; '.join(assumed)}.",) if assumed else ()

@@ -24,7 +24,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
-from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step
+from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step, sequences_of
 from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.chart import plan_charts
 from windtunnel.reports.plan.data import plans_data
@@ -186,7 +186,7 @@ def plan(
         on=on,
     )
     assumed = [labels.tokens(TOKENS)] if size_assumed else []
-    assumed += [f"sequences of {length:,} tokens"] if sequence_length is None else []
+    assumed += [sequences_of(length)] if sequence_length is None else []
     assumed += [sequences_a_step(batch)] if global_batch is None else []
     title = architecture if isinstance(architecture, str) else fmt.one_line(model.name, 40)
     title = title or f"{weights / 1e9:.1f} B {model.family}"

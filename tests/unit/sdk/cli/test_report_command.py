@@ -99,6 +99,13 @@ def test_the_size_of_an_epoch_is_said_in_tokens_too(invoke: Invoke) -> None:
     assert json.loads(invoke(*LLAMA, "--tokens", "1B", "--json").out)["full_scale"]["train_samples"] == 244141
 
 
+def test_a_length_that_nobody_gave_is_said_to_be_assumed(invoke: Invoke) -> None:
+    """As plan says it: twice the length is more than twice the bill."""
+    described = ("compare", "--architecture", "Llama-3.1-8B", "--global-batch", "1024", "--samples", "1M")
+    assert "Not given, so assumed: sequences of 8,192 tokens." in invoke(*described).out
+    assert "so assumed" not in invoke(*described, "--sequence-length", "8192").out
+
+
 def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: Invoke) -> None:
     """Said in the headline, and as data; where the batch is given, nothing is."""
     text = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000").out + invoke("plan", *LLAMA[1:3]).out
