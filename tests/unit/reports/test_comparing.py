@@ -201,6 +201,21 @@ def test_a_copys_sequences_need_not_be_whole_stated_passes() -> None:
     assert item.fits and item.step.total_s == pytest.approx(near.step.total_s, rel=0.06)
 
 
+@pytest.mark.parametrize(("stated", "told"), [(5, ""), (8, "Passes of 6.25 on trn1.32xlarge: ")])
+def test_passes_that_are_no_longer_those_stated_are_said(stated: int, told: str) -> None:
+    """25 sequences of a copy are five passes of 5, and no whole ones of 8."""
+    job = windtunnel.Workload.transformer(
+        "Llama2-7B",
+        sequence_length=2048,
+        global_batch=100,
+        microbatch=stated,
+        tensor_parallel=8,
+        zero="optimizer",
+    )
+    batch = windtunnel.compare(job, [TRN1], FULL).screen.batch
+    assert told in batch and ("Passes of" in batch) == bool(told)
+
+
 @pytest.mark.parametrize("size", [LONG, SHORT, FullScale(100)])
 @pytest.mark.parametrize("compiled", [0.0, 1e12, 1e16])
 def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float) -> None:

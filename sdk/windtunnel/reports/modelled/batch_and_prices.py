@@ -76,8 +76,10 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
 
 
 def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
-    """What the description leaves open: the passes, and the split where whole copies do not fit."""
-    chosen, options = [], "--microbatch N says"
+    """What the description leaves open: the passes, and the split where whole copies do not fit. Passes that are others
+    than stated.
+    """
+    chosen, smaller, options = [], [], "--microbatch N says"
     if workload.rehearsed is not None:
         yield from _as_rehearsed(estimates, workload)
     for item in estimates:
@@ -90,8 +92,12 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
             options = "--tensor-parallel, --zero and others say"
         if job.microbatch is None:
             words.append(f"passes of {fmt.plain(training.microbatch)}")
+        elif training.microbatch != job.microbatch:
+            smaller.append(f"{fmt.plain(training.microbatch)} on {label(item)}")
         if words:
             chosen.append(f"{', '.join(words)} on {label(item)}")
+    if smaller:
+        yield f"Passes of {', '.join(smaller)}: those stated do not divide the batch of a copy."
     if chosen:
         otherwise = "" if workload.rehearsed is not None else f" ({options} otherwise)"
         yield f"The fastest that fits: {'; '.join(chosen)}{otherwise}."
