@@ -35,7 +35,7 @@ def is_by_some(subject: Subject, call: ast.Call) -> bool:
     """Whether some ranks surely never come to it: not of a test that may be the same on all, as ``rank != -1``."""
 
     def split(one: Subject, to: ast.Call) -> bool:
-        return any(_splits_ranks(one.script, test) for test in _tests(one.script, to))
+        return any(_splits_ranks(one.script, test) for test in deciding(one.script, to))
 
     calls = _callers(subject, call)
     return split(subject, call) or (bool(calls) and all(split(one, to) for one, to in calls))
@@ -98,7 +98,7 @@ def leaves_out_the_first(subject: Subject, call: ast.Call) -> bool:
         and ast.unparse(other := test.comparators[0]) not in ("0", "-1", "'0'", "True")
         and _is_number(other)
         for one, to in [(subject, call), *_callers(subject, call)]
-        for test in _tests(one.script, to)
+        for test in deciding(one.script, to)
     )
 
 
@@ -110,7 +110,7 @@ def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]
 
 def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
     """Whether a test of the rank decides on it, perhaps by a name: ``main = rank == 0``."""
-    script, tests = subject.script, [*_tests(subject.script, node)]
+    script, tests = subject.script, [*deciding(subject.script, node)]
     names = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
     tests += [
         value
@@ -121,7 +121,7 @@ def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
     return any(names_rank(ast.unparse(test)) for test in tests)
 
 
-def _tests(script: Script, node: ast.AST) -> Iterator[ast.expr]:
+def deciding(script: Script, node: ast.AST) -> Iterator[ast.expr]:
     """What decides whether it runs: what stands around it, and a `return` or its like under a condition before it."""
     for outer in script.above(node):
         if isinstance(outer, ast.If | ast.IfExp) and node is not outer.test:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.names import GONE
+from windtunnel.porting.one_rank import deciding
 from windtunnel.porting.script import Script, is_main
 from windtunnel.porting.subject import Subject
 
@@ -22,7 +23,7 @@ def gone(subject: Subject) -> Iterator[Finding]:
         uses = [
             node
             for node in subject.script.walk(ast.Attribute, ast.Name, ast.ImportFrom)
-            if _is_use(subject.script, node, module, name) and not _is_tried(subject.script, node)
+            if _is_use(subject.script, node, module, name) and not _is_asked_for(subject.script, node)
         ]
         if not uses:
             continue
@@ -61,11 +62,19 @@ def _is_use(script: Script, node: ast.AST, module: str, name: str) -> bool:
     return script.dotted(node) == f"{module}.{name}"
 
 
-def _is_tried(script: Script, node: ast.AST) -> bool:
-    """Whether the script goes on where it is missing."""
-    return any(
+def _is_asked_for(script: Script, node: ast.AST) -> bool:
+    """Whether the script goes on where it is missing, or has asked torch_xla for a name that tells the versions."""
+    tried = any(
         isinstance(outer, ast.Try) and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
         for outer in script.above(node)
+    )
+    return tried or any(
+        isinstance(part, ast.Call)
+        and script.called(part) == "hasattr"
+        and part.args
+        and script.dotted(part.args[0]).startswith("torch_xla")
+        for test in deciding(script, node)
+        for part in ast.walk(test)
     )
 
 

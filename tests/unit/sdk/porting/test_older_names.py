@@ -49,6 +49,12 @@ def test_as_long_as_the_framework_has_it_nothing_is_said(version: str, told: int
         ("try:\n    rank = xm.get_ordinal()\nexcept AttributeError:\n    rank = 0", ""),
         ("xm.get_ordinal = xr.global_ordinal\nrank = xm.get_ordinal()", ""),
         ("rank = xm.get_ordinal() if hasattr(xm, 'get_ordinal') else xr.global_ordinal()", ""),
+        ("if hasattr(xr, 'world_size'):\n    rank = 0\nelse:\n    rank = xm.get_ordinal()", ""),
+        (
+            "def rank():\n    if hasattr(xr, 'global_ordinal'):\n        return 0\n    return xm.get_ordinal()",
+            "",
+        ),
+        ("if hasattr(model, 'rank'):\n    rank = xm.get_ordinal()", "note"),
         ("rank = xm.get_local_ordinal()", ""),
     ],
 )
