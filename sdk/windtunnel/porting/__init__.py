@@ -11,6 +11,7 @@ tensors        which values are of the device
 finding        one remark, with the edits that settle it where they are sure
 topics         what is looked for: a file each
 left_out       what of a program trn1 does not come to
+search_path    folders that a script adds to sys.path
 program        all remarks on a script, and on the files that it imports
 patch          their edits as a unified diff
 tidy           what the edits make needless

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import is_file, is_folder
+from windtunnel.porting import search_path
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.left_out import LeftOut
 from windtunnel.porting.script import Script
@@ -55,12 +56,14 @@ def read_program(
 
 def modules_of(script: Script, source_dir: Path | None = None) -> tuple[list[Script], bool, list[str]]:
     """The files that it imports from its directory, and what those import there, nearest first; whether that is all;
-    and why some cannot be read. ``source_dir``: in the container, modules are found there too.
+    and why some cannot be read. ``source_dir``: in the container, modules are found there too. So they are in what the
+    files add to ``sys.path``.
     """
     folders = list(dict.fromkeys((script.path.parent, source_dir or script.path.parent)))
     found, seen = [script], {script.path.resolve()}
     broken: list[str] = []
     for one in found:  # which grows
+        folders += [place for place in search_path.added(one) if place not in folders]
         for path in _imported(one, folders):
             if path.resolve() in seen:
                 continue

@@ -434,6 +434,31 @@ def test_what_a_program_of_several_files_lacks(tmp_path: Path) -> None:
     assert len(modules_of(below, tmp_path)[0]) == 4
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "from pathlib import Path\nsys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'src'))",
+        "from pathlib import Path\nROOT = Path(__file__).parent.parent.parent\nsys.path.append(f(ROOT))\n"
+        "SRC = ROOT / 'src'\nif SRC.exists():\n    sys.path.insert(0, str(SRC))",
+        "import os\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '../src'))",
+        "import os\nhere = os.path.dirname(__file__)\nsys.path.append(os.path.abspath(here + '/x'))\n"
+        "sys.path += []\nsys.path.append(os.path.join(here, os.environ['X']))",
+    ],
+)
+def test_what_lies_in_a_folder_that_the_script_adds_to_the_path(tmp_path: Path, lines: str) -> None:
+    """A script in a repository's folder of scripts has its program beside it; it was said to use no NeuronCore."""
+    (tmp_path / "src/work").mkdir(parents=True)
+    (tmp_path / "src/work/__init__.py").touch()
+    (tmp_path / "src/work/loop.py").write_text("import torch_xla\n")
+    place = tmp_path / "scripts/trn/run.py"
+    place.parent.mkdir(parents=True)
+    place.write_text(f"import sys\n{lines}\nfrom work import loop\n")
+    modules, whole, broken = modules_of(Script(place))
+    known = "'src" in lines or "/src" in lines
+    assert whole and broken == []
+    assert [one.path.name for one in modules] == (["__init__.py", "loop.py"] if known else [])
+
+
 def test_a_library_beside_the_script(tmp_path: Path) -> None:
     """As timm's train.py has timm: its many files tell what the script does not lack, and are not ported."""
     (tmp_path / "lib").mkdir()
