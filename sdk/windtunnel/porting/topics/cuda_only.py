@@ -67,7 +67,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "the library's gradient checkpointing asks for torch.xla, which does not exist. Write, "
                 f"{checkpointing.FOR_A_LIBRARY}",
             )
-        elif name.startswith("torch.utils.checkpoint.checkpoint"):
+        elif name.startswith("torch.utils.checkpoint.checkpoint") and not _has_torch_xla_there(subject):
             yield Finding(
                 call.lineno,
                 "",
@@ -200,12 +200,17 @@ def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
     """
     modules = {module for one in subject.program for module in one.script.imported_modules}
     own = any(module.startswith(("torch_xla.utils", *_OWN_RECOMPUTING)) for module in modules)
-    if own or not (subject.cuda or subject.xla or subject.managed):
+    if own or _has_torch_xla_there(subject) or not (subject.cuda or subject.xla or subject.managed):
         return False
     asked = keyword(call, "gradient_checkpointing")
     return (name.rpartition(".")[2] in _RECOMPUTING and not call.args) or (
         asked is not None and constant(asked.value) is True and name.endswith(("Arguments", "Config"))
     )
+
+
+def _has_torch_xla_there(subject: Subject) -> bool:
+    """Whether the program makes the ``torch.xla`` that torch's function asks for."""
+    return any(one.script.calls_any("torch._register_device_module") for one in subject.program)
 
 
 def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:

@@ -143,6 +143,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", "unet.enable_gradient_checkpointing(function)\noptimizer =", None, ""),
         ("import torch_xla.core", "import torch_xla.utils.checkpoint\nmodel.gradient_checkpointing_enable()\n"
          "import torch_xla.core", None, ""),
+        ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch); "
+         "torch._register_device_module('xla', torch_xla)", None, ""),
         ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
         ("optimizer =", "norm = torch.nn.SyncBatchNorm(8)\noptimizer =", 7, "SyncBatchNorm raises"),
         ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "Make it for \"cpu\""),
