@@ -26,7 +26,8 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 class LeftOut:
     """What a test of the system or, in a program that has torch_xla, of the device leaves to others, as the end of ``if
-    is_xla(): ... else: ...``; and functions and classes that nothing names on the way from the file that is started.
+    is_xla(): ... else: ...``, and there also of ``if torch.cuda.is_available():``; and functions and classes that
+    nothing names on the way from the file that is started.
 
     A name stands for all that bears it; without a dot before it, for that of its own file alone if there is one. Of a
     program that takes things by names which are not in its text, of decorated functions, and of what nothing in the
@@ -41,7 +42,7 @@ class LeftOut:
         of_xla = {script: _lines(script, _asks) for script in scripts} if xla else {}
         self._asks = any(of_xla.values())
         for script, lines in of_xla.items():
-            self._theirs[script] |= lines
+            self._theirs[script] |= lines | (_lines(script, _asks_for_cuda) if self._asks else set())
         self._defined = {script: _definitions(script) for script in scripts}
         self._reached: set[ast.AST] = set()
         modules = {
@@ -164,6 +165,16 @@ def _lines(script: Script, asks: Callable[[Script, ast.expr], bool | None]) -> s
 def _asks_for_linux(_: Script, test: ast.expr) -> bool | None:
     """Whether it is never true there, as ``os.name == "nt"``; None: it asks for something else."""
     return False if _WINDOWS.fullmatch(ast.unparse(test)) else None
+
+
+def _asks_for_cuda(script: Script, test: ast.expr) -> bool | None:
+    """Whether it is true wherever there is no GPU, or nowhere; None: it asks for something else."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        asked = _asks_for_cuda(script, test.operand)
+        return None if asked is None else not asked
+    all_of = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    calls = [script.dotted(one.func) for one in all_of if isinstance(one, ast.Call)]
+    return False if "torch.cuda.is_available" in calls else None
 
 
 def _asks(script: Script, test: ast.expr) -> bool | None:

@@ -146,7 +146,8 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             call.lineno,
             "",
-            f"DistributedDataParallel takes no GPU number on Trainium: DistributedDataParallel(model, {view}).",
+            f"DistributedDataParallel {'takes no GPU number' if gpu else 'needs one more argument'} on Trainium: "
+            f"DistributedDataParallel(model, {view}).",
             tuple(edits),
         )
 

@@ -39,6 +39,26 @@ def test_the_end_that_other_devices_take_is_left_alone(text: str) -> None:
     assert _remarks(whole.format(f"{_GPU}\n")) != []
 
 
+_NONE_HERE = (
+    f"def f():\n    if not torch.cuda.is_available():\n        return None\n    {_GPU}\n    return 1\nf()\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"if torch.cuda.is_available():\n    {_GPU}\n",
+        f"if torch.cuda.is_available() and args.fast:\n    {_GPU}\n",
+        _NONE_HERE,
+    ],
+)
+def test_what_a_program_with_a_way_of_its_own_does_where_there_is_a_gpu(text: str) -> None:
+    """As OLMo's port does: its nccl and its peak of a GPU's memory were findings. Without such a way they are."""
+    whole = f"{HEAD}torch.manual_seed(0)\nmodel = Net()\n{{}}{text}{LOOP}"
+    assert _remarks(whole.format(f"if is_xla:\n    {_XLA}\nelse:\n    model.to(other)\n")) == []
+    assert _remarks(whole.format("")) != []
+
+
 @pytest.mark.parametrize(
     "test",
     [
