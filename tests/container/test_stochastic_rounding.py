@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from conftest import records
+
 STOCHASTIC = {"NEURON_RT_STOCHASTIC_ROUNDING_EN": "1"}
 
 
@@ -78,3 +80,22 @@ def test_replicas_under_zero_1_stay_equal_and_train_further(torchrun):
         assert said[0]["checksum"] == said[1]["checksum"]
         assert said[0]["world"] == 2
     assert stochastic[0]["losses"][-1] < 0.8 * nearest[0]["losses"][-1]
+
+
+def test_what_rounds_here_is_none_of_the_counted_graph(torchrun, tmp_path):
+    """The device rounds without an instruction more: its compilation, its bytes and a GPU's are those of bf16."""
+
+    def largest(name: str, **environment: str) -> dict:
+        torchrun(
+            "stalling.py", "bf16", "plain", "10", workers=1,
+            WINDTUNNEL_COUNTERS_DIR=str(tmp_path / name), WINDTUNNEL_INSTANCE_TYPE="ml.trn1.2xlarge", **environment,
+        )  # fmt: skip
+        return max(records(tmp_path / name, "graph"), key=lambda graph: graph["instructions"])
+
+    nearest, stochastic = largest("nearest"), largest("stochastic", **STOCHASTIC)
+    assert nearest["flops"] == stochastic["flops"]
+    assert 0.7 < stochastic["instructions"] / nearest["instructions"] < 1.1
+    for kind, moved in nearest["work"]["elementwise"].items():
+        rounded = stochastic["work"]["elementwise"][kind]
+        assert abs(rounded["fused_bytes"] / moved["fused_bytes"] - 1) < 0.1
+        assert 0.5 < rounded["unfused_bytes"] / moved["unfused_bytes"] < 1.1

@@ -61,7 +61,7 @@ class EarlyResults:
     def _graph(self, loss: torch.Tensor) -> Graph:
         name = _XLAC._get_graph_hash([loss]).hex()
         if name not in self._known:
-            text = _XLAC._get_xla_tensors_hlo([loss])
+            text = hlo.as_rounded(_XLAC._get_xla_tensors_hlo([loss]))
             proto = _XLAC._get_xla_tensors_hlo_proto([loss])
             self._known[name] = Graph(name, hlo.cost(text), 0, "?", text, hlo_proto=proto)
         return self._known[name]

@@ -148,7 +148,7 @@ class GraphLog:
         ended = self._last_written()
         for analysis, path in zip(new, dumps, strict=False):
             stem = path.name.removesuffix(_HLO_FILES[1:])
-            text = path.read_text()
+            text = hlo.as_rounded(path.read_text())
             proto = self._dump / f"{stem}.{_PROTO_FILE}"
             report = self._dump / f"{stem}.{_MEMORY_FILE}"
             planned, temporaries = plan(report.read_text()) if report.exists() else (0, 0)

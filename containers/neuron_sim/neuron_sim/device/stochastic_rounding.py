@@ -6,7 +6,8 @@ and counts in full on a few, where round-to-nearest loses it on all.
 
 Simulated: casts to bf16 (also those of autocast and of `tensor.copy_`) and element-wise
 arithmetic with a bf16 result, which is what optimizers are made of. Each is computed in fp32
-and rounded inside the graph. Everything else (matrix products, reductions, activations,
+and rounded inside the graph; counters read it without (`counters/hlo/rounding.py`), as the
+device does both at once. Everything else (matrix products, reductions, activations,
 normalisations, what torch.compile has compiled, fp16, XLA_USE_BF16) rounds to nearest: a bf16
 product of matrices must also stay one for the counters, which tell FLOPs by their dtype.
 The random numbers are not the device's; like there, each core draws the same ones, so that
@@ -24,6 +25,8 @@ from typing import Any
 import torch
 
 from neuron_sim import settings
+from neuron_sim.counters import script_time
+from neuron_sim.counters.hlo.rounding import NAME
 from neuron_sim.device import dynamo
 
 _LAST_WITH_BF16_VARIABLES = (2, 7)
@@ -185,7 +188,7 @@ def _mix(x: Any, constant: Callable[[int], Any]) -> Any:
 def _operation() -> Any:
     from torch_xla.core import xla_op_registry
 
-    return xla_op_registry.register("stochastic_round", _lower)
+    return xla_op_registry.register(NAME, _lower)
 
 
 def round_to_bf16(value: torch.Tensor) -> torch.Tensor:
@@ -222,6 +225,7 @@ def _tensors_of(name: str) -> tuple[bool, ...]:
     return tuple(str(argument.type) == "Tensor" for argument in schema.arguments if not argument.kwarg_only)
 
 
+@script_time.set_aside
 def _arithmetic(
     original: Kernel, tensors: Sequence[bool], keys: Any, *given: Any, **keywords: Any
 ) -> torch.Tensor:
@@ -235,14 +239,17 @@ def _arithmetic(
         for value, is_tensor in zip(given, tensors, strict=False)
     ]
     if looking or not _is_bf16([value for value in given if isinstance(value, torch.Tensor)]):
-        return original(keys, *arguments, **keywords)
+        with script_time.of_the_script():
+            return original(keys, *arguments, **keywords)
     raised = [
         _cast(keys, value, dtype=torch.float32)
         if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 and value.device.type == "xla"
         else value
         for value in arguments
     ]
-    return round_to_bf16(original(keys, *raised, **keywords))
+    with script_time.of_the_script():
+        result = original(keys, *raised, **keywords)
+    return round_to_bf16(result)
 
 
 def _is_number(value: Any) -> bool:

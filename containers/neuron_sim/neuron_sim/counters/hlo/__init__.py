@@ -7,11 +7,13 @@ products  matrix products and convolutions as (batch, rows, inner, columns)
 opcodes   which instruction is what: arithmetic, layout, boundary
 fusion    which element-wise work runs as one kernel, and the bytes that moves
 work      the sums
+rounding  the text without what simulates stochastic rounding
 
 HLO text: "XLA Operation Semantics" (openxla.org).
 """
 
+from neuron_sim.counters.hlo.rounding import as_rounded
 from neuron_sim.counters.hlo.shapes import Shape
 from neuron_sim.counters.hlo.work import Cost, cost
 
-__all__ = ["Cost", "Shape", "cost"]
+__all__ = ["Cost", "Shape", "as_rounded", "cost"]

@@ -1,0 +1,119 @@
+"""Stochastic rounding, as the device has it: arithmetic in bf16, whose results are rounded without an instruction more.
+
+`device/stochastic_rounding.py` writes each result as fp32 arithmetic, the next number of a counter and a call of some
+70 instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from neuron_sim.counters.hlo.opcodes import ELEMENTWISE, VIEWS
+
+NAME = "stochastic_round"
+"""Of the operation, and so of the computation that each of its calls has."""
+_COMPUTATION = re.compile(rf"^%?{NAME}[.\d]* \(.*?^\}}\n+", re.MULTILINE | re.DOTALL)
+_LINE = re.compile(r"(?:ROOT )?%([\w.-]+) = (\w+)\[([\d,]*)\]\S* ([a-z][\w-]*)\(")
+_OPERANDS = re.compile(r"[ )][a-z][\w-]*\(([^()]*)")
+_NAME = re.compile(r"%([\w.-]+)")
+
+
+def as_rounded(text: str) -> str:
+    """A module's text in which each of these calls is what it stands for."""
+    return _Text(_COMPUTATION.sub("", text)).without_calls() if NAME in text else text
+
+
+class _Text:
+    """Lines by the names that they define."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.splitlines(keepends=True)
+        found = ((number, _LINE.search(line, 0, 400)) for number, line in enumerate(self.lines))
+        self.made = {match[1]: (number, match[2], match[3], match[4]) for number, match in found if match}
+        self.uses = Counter(name for line in self.lines for name in _operands(line))
+        self.instead: dict[str, str] = {}
+
+    def without_calls(self) -> str:
+        """A rounded sum of bf16 is a sum in bf16; what was fp32 before is converted."""
+        for name, (number, *_) in list(self.made.items()):
+            if f"to_apply=%{NAME}" not in self.lines[number]:
+                continue
+            value, key = _operands(self.lines[number])
+            region = self._computed_from_bf16(value)
+            if region is None:
+                self.lines[number] = re.sub(r" call\(.*", f" convert(%{value})", self.lines[number])
+            else:
+                for one in region:
+                    self._narrow(one)
+                self.instead[name] = value
+                self.lines[number] = ""
+            self._uncount(key)
+        return _NAME.sub(lambda match: f"%{self._name(match[1])}", "".join(self.lines))
+
+    def _computed_from_bf16(self, name: str) -> list[int] | None:
+        """The lines of fp32 arithmetic, of which nothing else reads, over what was bf16 and over scalars; None where
+        there is more.
+        """
+        lines, waiting = [], [name]
+        for one in waiting:  # which grows
+            number, kind, sizes, opcode = self.made.get(one, (0, "", "", ""))
+            if self._was_bf16(one) or not sizes:
+                continue
+            if (
+                kind != "f32"
+                or self.uses[one] != 1
+                or opcode not in ELEMENTWISE | VIEWS
+                or opcode == "convert"
+            ):
+                return None
+            lines.append(number)
+            waiting += _operands(self.lines[number])
+        return lines
+
+    def _was_bf16(self, name: str) -> bool:
+        number, kind, _, opcode = self.made.get(name, (0, "", "", ""))
+        if kind != "f32" or opcode != "convert":
+            return False
+        return self.made.get(self._name(_operands(self.lines[number])[0]), ("", ""))[1] == "bf16"
+
+    def _narrow(self, number: int) -> None:
+        """fp32 arithmetic becomes bf16's, and reads what its inputs were converted from."""
+        line = self.lines[number].replace(" = f32[", " = bf16[", 1)
+        for one in _operands(line):
+            if self._was_bf16(one):
+                before = _operands(self.lines[self.made[one][0]])[0]
+                line = re.sub(rf"%{re.escape(one)}(?![\w.-])", f"%{before}", line, count=1)
+                self.uses[before] += 1
+                self._drop(one)
+        self.lines[number] = line
+        if name := _LINE.search(line):
+            self.made[name[1]] = (number, "bf16", name[3], name[4])
+
+    def _uncount(self, key: str) -> None:
+        """The counter stays as it was before this number."""
+        number, *_, opcode = self.made.get(key, (0, ""))
+        if opcode == "add":
+            self.instead[key], step = _operands(self.lines[number])
+            self.lines[number] = ""
+            self._drop(step)
+
+    def _drop(self, name: str) -> None:
+        """What has one reader less, and goes with the last, and with it what it alone was computed from."""
+        waiting = [name]
+        for one in waiting:  # which grows
+            self.uses[one] -= 1
+            number, *_, opcode = self.made.get(one, (0, "parameter"))
+            if not self.uses[one] and opcode != "parameter":
+                waiting += _operands(self.lines[number])
+                self.lines[number] = ""
+
+    def _name(self, name: str) -> str:
+        while name in self.instead:
+            name = self.instead[name]
+        return name
+
+
+def _operands(line: str) -> list[str]:
+    found = _OPERANDS.search(line) if " = " in line else None
+    return _NAME.findall(found[1]) if found else []
