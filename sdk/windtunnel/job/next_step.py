@@ -178,6 +178,13 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         ),
     ),
     (
+        "optimum-neuron-cache/branch/",
+        (
+            "after its last step optimum-neuron asks the model hub whether graphs may be stored there, and the hub "
+            "did not answer: pass skip_cache_push=True to NeuronTrainingArguments (--skip_cache_push True)."
+        ),
+    ),
+    (
         r"AttributeError: TPU\b",
         "newer versions of accelerate have no DistributedType.TPU: use DistributedType.XLA instead.",
     ),
