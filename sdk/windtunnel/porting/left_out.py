@@ -44,6 +44,8 @@ class LeftOut:
         for script, lines in of_xla.items():
             self._theirs[script] |= lines | (_lines(script, _asks_for_cuda) if self._asks else set())
         self._defined = {script: _definitions(script) for script in scripts}
+        self._own = {script: script.bound_names() - set(script.imports) for script in scripts}
+        """Names of variables: what they bear is none of another file's."""
         self._reached: set[ast.AST] = set()
         modules = {
             one.parent.name if one.stem == "__init__" else one.stem for one in (s.path for s in scripts)
@@ -99,6 +101,8 @@ class LeftOut:
     def _bearing(self, script: Script, name: str) -> list[tuple[Script, ast.AST]]:
         if name in self._defined[script]:
             return [(script, self._defined[script][name])]
+        if name in self._own[script]:
+            return []
         last = script.imports.get(name, name).rpartition(".")[2]  # of ".name" as well
         return [(one, names[last]) for one, names in self._defined.items() if last in names]
 

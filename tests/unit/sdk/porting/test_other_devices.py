@@ -121,3 +121,18 @@ def test_what_is_done_on_windows_alone(test: str, lines: list[str]) -> None:
     joins = "torch.distributed.init_process_group"
     text = f"import os, torch\nx.cuda()\nif {test}:\n    {joins}('gloo')\nelse:\n    {joins}('nccl')\n"
     assert [one[:2] for one in said(text)][1:] == lines
+
+
+@pytest.mark.parametrize(
+    ("uses", "told"),
+    [("for run in runs:\n    print(run)\n", False), ("evaluation.run()\n", True), ("run()\n", True)],
+)
+def test_a_variable_names_no_function_of_another_file(uses: str, told: bool) -> None:
+    """A launcher's ``for run in runs:`` made an evaluation on GPUs, which trn1 never comes to, a finding."""
+    first = Script(Path("train.py"), f"import evaluation\nfrom evaluation import *\n{uses}".encode())
+    other = Script(
+        Path("evaluation.py"),
+        b"import torch, torch_xla\ndef run():\n    model.to(torch.device('cuda'))\n",
+    )
+    found = read_program([first, other])[other]
+    assert any(one.kind == "device_unused" for one in found) is told
