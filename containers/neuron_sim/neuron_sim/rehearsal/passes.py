@@ -26,7 +26,7 @@ _EVALUATED = 3
 And a value that is read with each is read in as many steps as a line of the loop's must be: see `diagnostics.watch`.
 """
 _READ_AHEAD = 2
-"""Times the batches asked for: transformers' Trainer takes a step's batches before it trains on the first."""
+"""Times the batches asked for: a loop of the script's own may take some before it trains on the first."""
 _OPTIMIZED = 3
 """So many optimizer steps belong to a first pass that trains: with accumulation, more batches."""
 _MOST = 13
@@ -379,8 +379,10 @@ class Passes:
             return 1 if optimized else record.per_update or 1
         if evaluates:
             return min(steps, _EVALUATED)
-        if not record.trains:
-            return _READ_AHEAD * steps
+        if (
+            not record.trains
+        ):  # a library's loop may take all batches of an update before it trains on the first
+            return (_READ_AHEAD if record.loop else _MOST) * steps
         return steps if optimized >= _OPTIMIZED else _MOST * steps
 
 
