@@ -16,7 +16,7 @@ from importlib import import_module
 
 from windtunnel._version import __version__ as __version__
 
-TYPE_CHECKING = False  # as typing's, whose import takes longer than all else here
+TYPE_CHECKING = False  # without an import of typing, which would take longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
@@ -118,7 +118,7 @@ _NAMES = {
     "session.local": "LocalSession Session",
     "session.resolve": "get_execution_role",
 }
-"""Each module of the API, and the names that it gives."""
+"""Modules of the API, each with the public names that it defines."""
 _HOME_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted([*_HOME_OF, "__version__"])
@@ -135,5 +135,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Public names, whether loaded or not."""
+    """List all public names, also those not loaded yet."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""``python -m windtunnel`` is ``windtunnel``."""
+"""Lets ``python -m windtunnel`` run the command ``windtunnel``."""
 
 import sys
 

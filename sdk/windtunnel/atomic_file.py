@@ -1,4 +1,4 @@
-"""Files of the home that are replaced as a whole, by one writer at a time: a reader sees the old text or the new."""
+"""Atomic replacement of files in the home, and a lock for one writer at a time. Readers see the old or the new text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: no local backend, but prices, calibration and AWS
+except ImportError:  # Windows, where prices, calibration and AWS work without the local backend
     fcntl = None  # type: ignore[assignment]
 
 
 def replace_whole(path: Path, text: str) -> None:
-    """Replace the file by one for its owner only: write it, sync it to disk, rename it. On an error the old one stays.
+    """Replace a file: write a new one that only its owner may read, fsync, rename. On an error the old file stays.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.
@@ -35,7 +35,7 @@ def replace_whole(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path`` alone, across processes; waits for another holder. On Windows nothing is held.
+    """Hold an exclusive lock on the file ``path`` against other processes; blocks until it is free. Windows: no lock.
 
     Raises:
         OSError: the folder cannot be written.

@@ -13,7 +13,7 @@
     │   └── EndpointNotFound       no endpoint of that name
     ├── PricesUnavailable          AWS's price list could not be asked
     ├── JobNotFinished             asked for a result that the job does not have (yet)
-    ├── WaitTimeout                job or endpoint is not there yet when the time to wait is over (also a TimeoutError)
+    ├── WaitTimeout                the time to wait is over before job or endpoint is ready (also a TimeoutError)
     └── RunFailed                  something ran and failed; carries reason, log tail, next step
         ├── TrainingJobFailed      a training job
         ├── EndpointFailed         an endpoint did not come up
@@ -42,7 +42,7 @@ class WindtunnelError(Exception):
     """Root of all errors of this SDK."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as it is, so that the error crosses process pools; by its message alone many could not be made."""
+        """Pickle the attributes too, for process pools: many classes here cannot be made from the message alone."""
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
@@ -67,11 +67,11 @@ class BudgetExceeded(ConfigurationError):
 
 
 class BudgetWarning(UserWarning):
-    """``max_cost`` may not be enough for the job, or on AWS it would not be started."""
+    """``max_cost`` may not be enough for the job, or is so low that on AWS the job would not be started."""
 
 
 class SourceWarning(UserWarning):
-    """What is sent is much more than code, or lacks a file beside the script that it imports. The job starts."""
+    """The code to upload is very large, or lacks a file that the script imports. The job starts all the same."""
 
 
 class UnknownImage(ConfigurationError):
@@ -83,7 +83,7 @@ class BackendError(WindtunnelError):
 
 
 class ServiceCallFailed(WindtunnelError):
-    """A call was refused. ``operation``: e.g. CreateTrainingJob; ``code``: AWS's error code."""
+    """AWS or the local backend refused a call. ``operation``: e.g. CreateTrainingJob; ``code``: AWS's error code."""
 
     def __init__(self, operation: str, code: str, message: str) -> None:
         self.operation = operation
@@ -119,17 +119,17 @@ class JobNotFinished(WindtunnelError):
 
 
 class WaitTimeout(WindtunnelError, TimeoutError):
-    """Job or endpoint needs longer than the time given to ``wait``. It goes on."""
+    """A job or endpoint needs longer than the time given to ``wait``, and goes on."""
 
 
 class RunFailed(WindtunnelError):
     """A training job, a transform job or an endpoint has the status Failed.
 
     Attributes:
-        name: of the job or endpoint.
+        name: name of the job or endpoint.
         reason: SageMaker's FailureReason.
-        cause: why the script failed, in a line, with its own line; empty where its log does not tell.
-        log_tail: the last lines it printed, oldest first.
+        cause: why the script failed, in one line that names the script's line; empty where the log does not tell.
+        log_tail: the last lines of the log, oldest first.
         logs_location: where the whole log is.
         next_step: what to do next.
     """
@@ -153,9 +153,9 @@ class RunFailed(WindtunnelError):
         self.logs_location = logs_location
         self.next_step = next_step
         tail = "\n".join(f"    {_clipped(line)}" for line in self.log_tail) or "    (it printed nothing)"
-        # What stands behind it there is the log once more.
+        # Behind "ErrorMessage", the reason repeats the log.
         shown = " ".join((reason.partition("ErrorMessage ")[0] if cause else reason).split())
-        # The first line is all that a summary of tests shows.
+        # A test runner's summary shows only the first line.
         why = f"{_clipped(cause)}\n  Reason: {shown}" if cause else shown
         super().__init__(
             f"{self._what} {name} failed: {why}\n"
@@ -184,7 +184,7 @@ class TransformJobFailed(RunFailed):
 
 
 def _clipped(line: str) -> str:
-    """A line for a message: a log may have lines of a megabyte."""
+    """Cut a log's line for a message: logs may have lines of a megabyte."""
     if len(line) <= _LONGEST_LINE:
         return line
     return f"{line[:_LONGEST_LINE]}... ({len(line)} characters)"
@@ -203,7 +203,7 @@ class Detached(KeyboardInterrupt):
     """Ctrl-C while following a job. The job goes on; the message says how to come back or stop it.
 
     A KeyboardInterrupt, so that a script that is interrupted ends instead of going on as if training had
-    finished. ``name`` is the job's name, ``place`` the option of commands that ask where it runs.
+    finished. ``name`` is the job's name, ``place`` the option for commands about it: ``" --aws"`` or empty.
     """
 
     def __init__(self, name: str, place: str = "") -> None:
@@ -216,5 +216,5 @@ class Detached(KeyboardInterrupt):
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        """As `WindtunnelError`."""
+        """Pickle as `WindtunnelError` does."""
         return _rebuild, (type(self), self.args, self.__dict__)

@@ -1,4 +1,4 @@
-"""Paths that a user gives: made absolute, and errors of reading them in one sentence."""
+"""Paths that a user gives: make them absolute, and report in one sentence why one cannot be read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def absolute(given: str | os.PathLike[str], error: type[ConfigurationError] = Co
     """The path with ``~`` expanded, below the current directory if it is relative; it need not exist.
 
     Raises:
-        ConfigurationError: or ``error``: there is no such user, no home, or no current directory.
+        ConfigurationError: or the class ``error``: there is no such user, no home, or no current directory.
     """
     try:
         return Path(given).expanduser().absolute()
-    except RuntimeError as cause:  # pathlib's word for both
+    except RuntimeError as cause:  # from pathlib: no such user, or no home
         raise error(
             f"{os.fspath(given)!r}: '~' is the home of nobody here. Give an absolute path, or set HOME."
         ) from cause
@@ -40,8 +40,8 @@ def reading(path: Path, error: type[ConfigurationError]) -> Iterator[None]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file can be seen there. In a closed folder, and by a name that no file can have, none can;
-    `Path.is_file` raises there before Python 3.14.
+    """Whether the path is a file. False too if its folder may not be read or its name is impossible;
+    before Python 3.14 `Path.is_file` raises for these.
     """
     with suppress(OSError):
         return path.is_file()
@@ -49,7 +49,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """The same of a folder."""
+    """Whether the path is a folder; False too where `is_file` says so."""
     with suppress(OSError):
         return path.is_dir()
     return False

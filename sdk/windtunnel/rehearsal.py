@@ -30,7 +30,7 @@ class CountedJob(Protocol):
     name: str
 
     def counters(self) -> Mapping[str, Any]:
-        """Its ``counters.json``."""
+        """The content of its ``counters.json``."""
 
 
 Rehearsal = CountedJob | Mapping[str, Any] | str | os.PathLike[str] | Workload
@@ -39,7 +39,7 @@ Rehearsal = CountedJob | Mapping[str, Any] | str | os.PathLike[str] | Workload
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """A workload and the name of the job that it was counted in. ``counters``: None for a bare workload."""
+    """A workload and the name of the job that it was counted in. ``counters``: None if only a workload was given."""
 
     name: str
     workload: Workload
@@ -47,12 +47,12 @@ class Rehearsed:
 
     @property
     def source(self) -> str:
-        """For people: what the model uses."""
+        """What the prediction is made from, in words for a message."""
         return "the workload given" if self.counters is None else f"rehearsal {self.name}"
 
 
 def rehearsed(given: Rehearsal) -> Rehearsed:
-    """Read a rehearsal. For a job, its counters are fetched.
+    """Read a rehearsal in any of its forms. A job's counters are fetched from its session.
 
     Raises:
         ConfigurationError: no such file, no counters, or counters that cannot be modelled.
@@ -79,7 +79,7 @@ def rehearsed(given: Rehearsal) -> Rehearsed:
 
 
 def read_counters(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """The object in a ``counters.json``.
+    """The content of a ``counters.json``.
 
     Raises:
         ConfigurationError: it cannot be read, or holds no JSON object.
@@ -91,11 +91,11 @@ def read_object(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """The JSON object in a file; ``what`` says what was expected there.
 
     Raises:
-        ConfigurationError: it cannot be read, or holds something else.
+        ConfigurationError: the file cannot be read, or holds something else.
     """
     file = absolute(path)
     try:
-        found = json.loads(file.read_text(encoding="utf-8-sig"))  # editors of Windows begin with a mark
+        found = json.loads(file.read_text(encoding="utf-8-sig"))  # Windows editors write a byte-order mark
     except OSError as error:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
@@ -112,9 +112,9 @@ def predicted(
     full_scale: FullScale | None,
     corrections: Corrections | None = None,
 ) -> Estimate:
-    """What the model says of that job on those instances. Without ``full_scale``: exactly what was rehearsed.
+    """The model's estimate for a workload on these instances. Without ``full_scale``: for exactly what was rehearsed.
 
-    ``corrections``: the user's own; None: the model as it is.
+    ``corrections``: from the user's own calibration; None: none.
 
     Raises:
         UnknownInstance: the instance type has no figures.

@@ -1,4 +1,4 @@
-"""The SDK's settings from the environment: the only file that reads it."""
+"""The SDK's settings from environment variables: the only file that reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOME_VARIABLE = "WINDTUNNEL_HOME"
 IDLE_VARIABLE = "WINDTUNNEL_IDLE_SECONDS"
 LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
 REHEARSE_VARIABLE = "WINDTUNNEL_REHEARSE_STEPS"
-"""Of a job, not of this process: batches of a pass in a short rehearsal."""
+"""Set in a job's environment, not read here: the batches of each pass in a short rehearsal."""
 MAX_COST_VARIABLE = "WINDTUNNEL_MAX_COST"
 
 
@@ -25,7 +25,7 @@ def local_cores() -> int | None:
     """``WINDTUNNEL_LOCAL_CORES``: the default of ``local_cores=``, or None.
 
     Raises:
-        ConfigurationError: it is not a whole number.
+        ConfigurationError: the variable is not a whole number.
     """
     text = os.environ.get(LOCAL_CORES_VARIABLE)
     if not text:
@@ -39,7 +39,7 @@ def max_cost() -> float | None:
     """``WINDTUNNEL_MAX_COST``: the default of ``max_cost=`` in US dollars, or None.
 
     Raises:
-        ConfigurationError: it is not a number.
+        ConfigurationError: the variable is not a number.
     """
     text = os.environ.get(MAX_COST_VARIABLE)
     if not text:
@@ -58,5 +58,5 @@ def environment() -> dict[str, str]:
 
 
 def backend_environment(home_directory: Path) -> dict[str, str]:
-    """What a backend that the SDK starts inherits: all of this process's, and its home."""
+    """The environment of a backend that the SDK starts: this process's variables and ``home_directory``."""
     return {**os.environ, HOME_VARIABLE: str(home_directory)}

@@ -1,4 +1,4 @@
-"""A user's own calibration: the jobs it is from, kept as JSON in the Windtunnel home, never used silently."""
+"""A user's own calibration from jobs on AWS, kept as JSON in the Windtunnel home. Reports say when they use it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ FILE_NAME = "calibration.json"
 
 @dataclass(frozen=True)
 class UserCalibration:
-    """The jobs, and the corrections that follow from them."""
+    """Jobs that ran on AWS, and the corrections of the model that follow from them."""
 
     evidence: tuple[Evidence, ...] = ()
 
     @property
     def corrections(self) -> Corrections:
-        """By family; empty without jobs."""
+        """The corrections by instance family; empty without jobs."""
         return corrections(self.evidence)
 
     @property
     def outdated(self) -> tuple[Evidence, ...]:
-        """Jobs that were held against another version of the model: kept, and not used."""
+        """Jobs that were compared with another version of the model: stored, but not used."""
         return tuple(item for item in self.evidence if not is_current(item))
 
     def notes(self, estimates: Iterable[Estimate]) -> tuple[str, ...]:
-        """What a report says first when the user's calibration is in its figures; else nothing."""
+        """The lines that begin a report whose figures use the user's calibration; else none."""
         lines = [_note(correction) for correction in _used(estimates)]
         if self.outdated:
             names = ", ".join(item.job for item in self.outdated)
@@ -48,16 +48,16 @@ class UserCalibration:
         return tuple(lines)
 
     def without(self, job: str) -> UserCalibration:
-        """All but one job: what is predicted of a job must not have seen it."""
+        """The calibration without one job, to predict that job: a prediction must not know its own result."""
         return UserCalibration(tuple(item for item in self.evidence if item.job != job))
 
     def with_job(self, evidence: Evidence) -> UserCalibration:
-        """With one more job; a job of the same name is replaced."""
+        """The calibration with one more job; a job of the same name is replaced."""
         return UserCalibration((*self.without(evidence.job).evidence, evidence))
 
 
 class CalibrationStore:
-    """The file. Reading it asks no backend and makes no directory.
+    """The file with the user's calibration. Reading it needs no backend and creates no directory.
 
     Args:
         path: default: ``calibration.json`` in WINDTUNNEL_HOME, looked up when it is used.
@@ -68,11 +68,11 @@ class CalibrationStore:
 
     @property
     def path(self) -> Path:
-        """Where it is, or would be."""
+        """Where the file is, or would be."""
         return self._path or settings.home() / FILE_NAME
 
     def load(self) -> UserCalibration:
-        """What is stored; nothing, when there is no file.
+        """The stored calibration; an empty one if there is no file.
 
         Raises:
             ConfigurationError: the file cannot be read, or is not ours.
@@ -97,7 +97,7 @@ class CalibrationStore:
             raise self._unusable(f"{type(error).__name__}: {error}") from error
 
     def save(self, calibration: UserCalibration) -> None:
-        """Write it whole: a reader sees the old file or the new one.
+        """Replace the file as a whole: a reader sees the old content or the new one.
 
         Raises:
             ConfigurationError: the home cannot be written.
@@ -113,7 +113,7 @@ class CalibrationStore:
             raise self._unwritable(error) from error
 
     def add(self, evidence: Evidence) -> UserCalibration:
-        """Keep one more job, or the same job anew; returns what is then stored."""
+        """Store one more job, or replace the job of that name; returns all that is then stored."""
         with self._alone():
             calibration = self.load().with_job(evidence)
             self.save(calibration)
@@ -123,13 +123,13 @@ class CalibrationStore:
         """Leave out one job, or remove the file; returns the names of the jobs that were in it.
 
         Raises:
-            ConfigurationError: no such job in it.
+            ConfigurationError: the calibration has no such job.
         """
         if job is None:
             try:
                 names = tuple(item.job for item in self.load().evidence)
             except ConfigurationError:
-                names = ("(unreadable)",)  # to remove it is the way out of that
+                names = ("(unreadable)",)  # removing the file repairs that
             self.path.unlink(missing_ok=True)
             return names
         with self._alone():
@@ -142,7 +142,7 @@ class CalibrationStore:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """One writer at a time, across processes, so that no job is lost between reading and writing."""
+        """Let one process at a time change the file, so that no job is lost between reading and writing."""
         self._make_home()
         with locked(self.path.with_suffix(".lock")):
             yield
@@ -166,11 +166,11 @@ class CalibrationStore:
 
 
 STORED = CalibrationStore()
-"""The user's own, in the home that is set when it is used."""
+"""The user's own calibration, in the home that is set at the time of use."""
 
 
 def loaded(store: CalibrationStore | None) -> UserCalibration:
-    """What a store holds; None: an empty calibration, for the model as it is."""
+    """The calibration in a store. Without a store: an empty one, which changes no figure of the model."""
     return UserCalibration() if store is None else store.load()
 
 
@@ -196,7 +196,7 @@ def _evidence(entry: dict[str, Any]) -> Evidence:
     seconds = ("instance_count", "modelled_s", "real_s", "real_low_s", "real_high_s")
     for name in seconds:
         value = getattr(found, name)
-        # A nanosecond and 30,000 years: beyond them factors leave the range of numbers.
+        # From a nanosecond to 30,000 years: with other values a factor may overflow.
         if not isinstance(value, int | float) or isinstance(value, bool) or not 1e-9 <= value <= 1e12:
             raise ValueError(f"{name} must be a number from 1e-9 to 1e12, not {value!r:.80}")
     found.calibration  # noqa: B018 - raises for an instance type without one
