@@ -1,4 +1,4 @@
-"""What all estimators share: arguments -> checked request -> job."""
+"""The base class of all estimators: it checks arguments, makes the request of them, and starts the job."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MODEL_CONTENT_TYPE = "application/x-sagemaker-model"
 
 
 class EstimatorBase(JobArguments):
-    """What all estimators share. The arguments of `JobArguments` are attributes, as in SDK v2."""
+    """Base class of all estimators. The arguments of `JobArguments` are its attributes, as in SDK v2."""
 
     _extra_arguments: tuple[str, ...] = ()
     """Arguments of a subclass that are not in `JobArguments`."""
@@ -64,11 +64,11 @@ class EstimatorBase(JobArguments):
         self._check_place()
 
     def training_image_uri(self) -> str:
-        """The image the job runs: given, or found by its versions."""
+        """URI of the image that the job runs: as given, or found by the framework's version."""
         raise NotImplementedError
 
     def hyperparameters(self) -> dict[str, Any]:
-        """The hyperparameters as they are sent, without those that name code and job."""
+        """The hyperparameters as they are sent, without SageMaker's own, which name the code and the job."""
         raise NotImplementedError
 
     def set_hyperparameters(self, **hyperparameters: Any) -> None:
@@ -87,10 +87,10 @@ class EstimatorBase(JobArguments):
         prices: PriceBook | None = None,
         rehearse: int | bool | None = None,
     ) -> TrainingRequest:
-        """The request ``fit`` would send, checked. Uploads and starts nothing. Arguments as `fit`'s.
+        """The checked request that ``fit`` would send. Uploads and starts nothing. Arguments: as `fit`'s.
 
         Raises:
-            ConfigurationError: what AWS, or the container, would refuse.
+            ConfigurationError: AWS, or the container, would refuse the job.
             BudgetExceeded: on AWS, ``max_cost`` does not buy this job.
         """
         checks.check_arguments(self)
@@ -116,7 +116,7 @@ class EstimatorBase(JobArguments):
         )
         if limit is None:
             return request
-        from windtunnel.estimator.max_cost import limited  # the price model is loaded only for who asks it
+        from windtunnel.estimator.max_cost import limited  # loads the price model, for a limit only
 
         return limited(
             request,
@@ -185,31 +185,32 @@ class EstimatorBase(JobArguments):
         Args:
             inputs: a path, ``file://``, ``s3://``, `TrainingInput`, `FileSystemInput`, or a dict of channels.
             wait: block until the job has ended.
-            logs: True to follow the log, "All" with all that AWS's toolkit prints of its environment, False or
+            logs: True to follow the log, "All" to see in it the environment that AWS's toolkit prints, False or
                 "None" to wait silently.
             job_name: default: ``base_job_name`` and the time.
             experiment_config: sent as ExperimentConfig.
-            dry_run: pack the code and drop it, return the `TrainingRequest`, and start nothing.
-            max_cost: US dollars that the instances may cost, instead of the estimator's. On AWS ``max_run`` is
-                lowered so that AWS itself stops the job in time; price, bound and modelled cost are printed.
+            dry_run: check that the code can be packed, return the `TrainingRequest`, and start nothing.
+            max_cost: US dollars that the instances may cost; replaces the estimator's ``max_cost``. On AWS
+                ``max_run`` is lowered so that AWS itself stops the job in time; price, bound and modelled cost are
+                printed.
             full_scale: the size of this job, to model its cost from a rehearsal of a sample.
             rehearsal: what to model from: a job that ran here, its counters, the path of its counters.json,
                 or a Workload. Default: this estimator's latest job, if it ran here.
-            prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+            prices: the price book to use. Default: the built-in one with what `windtunnel prices refresh` has fetched.
             rehearse: a short rehearsal, local sessions only: the first pass over each loader ends after so many
-                batches (True: 8), each later one after a batch. The report then is of the whole job, whose size
-                the loaders tell. Two NeuronCores take part, unless ``local_cores`` says otherwise.
+                batches (True: 7), each later pass after one. The report is still of the whole job, whose size is read
+                from the loaders. Two NeuronCores take part, unless ``local_cores`` says otherwise.
 
         Raises:
             ConfigurationError: before anything is uploaded or started.
             BudgetExceeded: on AWS, before anything is uploaded: ``max_cost`` does not buy a useful run, or all
-                of the modelled cost's interval lies above it. Locally, and when only a part of it does: a
-                `BudgetWarning`.
+                of the modelled cost's interval lies above it. Locally, and when only a part of the interval lies
+                above: a `BudgetWarning` instead.
             BackendError: the local backend does not start.
             ServiceCallFailed: the job was refused.
             TrainingJobFailed: the job failed (with ``wait``).
         """
-        wants_logs(logs)  # what is wrong with it is said before a job runs
+        wants_logs(logs)  # refuses a wrong value before a job runs
         request = self.request(
             inputs,
             job_name,
@@ -224,7 +225,7 @@ class EstimatorBase(JobArguments):
             request.try_packing()
             return request
         self._say_cost(request, prices)
-        self.session.warm_up()  # beside the packing of the code, which submit() begins with
+        self.session.warm_up()  # in the background, while submit() packs the code
         if job_name is not None:
             self.session.refuse_taken(job_name)
         try:
@@ -246,13 +247,13 @@ class EstimatorBase(JobArguments):
         return self._latest().model_data
 
     def create_model(self, role: str | None = None, **arguments: Any) -> Model:
-        """The model that serves what the latest job made; sends nothing. Arguments: `TrainingJob.create_model`'s."""
+        """A `Model` that serves the latest job's result; sends nothing. Arguments: as `TrainingJob.create_model`'s."""
         return self._latest().create_model(role=role or self.role, **arguments)
 
     def deploy(
         self, initial_instance_count: int = 1, instance_type: str | None = None, **arguments: Any
     ) -> Any:
-        """Have the latest job's model answer; returns a `Predictor`. Arguments: as `TrainingJob.deploy`'s."""
+        """Deploy the latest job's model; returns a `Predictor`. Arguments: as `TrainingJob.deploy`'s."""
         return self._latest().deploy(
             initial_instance_count, instance_type, **{"role": self.role, **arguments}
         )
@@ -269,7 +270,7 @@ class EstimatorBase(JobArguments):
     def attach(
         cls, training_job_name: str, sagemaker_session: Any = None, model_channel_name: str = "model"
     ) -> EstimatorBase:
-        """The estimator of an existing job, once that has ended: its arguments, and the job.
+        """Wait for the end of an existing job, and return an estimator with its arguments and the job.
 
         Raises:
             JobNotFound: there is no such job.
@@ -291,7 +292,7 @@ class EstimatorBase(JobArguments):
         return cls(image_uri=image_uri, session=session, **arguments)
 
     def _say_cost(self, request: TrainingRequest, prices: PriceBook | None) -> None:
-        """Before anything is uploaded: the budget, or on AWS what the job may cost without one."""
+        """Print the budget or, on AWS without a budget, what the job may cost at most. Call before the uploads."""
         lines: tuple[str | None, ...] = () if request.budget is None else request.budget.lines()
         if request.budget is None and not self.session.local:
             from windtunnel.estimator.max_cost import exposure
@@ -300,7 +301,7 @@ class EstimatorBase(JobArguments):
         sys.stdout.write("".join(f"{line}\n" for line in lines if line))
 
     def _check_own(self) -> None:
-        """Arguments of a subclass, which may have been changed since the estimator was made."""
+        """Check a subclass's own arguments, which may have been changed since the estimator was made."""
 
     def _latest(self) -> TrainingJob:
         if self.latest_training_job is None:
@@ -308,7 +309,7 @@ class EstimatorBase(JobArguments):
         return self.latest_training_job
 
     def _check_place(self) -> None:
-        """What the local backend, or AWS, cannot honour is said now, not dropped."""
+        """Refuse arguments that the local backend, or AWS, could only ignore."""
         if not self.session.local:
             for kind in checks.instance_types(self):
                 checks.check_offered(kind)
@@ -318,7 +319,7 @@ class EstimatorBase(JobArguments):
             raise UnsupportedArgument("input_mode='Pipe' is not rehearsed here. Use 'FastFile' or 'File'.")
 
     def _with_model(self, data: dict[str, Channel]) -> dict[str, Channel]:
-        """The channels, with ``model_uri`` as one more; local ones must be readable by the local backend."""
+        """The channels, with ``model_uri`` as one more. A local session refuses kinds that it cannot read."""
         found = dict(data)
         if self.model_uri:
             if self.model_channel_name in found:
@@ -365,7 +366,7 @@ class EstimatorBase(JobArguments):
 
 
 def _limit(given: float | None, own: float | None, modelling: tuple[object, ...]) -> float | None:
-    """The budget in force, US dollars: that of the call, of the estimator, or of the environment."""
+    """The budget in force, US dollars: the call's, else the estimator's, else the environment's."""
     checks.check_max_cost("max_cost", given)
     limit = own if given is None else given
     if limit is None:

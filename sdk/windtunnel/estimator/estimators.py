@@ -1,11 +1,11 @@
-"""Estimators: keyword arguments -> a request -> a job. Names, positions and meanings are SageMaker SDK v2's.
+"""The estimators that users call. Names, positions and meanings of their arguments are SageMaker SDK v2's.
 
     Estimator      any training image
     PyTorch        a script in AWS's PyTorch image for Trainium
     HuggingFace    a script in AWS's Hugging Face image for Trainium
 
-A notebook written for ``sagemaker.pytorch.PyTorch`` needs only its import changed. Of our own are
-``session=``, ``local_cores=``, ``max_cost=``, ``fit(dry_run=True)``, ``request()``, and that ``fit`` returns the job.
+A notebook written for ``sagemaker.pytorch.PyTorch`` needs only its import changed. Windtunnel adds ``session=``,
+``local_cores=``, ``max_cost=``, ``fit(dry_run=True)`` and ``request()``, and its ``fit`` returns the job.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from windtunnel.session.session import Session
 class Estimator(EstimatorBase):
     """Trains with any image. SDK v2's ``sagemaker.estimator.Estimator``.
 
-    ``image_uri`` is one of AWS's training images, which Windtunnel's own stands for, or an image that the local
-    Docker engine has. ``help(windtunnel.request.arguments.JobArguments)`` lists the further keyword arguments.
+    ``image_uri`` is one of AWS's training images, in whose place Windtunnel's image runs here, or an image that the
+    local Docker engine has. ``help(windtunnel.request.arguments.JobArguments)`` lists the further keyword arguments.
     """
 
     _extra_arguments = ("image_uri",)
@@ -78,11 +78,11 @@ class Estimator(EstimatorBase):
         self.image_uri = image_uri
 
     def training_image_uri(self) -> str:
-        """The image given."""
+        """The image URI that was given."""
         return self.image_uri
 
     def hyperparameters(self) -> dict[str, Any]:
-        """As given; with ``source_dir``, JSON-encoded, as SDK v2 does."""
+        """The hyperparameters as given; JSON-encoded if there is a ``source_dir``, as in SDK v2."""
         if self.source_dir:
             return dict(encode_hyperparameters(self._hyperparameters))
         return dict(self._hyperparameters)
@@ -119,7 +119,7 @@ class Framework(EstimatorBase):
         self._check_distribution()
 
     def hyperparameters(self) -> dict[str, Any]:
-        """JSON-encoded, with what ``distribution`` adds."""
+        """The hyperparameters, JSON-encoded, with those that ``distribution`` adds."""
         values = encode_hyperparameters(self._hyperparameters)
         if self.distribution.get("torch_distributed", {}).get("enabled"):
             own: dict[str, Any] = {"sagemaker_torch_distributed_enabled": True}

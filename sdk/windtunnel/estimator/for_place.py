@@ -10,18 +10,20 @@ from windtunnel.request.arguments import ARGUMENT_NAMES, JobArguments
 from windtunnel.session.session import Session
 
 SHORT = 7
-"""Batches of a short rehearsal: two steps compile, five are timed undisturbed, of which the least disturbed counts."""
+"""Batches of a short rehearsal: two steps compile, five are timed, and the least disturbed of the five counts."""
 SHORT_CORES = 2
-"""Enough to count what cores exchange."""
+"""NeuronCores of a short rehearsal: enough to count what cores exchange."""
 
 
 def for_place(given: JobArguments, session: Session, rehearse: int | bool | None) -> JobArguments:
-    """The arguments with what the place adds. ``rehearse``: batches a pass of a short rehearsal; True: `SHORT`.
+    """The arguments as the request needs them, checked for AWS or completed for a local session.
+
+    ``rehearse``: batches of each pass in a short rehearsal; True: `SHORT`.
 
     WINDTUNNEL_LOCAL_CORES is the default of ``local_cores``; in a short rehearsal it is `SHORT_CORES`.
 
     Raises:
-        ConfigurationError: numbers out of range, or what AWS does not have.
+        ConfigurationError: a number is out of range, or ``local_cores`` or ``rehearse`` was given on AWS.
     """
     values = {name: getattr(given, name) for name in ARGUMENT_NAMES}
     checks.check_rehearse(rehearse)

@@ -1,4 +1,4 @@
-"""From a job that exists back to its estimator: description -> keyword arguments. Pure."""
+"""The estimator's keyword arguments, recovered from the description of an existing job. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel.request.instance_groups import from_request
 
 
 def arguments_of(described: Mapping[str, Any], model_channel_name: str) -> dict[str, Any]:
-    """Keyword arguments of an estimator that would make this job again, as far as the job tells them."""
+    """Keyword arguments of an estimator that would start this job again, as far as its description has them."""
     resources, stopping = described["ResourceConfig"], described["StoppingCondition"]
     algorithm, output = described["AlgorithmSpecification"], described["OutputDataConfig"]
     checkpoint, vpc = described.get("CheckpointConfig", {}), described.get("VpcConfig", {})

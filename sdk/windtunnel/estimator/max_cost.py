@@ -1,4 +1,4 @@
-"""The estimator's ``max_cost``: the request that keeps it, and the warning when it may not be enough."""
+"""The estimator's ``max_cost``: a request that stays within it, and a warning when it may not be enough."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def limited(
 ) -> TrainingRequest:
     """The request within ``max_cost`` US dollars. Starts nothing.
 
-    Without ``rehearsal`` the model takes ``latest``, if that ran here and left counters.
+    Without ``rehearsal`` the cost is modelled from ``latest``, if that job ran here and left counters.
 
     Raises:
-        ConfigurationError: the budget cannot be kept on AWS. Locally that is a `BudgetWarning`.
+        ConfigurationError: the budget cannot be kept on AWS. In a local session: a `BudgetWarning` instead.
     """
     basis = rehearsed(rehearsal) if rehearsal is not None else _rehearsed_before(latest)
-    # The local backend plays a region whose prices nobody pays: any region's price tells as much.
+    # Nobody pays the prices of the region that the local backend plays, so those of any region do.
     region = None if session.local else session.region
     try:
         budget = plan(
@@ -67,9 +67,9 @@ def limited(
 
 
 def exposure(request: TrainingRequest, session: Session, prices: PriceBook | None) -> str | None:
-    """What a job on AWS may cost at most by its own max_run; None where no price is known.
+    """A line: what a job on AWS costs at most, if it runs until its own max_run. None where no price is known.
 
-    Users ask to see it before a job starts, also without a limit.
+    Users want to see this before a job starts, also without a limit.
     """
     try:
         budget = plan(
@@ -98,7 +98,7 @@ def _keep(request: TrainingRequest, budget: Budget) -> TrainingRequest:
 
 
 def _uploaded_gib(request: TrainingRequest) -> float | None:
-    """GiB of the channels, when all of them are local files that are uploaded first; else None."""
+    """GiB of the channels' data, if all of it is uploaded from here; else None."""
     folders = [upload.path for upload in request.uploads if isinstance(upload, PathUpload)]
     if len(folders) < len(request.parameters.get("InputDataConfig") or []):
         return None
@@ -110,7 +110,7 @@ def _uploaded_gib(request: TrainingRequest) -> float | None:
 
 
 def _rehearsed_before(latest: TrainingJob | None) -> Rehearsed | None:
-    """The estimator's last job, if it ran here and left counters; without it the next job starts all the same."""
+    """The estimator's last job, if it ran here and left counters; else None, and the next job starts all the same."""
     if latest is None or not latest.session.local:
         return None
     try:
