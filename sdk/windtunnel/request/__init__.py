@@ -1,1 +1,1 @@
-"""What is sent: keyword arguments, checked, become a CreateTrainingJob request and its uploads. Knows no session."""
+"""Checked keyword arguments become a CreateTrainingJob request and the uploads it needs. Knows no session."""

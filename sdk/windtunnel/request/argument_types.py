@@ -22,12 +22,12 @@ _NAMES: Mapping[Any, str] = {
 
 
 def check_kinds(arguments: object, of: type, skip: Collection[str]) -> None:
-    """Compare the attributes that class ``of`` annotates with their annotations.
+    """Check that the attributes of ``arguments`` have the types with which class ``of`` annotates them.
 
-    What a dict holds is not looked at. ``skip``: arguments whose own check has a better message.
+    The content of a dict is not checked. ``skip``: arguments whose own check has a better message.
 
     Raises:
-        ConfigurationError: names the first that does not fit.
+        ConfigurationError: names the first argument of a wrong type.
     """
     for name, kind in _hints(of).items():
         if name not in skip:
@@ -35,7 +35,7 @@ def check_kinds(arguments: object, of: type, skip: Collection[str]) -> None:
 
 
 def check_kind(name: str, value: object, kind: Any) -> None:
-    """Raise `ConfigurationError` unless the value is of a kind: a class, or made of these, or a union."""
+    """Raise `ConfigurationError` unless the value has the type ``kind``: a class, a list of a class, or a union."""
     if not _fits(value, kind):
         raise ConfigurationError(f"{name}={value!r}: {_described(kind)} is needed.")
 

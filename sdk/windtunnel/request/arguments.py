@@ -1,7 +1,7 @@
 """The arguments that all estimators share: names, order, defaults and meanings of SageMaker SDK v2.
 
-One listing. The estimators inherit it as attributes (``estimator.instance_type`` can be read and changed, as
-in SDK v2), the request is built from it, and an unknown keyword is reported against it.
+This is the only list of them. The estimators inherit the arguments as attributes (``estimator.instance_type`` can be
+read and changed, as in SDK v2), the request is built from them, and other keywords are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RENAMED = {
     "distributions": "distribution",
     "image_name": "image_uri",
 }
-"""Names of SageMaker SDK v1 -> v2."""
+"""Argument names of SageMaker SDK v1, each with its name in v2."""
 
 
 @dataclass
@@ -38,8 +38,8 @@ class JobArguments:
     Attributes:
         role: IAM role, name or ARN. Optional locally, required on AWS.
         instance_count: Number of instances, >= 1. Not with ``instance_groups``.
-        instance_type: Here one with NeuronCores, as ``ml.trn1.2xlarge`` or ``ml.trn1.32xlarge``; others on AWS
-            only. Not with ``instance_groups``.
+        instance_type: E.g. ``ml.trn1.2xlarge`` or ``ml.trn1.32xlarge``; types without NeuronCores on AWS only.
+            Not with ``instance_groups``.
         keep_alive_period_in_seconds: Warm pool: how long containers are kept for the next job, 0 to 21,600 s.
         volume_size: GB of storage.
         volume_kms_key: KMS key of that storage.
@@ -58,14 +58,14 @@ class JobArguments:
         encrypt_inter_container_traffic: Encrypt traffic between instances.
         use_spot_instances: Managed spot training; needs ``max_wait``. Interruptions are simulated here.
         max_wait: Seconds to wait for a spot job, >= ``max_run``.
-        checkpoint_s3_uri: ``s3://`` prefix kept in step with the checkpoint folder.
+        checkpoint_s3_uri: ``s3://`` prefix that is kept in sync with the checkpoint folder.
         checkpoint_local_path: Checkpoint folder in the container; default /opt/ml/checkpoints.
         rules: Debugger rules; refused unless empty.
-        debugger_hook_config: False: none; None or True: SDK v2's default; a mapping is sent as
-            DebugHookConfig.
+        debugger_hook_config: Sent as DebugHookConfig if it is a mapping; None or True: SDK v2's default; False:
+            not sent.
         tensorboard_output_config: Sent as TensorBoardOutputConfig: where event files go.
         enable_sagemaker_metrics: Metrics time series; on by default for PyTorch and HuggingFace.
-        enable_network_isolation: No network in the container, but to the other hosts of the job.
+        enable_network_isolation: The container reaches only the other hosts of the job.
         profiler_config: Sent as ProfilerConfig; refused on Trainium, which SageMaker's profiler does not
             support.
         disable_profiler: True on Trainium, whatever is given.
@@ -74,7 +74,7 @@ class JobArguments:
         source_dir: Directory with the code, or ``s3://.../sourcedir.tar.gz``. Caches, ``.git`` and virtual environments
             in it are left out.
         git_config: Refused: clone first, then give the directory.
-        container_log_level: Of the training toolkit.
+        container_log_level: Log level of the training toolkit.
         code_location: ``s3://`` prefix of the uploaded code; default: the output bucket.
         entry_point: The script; inside ``source_dir`` if that is given.
         dependencies: Files and directories put next to the script.
@@ -94,8 +94,8 @@ class JobArguments:
         local_cores: Rehearse with this many NeuronCores a host instead of all; local sessions only. The
             environment variable WINDTUNNEL_LOCAL_CORES is its default.
         max_cost: US dollars that the job's instances may cost. On AWS ``max_run`` is lowered so that the bill
-            stays within; here nothing is charged, and what AWS would do is said. The environment variable
-            WINDTUNNEL_MAX_COST is its default.
+            stays within it; here nothing is charged, and a message says what AWS would do. The environment
+            variable WINDTUNNEL_MAX_COST is its default.
     """
 
     role: str | None = None
@@ -183,9 +183,9 @@ _INSTEAD: Mapping[str, str] = {
 def refuse_unknown(
     class_name: str, given: Mapping[str, Any], valid: Sequence[str], named: Iterable[str]
 ) -> None:
-    """Raise a TypeError for a keyword that no estimator of this class knows, naming the close ones.
+    """Raise a TypeError for a keyword that the class does not know, with similar names; ConfigurationError for v1's.
 
-    ``named``: what the class's own signature has, and what is never among ``given``.
+    ``named``: arguments in the class's own signature, to suggest too; they are never in ``given``.
     """
     for name in given:
         if name in RENAMED:
@@ -197,14 +197,14 @@ def refuse_unknown(
 
 
 def refuse_unsupported(given: Mapping[str, Any]) -> None:
-    """Raise for arguments of SDK v2 that would otherwise be dropped in silence."""
+    """Raise `UnsupportedArgument` for arguments of SDK v2 that would otherwise be ignored silently."""
     for name, reason in _REFUSED.items():
         if given.get(name):
             raise UnsupportedArgument(f"{name}= is not supported: {reason}.")
 
 
 def refuse_aws_only(arguments: JobArguments) -> None:
-    """Raise for arguments that the local backend could only drop."""
+    """Raise `UnsupportedArgument` for arguments that the local backend could only ignore."""
     for name in _AWS_ONLY:
         if getattr(arguments, name):
             instead = "; " + _INSTEAD[name] if name in _INSTEAD else ""
@@ -214,7 +214,7 @@ def refuse_aws_only(arguments: JobArguments) -> None:
 
 
 def tag_list(tags: Tags | None) -> list[dict[str, str]] | None:
-    """Tags in the request's form."""
+    """Tags as AWS's requests have them: a list of ``{"Key": ..., "Value": ...}``."""
     if tags is None:
         return None
     if isinstance(tags, Mapping):

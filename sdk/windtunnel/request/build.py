@@ -1,4 +1,4 @@
-"""Arguments, channels and code -> a `TrainingRequest`. Pure: nothing is uploaded or sent."""
+"""Build a `TrainingRequest` from arguments, channels and code. Pure: nothing is uploaded or sent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODE_IN_CONTAINER = f"/opt/ml/input/data/{CODE_CHANNEL}/{TARBALL_NAME}"
 
 @dataclass(frozen=True)
 class Code:
-    """Whose code runs: a tree to pack, or a tarball that is in S3 already."""
+    """The code that a job runs: a tree to pack, or a tarball that is in S3 already."""
 
     script: str
     tree: SourceTree | None = None
@@ -57,7 +57,7 @@ def encode_hyperparameters(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def decoded_hyperparameter(value: str) -> Any:
-    """A value as the training toolkit reads it: what is no JSON is text. boto3's users write ``train.py`` bare."""
+    """A value as the training toolkit reads it: JSON, else plain text (boto3's users send ``train.py`` unquoted)."""
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ def build_request(
     ``input_mode`` replaces the arguments' (SDK v2: the mode of a `TrainingInput` given alone to ``fit``).
 
     Raises:
-        ConfigurationError: what AWS would refuse, said before anything is uploaded.
+        ConfigurationError: AWS would refuse the request; raised before anything is uploaded.
     """
     checks.check_job_name(job_name)
     output_path = arguments.output_path or f"s3://{target.bucket}/"
@@ -152,7 +152,7 @@ def _input_data(
     channels: Mapping[str, Channel],
     code_uri: str | None,
 ) -> tuple[list[dict[str, Any]], list[PathUpload]]:
-    """InputDataConfig, and the local data to upload first when the job does not run here."""
+    """InputDataConfig, and the uploads of local data that a job on AWS needs first."""
     wanted = dict(channels)
     if code_uri is not None:
         if CODE_CHANNEL in wanted:
@@ -229,7 +229,7 @@ def _environment(arguments: JobArguments) -> Mapping[str, str] | None:
 
 
 def _switches(arguments: JobArguments) -> dict[str, Any]:
-    """Members that depend on one argument each."""
+    """Optional members of the request, each from one or two arguments."""
     checkpoint = None
     if arguments.checkpoint_s3_uri:
         checkpoint = only_given(S3Uri=arguments.checkpoint_s3_uri, LocalPath=arguments.checkpoint_local_path)
@@ -254,7 +254,7 @@ def _switches(arguments: JobArguments) -> dict[str, Any]:
 def _observation(
     arguments: JobArguments, output_path: str, checkpoints_exclude_debugger: bool
 ) -> dict[str, Any]:
-    """Debugger and profiler, with SDK v2's defaults."""
+    """DebugHookConfig and ProfilerConfig, with SDK v2's defaults."""
     hook: Any = arguments.debugger_hook_config
     if hook is None or hook is True or hook == {}:
         hook = {"S3OutputPath": output_path, "CollectionConfigurations": []}

@@ -33,7 +33,7 @@ MAX_GROUPS = 5
 INSTANCE_TYPE = re.compile(r"ml\.[a-z][a-z0-9\-]*\.(\d+)?(nano|micro|small|medium|large|xlarge|metal)")
 _BASE_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]*")
 _ENVIRONMENT_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# Numbers within limits, which `check_range` and `check_max_cost` name.
+# Their types are checked by `check_range` and `check_max_cost`, whose messages name the limits.
 _RANGED = frozenset(
     {
         "instance_count",
@@ -54,7 +54,7 @@ def is_trainium(instance_type: str | None) -> bool:
 
 
 def check_job_name(name: str, argument: str = "job_name") -> None:
-    """Letters, digits and hyphens, at most 63, no hyphen at either end; so for models and endpoints, too."""
+    """At most 63 letters, digits and hyphens, no hyphen at either end. Names of models and endpoints too."""
     check_kind(argument, name, str)
     if not JOB_NAME.fullmatch(name):
         raise ConfigurationError(
@@ -64,12 +64,12 @@ def check_job_name(name: str, argument: str = "job_name") -> None:
 
 
 def check_argument_kinds(arguments: JobArguments) -> None:
-    """Text, numbers, lists, dicts where the annotations of `JobArguments` say so."""
+    """Check that the arguments have the types with which `JobArguments` annotates them."""
     check_kinds(arguments, JobArguments, skip=_RANGED)
 
 
 def check_arguments(arguments: JobArguments) -> None:
-    """Everything that can be judged from the shared arguments alone."""
+    """Check everything that can be judged from the shared arguments alone."""
     check_argument_kinds(arguments)
     _check_instances(arguments)
     _check_times(arguments)
@@ -106,7 +106,7 @@ def check_arguments(arguments: JobArguments) -> None:
 
 
 def check_hyperparameters(encoded: Mapping[str, str]) -> None:
-    """The limits of the request, after encoding, SageMaker's own entries included."""
+    """Check number and lengths of the hyperparameters as they are sent: encoded, SageMaker's own included."""
     if len(encoded) > MAX_HYPERPARAMETERS:
         own = sum(key.startswith("sagemaker_") for key in encoded)
         raise ConfigurationError(
@@ -127,7 +127,7 @@ def check_hyperparameters(encoded: Mapping[str, str]) -> None:
 
 
 def check_environment(environment: Mapping[str, str], longest: int = MAX_ENVIRONMENT_TEXT) -> None:
-    """Number, names and lengths of environment variables."""
+    """Check number, names and lengths of environment variables. ``longest``: characters of a name or a value."""
     if len(environment) > MAX_ENVIRONMENT:
         raise ConfigurationError(f"environment: {len(environment)} variables, at most {MAX_ENVIRONMENT}.")
     for key, value in environment.items():
@@ -154,9 +154,9 @@ def check_distribution(
     entry_point: AnyPath | None,
     groups: Sequence[Any] | None,
 ) -> None:
-    """Trainium takes torch_distributed and nothing else, and that takes only Python scripts.
+    """Trainium takes only torch_distributed, which starts only Python scripts.
 
-    With instance ``groups`` it says in which of them torchrun starts workers.
+    With instance ``groups``, ``distribution`` names the one in which torchrun starts workers.
     """
     fix = 'distribution={"torch_distributed": {"enabled": True}}'
     if is_trainium(instance_type) and (set(distribution) - {"torch_distributed"}):
@@ -183,7 +183,7 @@ def check_distribution(
 def _check_distribution_groups(
     distribution: Mapping[str, Any], distributed: bool, groups: Sequence[Any] | None
 ) -> None:
-    """As SDK v2 has it: torchrun runs in one group of several."""
+    """As in SDK v2, torchrun starts workers in exactly one of several groups."""
     chosen = distribution.get("instance_groups")
     names = group_names(groups or [])
     if chosen is not None:
@@ -211,7 +211,7 @@ def check_local_cores(cores: object, instance_type: str) -> None:
 
 
 def check_rehearse(rehearse: object) -> None:
-    """How many batches a short rehearsal takes."""
+    """The batches of a short rehearsal, from 1 to 100,000; True, False or None are fine too."""
     if rehearse is not None and not isinstance(rehearse, bool):
         check_range("rehearse", rehearse, 1, 100_000, "batches of each loader, or True")
 
@@ -229,7 +229,7 @@ def check_offered(instance_type: str) -> None:
 
 
 def check_serving_instance(instance_type: object) -> None:
-    """The form of its name: which ones there are, AWS knows."""
+    """Check only the form of the name; which instance types exist is left to AWS."""
     if not INSTANCE_TYPE.fullmatch(str(instance_type)):
         raise ConfigurationError(
             f"instance_type={instance_type!r} is no SageMaker instance type (ml.<family>.<size>), e.g. 'ml.c5.xlarge'."
@@ -250,7 +250,7 @@ def check_channel_count(count: int) -> None:
 
 
 def instance_types(arguments: JobArguments) -> list[str]:
-    """The instance types of a job: of its groups, or the one."""
+    """The instance types of a job: one for each of its groups, or its only one."""
     if arguments.instance_groups:
         return [group.instance_type for group in arguments.instance_groups]
     return [str(arguments.instance_type)]
@@ -332,7 +332,7 @@ def _check_times(arguments: JobArguments) -> None:
 
 
 def check_tags(tags: Tags) -> None:
-    """At most 50, each of a key and a value."""
+    """At most 50 tags, each with a key and a value."""
     if len(tags) > MAX_TAGS:
         raise ConfigurationError(f"tags: {len(tags)} given, at most {MAX_TAGS}.")
     wrong = [tag for tag in tag_list(tags) or [] if set(tag) != {"Key", "Value"}]
@@ -341,7 +341,7 @@ def check_tags(tags: Tags) -> None:
 
 
 def check_range(name: str, value: object, low: int, high: int | None, unit: str) -> None:
-    """A whole number within limits; ``high`` None: no upper one."""
+    """A whole number from ``low`` to ``high`` (None: no upper limit). ``unit``: for the message."""
     fits = isinstance(value, int) and not isinstance(value, bool)
     if fits and isinstance(value, int) and low <= value and (high is None or value <= high):
         return
@@ -365,7 +365,7 @@ def _check_metrics(definitions: list[dict[str, str]]) -> None:
 
 
 def _check_regex(name: str, regex: str) -> None:
-    """It must compile, and capture what is the metric's value."""
+    """The regular expression must compile, and have a group that captures the metric's value."""
     try:
         groups = re.compile(regex).groups
     except (re.error, OverflowError, RecursionError) as error:  # 'x{4294967296}' overflows

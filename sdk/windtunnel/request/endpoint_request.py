@@ -1,4 +1,4 @@
-"""What is sent to have a model served: CreateModel, CreateEndpointConfig, CreateEndpoint. Pure.
+"""The requests that deploy a model: CreateModel, CreateEndpointConfig, CreateEndpoint. Pure.
 
 Members and defaults are those that SageMaker SDK v2 sends; limits are those of botocore's service model (2017-07-24).
 """
@@ -16,7 +16,7 @@ from windtunnel.request.members import only_given
 CODE_IN_CONTAINER = "/opt/ml/model/code"
 VARIANT = "AllTraffic"
 LIMIT_TAG = "windtunnel:max-seconds"
-"""Of an endpoint here: the backend deletes it so long after its creation."""
+"""Tag of a local endpoint: the backend deletes the endpoint that many seconds after its creation."""
 MAX_ENVIRONMENT_TEXT = 1024
 MAX_VOLUME_GB = 512
 STARTUP_S = (60, 3600)
@@ -36,7 +36,7 @@ class Hosting:
     """AsyncInferenceConfig's members."""
 
     def check(self) -> None:
-        """What AWS would refuse.
+        """Check the values before AWS would refuse them.
 
         Raises:
             ConfigurationError: names the argument, the value and the limit.

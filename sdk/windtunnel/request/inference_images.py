@@ -1,4 +1,4 @@
-"""AWS's PyTorch inference images: framework version and instance type -> image URI.
+"""AWS's PyTorch inference images, found by framework version and instance type.
 
 Read on 2026-11-22 from
 
@@ -18,7 +18,7 @@ from windtunnel.request.training_images import MAIN_REGISTRY, REGISTRIES, matche
 
 
 class InferenceImage(NamedTuple):
-    """One image: the version that asks for it, its Python, and the end of its tag."""
+    """One image: its PyTorch version, its Python version, and the end of its tag."""
 
     pytorch: str
     python: str
@@ -99,16 +99,16 @@ def pytorch_image(framework_version: str, py_version: str | None, region: str, i
         tag = f"{image.pytorch}-{kind}-{image.python}-{image.rest}"
         return registry_uri(f"pytorch-inference-{kind}", tag, region, "Neuron inference images", REGISTRIES)
     processor = "gpu" if _GPU.match(instance_type) else "cpu"
-    # As SDK v2: "2.6" asks for the tag 2.6-cpu-py312, which moves with AWS's patches.
+    # As in SDK v2: "2.6" gives the tag 2.6-cpu-py312, which AWS moves to each patch release.
     tag = f"{framework_version}-{processor}-{image.python}"
     return registry_uri("pytorch-inference", tag, region, "PyTorch inference images", _ALL_REGISTRIES)
 
 
 def known_or_older(framework_version: str, instance_type: str) -> str:
-    """The version given, if there is an image of it for the instance type; else that of the newest older one.
+    """The given version, if it has an image for the instance type; else the newest older version that has one.
 
     Raises:
-        UnknownImage: all are newer.
+        UnknownImage: all images are newer.
     """
     images = _images(instance_type)
     if any(matches(image.pytorch, framework_version) for image in images):

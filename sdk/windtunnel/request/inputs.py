@@ -1,4 +1,4 @@
-"""Channels: what ``fit(inputs)`` takes, and what the request says about it.
+"""Channels: the data that ``fit(inputs)`` takes, and their form in the request.
 
 A channel is a local path, a ``file://`` or ``s3://`` URI, a `TrainingInput` or a `FileSystemInput`; a dict
 names several; a single one is the channel ``training``, as in the SageMaker SDK.
@@ -32,14 +32,14 @@ _VALUES = {
 
 @dataclass(frozen=True)
 class ShuffleConfig:
-    """Shuffles with a seed which objects go to which host (ShardedByS3Key); in Pipe mode, their order."""
+    """Seed of a shuffle: with ShardedByS3Key, of which host gets which objects; in Pipe mode, of their order."""
 
     seed: int
 
 
 @dataclass(frozen=True)
 class TrainingInput:
-    """A channel with more to say than where its data is. Arguments and meanings are SDK v2's.
+    """A channel with options besides the place of its data. Arguments and meanings are SDK v2's.
 
     Attributes:
         s3_data: an ``s3://`` URI; here also ``file://`` or a plain local path.
@@ -50,8 +50,8 @@ class TrainingInput:
         s3_data_type: ``S3Prefix`` or ``ManifestFile``; on AWS also ``AugmentedManifestFile``.
         instance_groups: names of the instance groups that get the channel; default: all.
         input_mode: ``File``, ``FastFile`` or, on AWS, ``Pipe``; overrides the estimator's for this channel.
-        attribute_names: of an augmented manifest.
-        target_attribute_name: the labels' attribute.
+        attribute_names: attributes of an augmented manifest.
+        target_attribute_name: the attribute that holds the labels.
         shuffle_config: see `ShuffleConfig`.
         hub_access_config, model_access_config: refused; JumpStart hubs are not offered.
     """
@@ -71,7 +71,7 @@ class TrainingInput:
     model_access_config: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would otherwise be dropped, and values that no service knows before data is uploaded."""
+        """Refuse, before data is uploaded, arguments that would be ignored and values that do not exist."""
         for name in ("hub_access_config", "model_access_config"):
             if getattr(self, name) is not None:
                 raise InputError(f"TrainingInput({name}=...) has no meaning here. Leave it out.")
@@ -122,7 +122,7 @@ class FileSystemInput:
     content_type: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the two closed sets of values."""
+        """Check the two arguments that have a fixed set of values."""
         for name, valid in (
             ("file_system_type", _FILE_SYSTEM_TYPES),
             ("file_system_access_mode", _ACCESS_MODES),
@@ -151,7 +151,7 @@ Channel = TrainingInput | FileSystemInput
 
 
 def channels(inputs: Inputs) -> dict[str, Channel]:
-    """All channels by name; local data is resolved to an absolute ``file://`` URI and must exist.
+    """All channels by name. Local data becomes an absolute ``file://`` URI and must exist.
 
     Reads the file system (does each local path exist?), nothing else.
 
@@ -230,7 +230,7 @@ def _check_data(name: str, path: Path) -> None:
 
 
 def _no_data(path: Path) -> Path | None:
-    """The file itself, or one below the directory, that is none to read to an end; a link may lead to it."""
+    """A socket, pipe or device at the path or below it, which cannot be read to an end; None if there is none."""
     if not path.is_dir():
         return None if path.is_file() else path
     with os.scandir(path) as entries:

@@ -13,7 +13,7 @@ class InstanceGroup:
 
     Attributes:
         instance_group_name: how channels and the script name the group.
-        instance_type: as an estimator's.
+        instance_type: as the estimator's argument of this name.
         instance_count: >= 1.
     """
 
@@ -23,7 +23,7 @@ class InstanceGroup:
 
 
 def as_group(given: Any) -> InstanceGroup | None:
-    """Ours, or SDK v2's object of the same attributes; None for anything else."""
+    """The group as an `InstanceGroup`, also from SDK v2's object; None for anything else."""
     if isinstance(given, InstanceGroup):
         return given
     try:

@@ -1,4 +1,4 @@
-"""Members of a request that are only there where something was given for them."""
+"""Optional members of a request, which are left out where nothing was given."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def only_given(**members: Any) -> dict[str, Any]:
-    """Those that are not None: AWS refuses a member that is null."""
+    """The members that are not None: AWS refuses a member that is null."""
     return {key: value for key, value in members.items() if value is not None}

@@ -1,8 +1,8 @@
-"""model.tar.gz and the code that serves it -> one model.tar.gz, as SageMaker's images want it: the code in ``code/``.
+"""Pack a model and its serving code into one model.tar.gz, the code in ``code/``, as SageMaker's images expect it.
 
-Both archives are read as streams, so that memory stays flat whatever the model's size. What is in the model's
-archive stays as it is; only ``code/`` may be replaced. An archive with a member that would leave the folder it is
-unpacked in is refused: the model may come from anywhere.
+Both archives are read as streams, so that memory stays flat whatever the model's size. The model's files stay as
+they are; only ``code/`` may be replaced. The model may come from anywhere, so an archive is refused if one of its
+members would be unpacked outside its folder.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _CHUNK_BYTES = 2**20
 
 
 def repack(model: IO[bytes], code: IO[bytes], out: IO[bytes], *, replace_code: bool) -> None:
-    """Write the model's members, with the code's below ``code/``, as a .tar.gz. Blocks; reads both to their end.
+    """Write a .tar.gz of the model's members and, below ``code/``, the code's. Blocks; reads both to their end.
 
     Args:
         model: a .tar.gz.
-        code: another, whose root becomes ``code/``.
-        out: where the archive goes.
-        replace_code: nothing that the model has below ``code/`` stays; else only files of the same name go.
+        code: a .tar.gz whose root becomes ``code/``.
+        out: the file to write the archive to.
+        replace_code: drop all that the model has below ``code/``; else only files of the same name are replaced.
 
     Raises:
         SourceError: one of the two is no .tar.gz, is cut off, or has a member that would leave its folder.
@@ -39,7 +39,7 @@ def repack(model: IO[bytes], code: IO[bytes], out: IO[bytes], *, replace_code: b
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=_LEVEL, mtime=0) as compressed,
         tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as target,
     ):
-        # The code first: which of the model's files it replaces is then known.
+        # The code first: then it is known which of the model's files it replaces.
         written = set(_copy(code, target, f"{CODE}/", "the code's archive"))
         if CODE not in written:
             folder = tarfile.TarInfo(CODE)
@@ -57,9 +57,9 @@ def _copy(
     without: Collection[str] = (),
     without_folder: str | None = None,
 ) -> Iterator[str]:
-    """Copy the members; gives the path of each, as it is in the target."""
+    """Copy the members, except those of ``without``, and yield the path in the target of each, copied or not."""
     links: set[str] = set()
-    # Through gzip rather than tarfile's own "r|gz": that one never looks at the checksum.
+    # Through gzip, because tarfile's own "r|gz" never checks the checksum.
     with (
         _reading(what),
         gzip.GzipFile(fileobj=source, mode="rb") as plain,
@@ -74,7 +74,7 @@ def _copy(
                 target.addfile(_renamed(member, below), content)
             yield place
         while plain.read(_CHUNK_BYTES):
-            pass  # to the end, where the checksum is
+            pass  # the checksum is at the end
 
 
 def _renamed(member: tarfile.TarInfo, below: str) -> tarfile.TarInfo:
@@ -82,18 +82,18 @@ def _renamed(member: tarfile.TarInfo, below: str) -> tarfile.TarInfo:
         member.name = below + member.name
         if member.islnk():  # a hard link names its file from the root
             member.linkname = below + member.linkname
-    if member.issparse():  # it is read in full
+    if member.issparse():  # its content is read with the holes filled
         member.type = tarfile.REGTYPE
-    # Of the archive's own headers none is left to contradict what is set above.
+    # The source archive's headers would override the names set above.
     member.pax_headers = {}
     return member
 
 
 def _checked(member: tarfile.TarInfo, links: set[str], what: str) -> str:
-    """The member's path, normalised. ``links``: the symbolic links so far; a link is added.
+    """The member's normalised path. ``links``: symbolic links found so far; if the member is one, it is added.
 
     Raises:
-        SourceError: it leaves the folder, goes through a link, or is no file, folder or link.
+        SourceError: the path leaves the folder or goes through a link, or the member is no file, folder or link.
     """
     path = posixpath.normpath(member.name)
     if posixpath.isabs(member.name) or _leaves(path) or ".." in member.name.split("/"):
@@ -103,7 +103,7 @@ def _checked(member: tarfile.TarInfo, links: set[str], what: str) -> str:
     if member.islnk() or member.issym():
         above = posixpath.dirname(path) if member.issym() else ""
         parts = member.linkname.split("/")
-        # ".." behind a name may be the parent of what that name, as a link, leads to.
+        # In "name/..", the name may be a link: ".." is then the parent of the link's target.
         climbs = [part for part in parts if part not in ("", ".")]
         within = ".." not in climbs[next((i for i, part in enumerate(climbs) if part != ".."), len(climbs)) :]
         if posixpath.isabs(member.linkname) or _leaves(posixpath.join(above, member.linkname)) or not within:

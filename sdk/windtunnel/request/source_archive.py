@@ -1,8 +1,8 @@
-"""The user's code -> sourcedir.tar.gz, byte for byte the same for the same tree.
+"""Pack the user's code as sourcedir.tar.gz, reproducibly.
 
 The same tree gives the same bytes on any machine and at any time: entries are sorted, times and owners are
-zero, modes are 0644 or 0755, the gzip header carries neither name nor time. So an unchanged job can be
-recognised by its upload, and a changed one can be compared.
+zero, modes are 0644 or 0755, the gzip header carries neither name nor time. So two uploads show whether the code
+of two jobs is the same.
 
 Layout as in the SageMaker SDK: the contents of ``source_dir`` (or the entry point alone) at the root, and
 each dependency under its own name next to them.
@@ -39,17 +39,17 @@ _SAFE_ENTRY_POINT = re.compile(r"[A-Za-z0-9._+/-]+")
 
 @dataclass(frozen=True)
 class SourceTree:
-    """What is packed, as absolute paths. Made and checked by `source_tree`."""
+    """The files to pack, as absolute paths. Made and checked by `source_tree`."""
 
     script: str
     """The entry point inside the tarball, e.g. ``train.py``: the hyperparameter sagemaker_program."""
     source_dir: Path | None
-    """Its contents go to the root of the tarball; None: only ``entry_point`` does."""
+    """The folder whose contents go to the root of the tarball; None: only ``entry_point`` goes there."""
     entry_point: Path
     dependencies: tuple[Path, ...] = ()
 
     def roots(self) -> Iterator[tuple[str, Path]]:
-        """Name in the tarball and path of everything at its root, by name."""
+        """Name and path of each entry at the tarball's root, sorted by name."""
         found: dict[str, Path] = {}
         listed = [self.entry_point] if self.source_dir is None else sorted(self.source_dir.iterdir())
         for path in [*listed, *self.dependencies]:
@@ -119,7 +119,7 @@ def _source_tree(
 def check_entry_point_name(entry_point: str, *, alone: bool = False) -> None:
     """Refuse names that the training toolkit's unquoted shell command would break.
 
-    ``alone``: the script is packed without the folders before it.
+    ``alone``: the script is packed without the folders of its path, so only its file name counts.
     """
     if entry_point.startswith("s3://"):
         raise SourceError(
@@ -147,7 +147,7 @@ def _missing_entry_point(given: str, path: Path, root: Path | None) -> SourceErr
 
 @contextmanager
 def packed(tree: SourceTree) -> Iterator[IO[bytes]]:
-    """The tarball as a readable file at its start; in memory up to 8 MiB, on disk above. Reads the tree."""
+    """Pack the tree; gives the tarball as a file opened at its start, in memory up to 8 MiB, on disk above."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as file:
         write_tarball(tree, file)
         file.seek(0)
@@ -158,11 +158,11 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
     """Stream the tarball of ``tree`` to ``out``.
 
     Raises:
-        SourceError: what cannot be read; a socket, device or pipe; a symbolic link that leaves the tree, or
-            the repository around it, or closes a loop.
+        SourceError: a file cannot be read; it is a socket, device or pipe; a symbolic link leaves the tree and
+            the git repository around it, or closes a loop.
 
     Warns:
-        SourceWarning: as soon as more than `LARGE_BYTES` are packed, long before gzip is done with many of them.
+        SourceWarning: as soon as more than `LARGE_BYTES` are found, because gzip may take long for the rest.
     """
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=6, mtime=0) as compressed,
@@ -178,7 +178,7 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
 
 
 class _Packing:
-    """A tarball under way, and how many bytes are in it of each thing at its root."""
+    """A tarball that is being written, with the bytes so far of each entry at its root."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
@@ -200,15 +200,15 @@ class _Packing:
 
 
 def _repository(folder: Path) -> Path:
-    """git's working tree around a folder, else the folder: whoever sent the code sent what its links point to there,
-    and a link to anywhere else may be to what is nobody's business.
+    """The git working tree around a folder, else the folder itself. Links within it are followed; a link to a place
+    outside is refused, since it may lead to private files.
     """
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
 def _add(packing: _Packing, name: str, path: Path, boundary: Path, above: tuple[Path, ...]) -> None:
     """Add a file or a directory with all below it. Links become what they point to, as in SDK v2."""
-    real = Path(os.path.realpath(path))  # `resolve` raises of a circle, but not since Python 3.13
+    real = Path(os.path.realpath(path))  # Path.resolve raises for a loop before Python 3.13
     if path.is_symlink() and (not real.is_relative_to(boundary) or ".git" in real.parts):
         raise SourceError(
             f"{path} is a symbolic link to {real}, which is not among the files of {boundary}. Copy the file, or give "
@@ -247,6 +247,6 @@ def _entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
 
 
 def _skipped(path: Path) -> bool:
-    """A virtual environment holds this machine's Python by absolute paths: no container could use it."""
+    """Whether to leave a path out. Virtual environments too: they hold absolute paths of this machine."""
     name = path.name
     return name in SKIPPED_NAMES or name.endswith(SKIPPED_SUFFIXES) or is_file(path / "pyvenv.cfg")

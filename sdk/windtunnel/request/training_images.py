@@ -1,4 +1,4 @@
-"""AWS's training images for Trainium: framework versions -> image URI.
+"""AWS's training images for Trainium, found by framework versions.
 
 Read on 2026-11-20 from
 
@@ -19,7 +19,7 @@ from windtunnel.errors import UnknownImage
 
 @dataclass(frozen=True)
 class TrainingImage:
-    """One image: the versions that ask for it, and its repository and tag."""
+    """One image: the versions that select it, and its repository and tag."""
 
     pytorch: str
     transformers: str | None
@@ -137,12 +137,12 @@ def hugging_face_image(
 
 
 def matches(version: str, asked: str) -> bool:
-    """A version is found by its full number or by major.minor."""
+    """Whether a version is the one asked for, by its full number or by major.minor."""
     return asked in (version, version.rpartition(".")[0])
 
 
 def _with_python(found: list[TrainingImage], py_version: str | None, what: str) -> TrainingImage:
-    # "py3" names no version; SDK v2 accepts it where an image exists for one Python only.
+    # "py3" is not a certain version; SDK v2 accepts it where an image exists for one Python only.
     for image in reversed(found):
         if py_version in (None, "py3", image.python):
             return image
@@ -155,7 +155,7 @@ def _uri(image: TrainingImage, region: str) -> str:
 
 
 def registry_uri(repository: str, tag: str, region: str, what: str, registries: Mapping[str, str]) -> str:
-    """The URI of an image of AWS's in a region. ``what``: for the error.
+    """The URI of one of AWS's images in a region. ``what``: the images' name in the error.
 
     Raises:
         UnknownImage: lists the regions there are.

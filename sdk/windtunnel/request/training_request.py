@@ -43,14 +43,14 @@ Upload = SourceUpload | PathUpload
 
 @dataclass(frozen=True)
 class Target:
-    """Where a job goes, as far as the request depends on it."""
+    """The place a job is sent to, as far as the request depends on it."""
 
     region: str
     bucket: str
     """The session's default bucket."""
     role_arn: str
     local: bool
-    """The local backend reads ``file://`` channels where they are; AWS needs them uploaded."""
+    """True for the local backend, which reads ``file://`` channels in place; for AWS they are uploaded."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class TrainingRequest:
     parameters: Mapping[str, Any]
     uploads: tuple[Upload, ...] = field(default=())
     budget: Budget | None = None
-    """What ``max_cost`` came to; None without one."""
+    """The budget made of ``max_cost``; None without ``max_cost``."""
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class TrainingRequest:
         return frozenset(found | {split_s3(str(uri))[0] for uri in written})
 
     def try_packing(self) -> None:
-        """Pack the code as for an upload, and drop it. Blocks.
+        """Check that the code can be packed: pack it as for an upload, and discard it. Blocks.
 
         Raises:
             SourceError: a file that cannot be packed.
@@ -91,12 +91,12 @@ class TrainingRequest:
     def to_dict(self) -> dict[str, Any]:
         """A copy of the request, as ``boto3.client("sagemaker").create_training_job(**...)`` takes it.
 
-        The job needs the `uploads` first; ``fit`` does both.
+        Make the `uploads` before you send it; ``fit`` does both.
         """
         return copy.deepcopy(dict(self.parameters))
 
     def __repr__(self) -> str:
-        """The request as JSON, then one line an upload, then the budget."""
+        """The request as JSON, then a line for each upload, then the budget."""
         lines = [json.dumps(self.parameters, indent=2, sort_keys=True)]
         for upload in self.uploads:
             if isinstance(upload, SourceUpload):

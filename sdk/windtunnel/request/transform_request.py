@@ -1,4 +1,4 @@
-"""What is sent to transform data in batch: CreateTransformJob. Pure.
+"""The request that transforms data in batch: CreateTransformJob. Pure.
 
 Members and defaults are those that SageMaker SDK v2 sends; limits are those of AWS's API reference.
 """
@@ -23,7 +23,7 @@ DEFAULT_PAYLOAD_MB = 6
 
 @dataclass(frozen=True)
 class Transforming:
-    """Where a transform job runs and what becomes of its answers. Names are `Transformer`'s; None: AWS's default."""
+    """Where a transform job runs, and how its answers are stored. Names are `Transformer`'s; None: AWS's default."""
 
     instance_count: int
     instance_type: str
@@ -38,7 +38,7 @@ class Transforming:
     volume_kms_key: str | None = None
 
     def check(self) -> None:
-        """What AWS would refuse.
+        """Check the values before AWS would refuse them.
 
         Raises:
             ConfigurationError: names the argument, the value and the limit.
@@ -67,7 +67,7 @@ class Transforming:
 
 @dataclass(frozen=True)
 class TransformData:
-    """What is transformed, and how it is read. Names are `Transformer.transform`'s."""
+    """The data to transform, and how to read it. Names are `Transformer.transform`'s."""
 
     data: str
     data_type: str = "S3Prefix"
@@ -81,7 +81,7 @@ class TransformData:
     model_client_config: Mapping[str, Any] | None = None
 
     def check(self) -> None:
-        """What AWS would refuse.
+        """Check the values before AWS would refuse them.
 
         Raises:
             ConfigurationError: names the argument, the value and what is valid.
