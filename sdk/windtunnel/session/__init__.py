@@ -1,1 +1,1 @@
-"""Where jobs run: the local server or AWS, behind one narrow port to SageMaker, S3, logs, STS and IAM."""
+"""Where jobs run: the local server or AWS, behind narrow ports to SageMaker, S3, CloudWatch, STS and IAM."""

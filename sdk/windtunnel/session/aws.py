@@ -26,7 +26,7 @@ class AwsSession(Session):
 
     local = False
     log_poll_s = 2.0
-    least_poll_s = 2.0  # AWS counts the calls
+    least_poll_s = 2.0  # AWS limits the rate of calls
     describe_poll_s = 5.0
     settle_s = 4.0
 
@@ -72,7 +72,7 @@ class AwsSession(Session):
         return str(region)
 
     def account_id(self) -> str:
-        """The caller's account, asked of STS once."""
+        """The caller's account. The first call asks STS."""
         if self._account is None:
             self._account = self.service.account_id()
         return self._account
@@ -92,7 +92,7 @@ class AwsSession(Session):
             ) from error
 
     def resolve_role(self, role: str | None) -> str:
-        """The ARN given, or that of the role named."""
+        """The role's ARN: as given, or looked up in IAM by name."""
         if not role:
             raise ConfigurationError(
                 "role= is required on AWS: the name or ARN of an IAM role that SageMaker may assume."

@@ -1,4 +1,4 @@
-"""boto3 as all ports use it: the clients, one call with errors in our words, pages, log streams."""
+"""What all ports share over boto3: clients, a call that raises our errors, pages of lists, log streams."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from windtunnel.session.training_service import LogLine
 _FAILURE_KEPT_S = 0.5
 _RUNTIME = "sagemaker-runtime"
 _RUNTIME_READ_TIMEOUT_S = 80
-"""A model may take 60 s for an answer (API reference, InvokeEndpoint); SDK v2 waits for 80, too."""
+"""A model may take 60 s for an answer (API reference, InvokeEndpoint); SDK v2 waits 80 s, too."""
 RUNTIME_CONNECTIONS = 50
-"""Questions to endpoints at the same time."""
+"""Requests to endpoints at the same time."""
 
 
 class BotoCalls:
@@ -24,7 +24,7 @@ class BotoCalls:
     Args:
         connect: gives the keyword arguments of every client (endpoint_url, config, ...) and the boto3
             session. Called again after the connection was lost.
-        local: the other side is the local backend.
+        local: whether the calls go to the local backend.
     """
 
     def __init__(self, connect: Callable[[], tuple[Any, Mapping[str, Any]]], *, local: bool) -> None:
@@ -51,7 +51,7 @@ class BotoCalls:
             return self._clients[service]
 
     def _connected(self) -> tuple[Any, Mapping[str, Any]]:
-        # Who waited for the warm-up thread gets its error, instead of waiting for the same failure again.
+        # A caller that waited for the warm-up thread gets that thread's error, and does not repeat the failed start.
         if self._failed is not None and time.monotonic() - self._failed[0] < _FAILURE_KEPT_S:
             raise self._failed[1]
         try:
@@ -62,16 +62,16 @@ class BotoCalls:
 
     @property
     def where(self) -> str:
-        """For messages: what is asked."""
+        """Which jobs and endpoints the calls see, for messages."""
         return "on the local backend" if self._local else "in this account and region"
 
     @property
     def place(self) -> str:
-        """For messages: the option of commands that ask there."""
+        """The option that sends a command to the same place, for messages: ``" --aws"`` or nothing."""
         return "" if self._local else " --aws"
 
     def forget_connection(self) -> None:
-        """Make new clients for the next call: the other side has moved."""
+        """Close all clients; the next call connects anew. For a backend that now listens elsewhere."""
         with self._lock:
             for client in self._clients.values():
                 client.close()
@@ -81,12 +81,12 @@ class BotoCalls:
     close = forget_connection
 
     def warm_up(self, services: Sequence[str] = ("sagemaker", "s3", "logs")) -> None:
-        """Make clients ahead of their first use."""
+        """Make the clients of these services before their first use."""
         for service in services:
             self.client(service)
 
     def pages(self, service: str, method: str, members: Mapping[str, Any], token: str) -> Iterator[Any]:
-        """All pages of a listing. ``token``: the member that continues it, in answer and question."""
+        """All pages of a listing. ``token``: the member of response and request that continues the listing."""
         more: dict[str, str] = {}
         while True:
             page = self.call(service, method, {**members, **more})
@@ -96,7 +96,7 @@ class BotoCalls:
             more = {token: page[token]}
 
     def streams(self, group: str, prefix: str | None) -> list[str]:
-        """DescribeLogStreams: the streams of a group whose names begin so, in order; none without the group."""
+        """DescribeLogStreams: sorted names of a group's streams that begin with ``prefix``; empty without the group."""
         members = {"logGroupName": group, **({"logStreamNamePrefix": prefix} if prefix else {})}
         try:
             pages = list(self.pages("logs", "describe_log_streams", members, "nextToken"))
@@ -107,7 +107,7 @@ class BotoCalls:
         return sorted(stream["logStreamName"] for page in pages for stream in page["logStreams"])
 
     def events(self, group: str, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """GetLogEvents from the head, one page."""
+        """GetLogEvents: one page of a stream's lines from ``token`` (None: the start), and the next page's token."""
         members = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
         if token is not None:
             members["nextToken"] = token
@@ -116,9 +116,13 @@ class BotoCalls:
         return lines, page.get("nextForwardToken", token)
 
     def call(self, service: str, method: str, members: Mapping[str, Any], *, repeat: bool = True) -> Any:
-        """One call. A local backend that went away is started again and asked once more.
+        """Make one call. If the local backend has gone, start it again and repeat the call once.
 
-        ``repeat=False``: the call changes something, so it is repeated only if it surely never arrived.
+        ``repeat=False``: the call changes something, so it is repeated only if it certainly never arrived.
+
+        Raises:
+            ServiceCallFailed: the call was refused or did not arrive.
+            BackendError: the local backend does not answer.
         """
         from botocore.exceptions import (
             BotoCoreError,
@@ -155,7 +159,7 @@ class BotoCalls:
 
 
 def _for_invocations(keywords: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The keywords of a client that waits for a model, in many threads at once."""
+    """Client arguments for requests to models: a long read timeout, and connections for many threads."""
     from botocore.config import Config
 
     own = Config(read_timeout=_RUNTIME_READ_TIMEOUT_S, max_pool_connections=RUNTIME_CONNECTIONS)
@@ -164,7 +168,7 @@ def _for_invocations(keywords: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _not_if_it_may_have_arrived(caught_exception: Exception | None = None, **_: Any) -> None:
-    """Keep botocore from asking a model again whose answer did not come: that may cost minutes and have effects."""
+    """Keep botocore from repeating a request whose answer was lost: the model may have run, with effects."""
     from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
     if isinstance(caught_exception, (ConnectionClosedError, ReadTimeoutError)):

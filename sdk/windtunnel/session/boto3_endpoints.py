@@ -12,7 +12,7 @@ from windtunnel.session.boto3_calls import BotoCalls
 from windtunnel.session.endpoint_service import LOG_GROUP, Answer, EndpointService
 from windtunnel.session.training_service import LogLine
 
-# AWS's own words, which its SDK v2 matches too.
+# Texts of AWS's errors; SDK v2 matches them too.
 _EXISTS = "Cannot create already existing model"
 _MISSING = re.compile(r"Could not find endpoint\b|^Endpoint \S+ of account \S+ not found")
 _UNTYPED = "application/octet-stream"
@@ -62,7 +62,7 @@ class BotoEndpoints(EndpointService):
         return [summary for page in pages for summary in page["Endpoints"]]
 
     def invoke(self, request: Mapping[str, Any]) -> Answer:
-        """InvokeEndpoint. A question whose answer was lost is not asked again: it may have had effects."""
+        """InvokeEndpoint. A request whose answer was lost is not repeated: the model may have run, with effects."""
         from botocore.exceptions import BotoCoreError
 
         with self._endpoint(str(request["EndpointName"])):
@@ -86,7 +86,7 @@ class BotoEndpoints(EndpointService):
 
     @contextmanager
     def _endpoint(self, name: str) -> Iterator[None]:
-        """Tell a missing endpoint from what else is refused."""
+        """Turn AWS's error for a missing endpoint into `EndpointNotFound`."""
         try:
             yield
         except ServiceCallFailed as error:

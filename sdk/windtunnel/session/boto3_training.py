@@ -14,7 +14,7 @@ from windtunnel.session.training_service import LOG_GROUP, METRIC_NAMESPACE, Log
 
 _MULTIPART_BYTES = 64 * 2**20
 _BEING_MADE = ("BucketAlreadyOwnedByYou", "OperationAborted")
-"""CreateBucket's codes where another process makes it at the same time: SDK v2 goes on, too."""
+"""CreateBucket's error codes when another process creates the bucket at the same time. SDK v2 ignores them, too."""
 
 
 class BotoService(BotoCalls, TrainingService):
@@ -55,7 +55,7 @@ class BotoService(BotoCalls, TrainingService):
     def metric_statistics(
         self, job: str, metric: str, start: datetime, end: datetime, period_s: int
     ) -> list[dict[str, Any]]:
-        """GetMetricStatistics, by time: AWS gives them in no order."""
+        """GetMetricStatistics, sorted by time: AWS returns the points in any order."""
         members = {
             "Namespace": METRIC_NAMESPACE,
             "MetricName": metric,
@@ -111,14 +111,14 @@ class BotoService(BotoCalls, TrainingService):
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def ensure_bucket(self, bucket: str) -> None:
-        """HeadBucket, then CreateBucket if it is missing and nobody else makes it meanwhile."""
+        """HeadBucket, then CreateBucket if the bucket is missing. Another process may create it at the same time."""
         try:
             self.call("s3", "head_bucket", {"Bucket": bucket})
         except ServiceCallFailed as error:
             if error.code not in ("404", "NoSuchBucket"):
                 raise
             region = self.client("s3").meta.region_name
-            # us-east-1 is S3's default and may not be named as a constraint.
+            # us-east-1 is S3's default, which S3 refuses as a LocationConstraint.
             members: dict[str, Any] = {"Bucket": bucket}
             if region != "us-east-1":
                 members["CreateBucketConfiguration"] = {"LocationConstraint": region}

@@ -1,7 +1,7 @@
-"""The environment in which AWS's own clients use the local backend, and the way back from it. Pure.
+"""Environment variables with which AWS's own clients use the local backend, and how to restore the old ones. Pure.
 
-What reaches a real account is taken away or replaced: keys, profiles, role and container credentials,
-endpoints of single services. What was there before travels along in one variable, `SAVED`, as JSON.
+Variables that lead to a real account are removed or replaced: keys, profiles, role and container credentials,
+endpoints of single services. Their old values are kept as JSON in one variable, `SAVED`.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def files(credentials: Credentials, bucket: str, role: str) -> dict[str, str]:
     """Names and contents of the files that the variables point at."""
     note = "# Written by `windtunnel env`, and written again at its next call.\n"
     return {
-        # Without it, boto3 and the CLI still sign S3's URLs with version 2 in us-east-1.
-        # On EC2's large instances the CLI's version 2 would transfer by AWS's CRT, which speaks TLS to any endpoint.
+        # Without s3v4, boto3 and the CLI sign S3's URLs with version 2 in us-east-1.
+        # Without "default", the CLI v2 on EC2's large instances uses AWS's CRT, which speaks TLS to any endpoint.
         "aws-config": f"{note}[default]\nregion = {credentials.region}\ns3 =\n    signature_version = s3v4\n"
         "    preferred_transfer_client = default\n",
         "aws-credentials": f"{note}[default]\naws_access_key_id = {credentials.access_key_id}\n"
         f"aws_secret_access_key = {credentials.secret_access_key}\n",
-        # With a bucket and a role, SDK v2 and v3 do not ask the real STS for the account.
+        # Given a bucket and a role, SDK v2 and v3 need not ask the real STS for the account.
         "sagemaker.yaml": f"{note}SchemaVersion: '1.0'\n"
         "SageMaker:\n"
         "  PythonSDK:\n"
@@ -62,7 +62,7 @@ def files(credentials: Credentials, bucket: str, role: str) -> dict[str, str]:
         "      TelemetryOptOut: true\n"
         "      Session:\n"
         f"        DefaultS3Bucket: {bucket}\n"
-        # Without S3 in the job, @remote cannot hand its function over.
+        # @remote passes its function through S3, so the job needs access to S3.
         "      RemoteFunction:\n"
         f"        RoleArn: {role}\n"
         "        EnvironmentVariables:\n"
@@ -75,19 +75,19 @@ def files(credentials: Credentials, bucket: str, role: str) -> dict[str, str]:
 def entering(
     before: Mapping[str, str], home: Path, folder: Path, endpoint: str, credentials: Credentials
 ) -> dict[str, str | None]:
-    """What to set (None: to unset) so that AWS's clients use the local backend. Idempotent.
+    """Variables to set (None: to unset) so that AWS's clients use the local backend. Idempotent.
 
     Args:
-        before: the variables there are.
+        before: the current variables.
         home: the backend's state directory.
-        folder: the directory of `files`.
+        folder: the directory that holds `files`.
         endpoint: the backend's URL.
         credentials: the backend's key pair.
     """
     changes: dict[str, str | None] = {
         "AWS_ENDPOINT_URL": endpoint,
         "S3_ENDPOINT_URL": endpoint,  # s5cmd reads this one only
-        "AWS_ALLOW_HTTP": "true",  # Rust's object_store refuses an endpoint without TLS otherwise
+        "AWS_ALLOW_HTTP": "true",  # else Rust's object_store refuses an endpoint without TLS
         "AWS_ACCESS_KEY_ID": credentials.access_key_id,
         "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
         "AWS_REGION": credentials.region,
@@ -107,10 +107,10 @@ def entering(
 
 
 def leaving(now: Mapping[str, str]) -> dict[str, str | None]:
-    """What to set (None: to unset) to undo `entering`; nothing where it was not done.
+    """Variables to set (None: to unset) to undo `entering`; empty if there is nothing to undo.
 
     Raises:
-        ConfigurationError: what was saved cannot be read.
+        ConfigurationError: the saved values cannot be read.
     """
     if not now.get(SAVED):
         return {}
@@ -130,13 +130,13 @@ def leaving(now: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def _saved(before: Mapping[str, str], changes: Changes) -> str:
-    """The variables as they were before the first of several calls."""
+    """The old values as JSON: those before the first call, if `entering` is called several times."""
     try:
         earlier: dict[str, str | None] = leaving(before)
     except ConfigurationError:
         earlier = {}
     earlier.pop(SAVED, None)
-    # What is not there and is to go needs no way back.
+    # A variable that is to be unset and is not there needs no entry.
     touched = {name: before.get(name) for name in changes if changes[name] is not None or name in before}
     return json.dumps({**touched, **earlier}, sort_keys=True)
 

@@ -1,4 +1,4 @@
-"""The port of models and endpoints: what the SDK asks of SageMaker's hosting, and of CloudWatch for its logs.
+"""The port of models and endpoints: the SDK's calls to SageMaker hosting, and to CloudWatch Logs for its logs.
 
 `boto3_endpoints` makes the calls, against AWS or the local backend; tests use a small real class.
 """
@@ -12,22 +12,22 @@ from typing import Any, Protocol
 from windtunnel.session.training_service import LogLine
 
 LOG_GROUP = "/aws/sagemaker/Endpoints"
-"""Each endpoint has a group below it, of its own name."""
+"""Prefix of log groups: each endpoint has one, ``<prefix>/<endpoint's name>``."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer, whole."""
+    """A model's complete answer."""
 
     body: bytes
     content_type: str
 
 
 class EndpointService(Protocol):
-    """What the SDK needs. All calls block; a refused one raises `ServiceCallFailed`."""
+    """The calls that the SDK needs. All of them block; a refused call raises `ServiceCallFailed`."""
 
     def create_model(self, request: Mapping[str, Any]) -> bool:
-        """CreateModel; False when there is one of that name already."""
+        """CreateModel; False if a model of that name exists already."""
 
     def delete_model(self, name: str) -> None:
         """DeleteModel."""
@@ -42,25 +42,25 @@ class EndpointService(Protocol):
         """DeleteEndpointConfig."""
 
     def create(self, request: Mapping[str, Any]) -> None:
-        """CreateEndpoint: asks, does not wait."""
+        """CreateEndpoint; does not wait for the endpoint."""
 
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeEndpoint; raises `EndpointNotFound`."""
 
     def delete(self, name: str) -> None:
-        """DeleteEndpoint: asks, does not wait; raises `EndpointNotFound`."""
+        """DeleteEndpoint; does not wait for the end; raises `EndpointNotFound`."""
 
     def list_all(self) -> list[dict[str, Any]]:
         """ListEndpoints: all summaries, newest first."""
 
     def invoke(self, request: Mapping[str, Any]) -> Answer:
-        """InvokeEndpoint, waiting for the model, up to 60 s; raises `EndpointNotFound`."""
+        """InvokeEndpoint; waits up to 60 s for the model; raises `EndpointNotFound`."""
 
     def invoke_async(self, request: Mapping[str, Any]) -> tuple[str, str | None]:
-        """InvokeEndpointAsync: where the answer will be, and where the reason if there is none."""
+        """InvokeEndpointAsync; returns the ``s3://`` URIs of the answer to come and, instead of it, of an error."""
 
     def log_streams(self, endpoint: str) -> list[str]:
-        """Names of the endpoint's log streams, one a container; empty while there are none."""
+        """Names of the endpoint's log streams, one for each container; empty while there are none."""
 
     def read_log(self, endpoint: str, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """The lines after ``token`` (None: from the start) and the token that continues behind them."""
+        """The lines after ``token`` (None: from the start), and the token for the next call."""

@@ -23,9 +23,8 @@ from windtunnel.session.transform_service import TransformService
 LOCAL_ROLE = "windtunnel-local"
 _T = TypeVar("_T")
 
-# botocore's own variables, without those that lead to the user's profiles: one that is missing, or that has
-# settings for S3 on AWS, must not keep the local backend from being asked. (name in a file, in the
-# environment, default, conversion)
+# Settings that keep botocore from reading the user's profiles: a missing profile, or one with settings for S3 on AWS,
+# must not break calls to the local backend. Each: name in a config file, environment variable, default, conversion.
 _NOTHING_OF_THE_USERS = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),
@@ -42,12 +41,12 @@ class LocalSession(AnySession):
     Args:
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
         default_bucket: replaces the default bucket ``windtunnel-<region>-<account>``.
-        backend: how the backend is found and started.
+        backend: finds and starts the server; default: that of ``home``.
         service, endpoints, transforms: replace boto3 (tests).
     """
 
     local = True
-    log_poll_s = 0.25  # each look is work for client and server: 8 ms of a processor that the job could use
+    log_poll_s = 0.25  # each poll costs client and server 8 ms of a processor that the job could use
     least_poll_s = 0.03
     describe_poll_s = 0.5
     settle_s = 0.0
@@ -94,17 +93,17 @@ class LocalSession(AnySession):
         return f"windtunnel-{region}-{account}"
 
     def resolve_role(self, role: str | None) -> str:
-        """The ARN given, or one made from the name; no role at all is fine."""
+        """The role's ARN: as given, or made from the name. Without a role: that of `LOCAL_ROLE`."""
         if role and role.startswith("arn:"):
             return role
         return f"arn:aws:iam::{self.account_id()}:role/{role or LOCAL_ROLE}"
 
     def endpoint(self) -> str:
-        """URL of the backend, started if needed: for ``boto3.client(..., endpoint_url=...)``."""
+        """URL of the backend, for ``boto3.client(..., endpoint_url=...)``. Starts the backend if needed."""
         return self.backend.ensure().endpoint
 
     def warm_up(self) -> None:
-        """Start the backend if needed and make the clients, in a thread (about 0.4 s of work, once)."""
+        """In a thread, start the backend if needed and make the clients (about 0.4 s, once). Returns at once."""
         with self._lock:
             if self._warming is None and isinstance(self.service, BotoService):
                 self._warming = _in_background(self.service.warm_up)
@@ -136,7 +135,7 @@ class LocalSession(AnySession):
 
 
 Session = LocalSession
-"""SDK v2's name."""
+"""`LocalSession` under SDK v2's name."""
 
 
 def _in_background(work: Callable[[], _T]) -> Callable[[], _T]:
@@ -146,9 +145,9 @@ def _in_background(work: Callable[[], _T]) -> Callable[[], _T]:
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that asks for the result
             future.set_exception(error)
 
-    # Not an executor's: Python would wait for it when it ends.
+    # Not an executor's thread: Python would wait for it at exit.
     threading.Thread(target=run, name="windtunnel-background", daemon=True).start()
     return future.result

@@ -1,8 +1,7 @@
 """The local backend as a process: find the running one, or start it and wait until it answers.
 
-The SDK never imports the backend. It runs ``python -m windtunnel_local serve`` detached, and both sides
-meet in the home directory: ``backend.json`` says where the server listens, ``credentials.json`` holds the
-key pair.
+The SDK never imports the backend. It runs ``python -m windtunnel_local serve`` detached. The server leaves two files
+in the home directory: ``backend.json`` says where it listens, ``credentials.json`` holds the key pair.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _POLL_S = 0.02
 _STOP_TIMEOUT_S = 30.0
 _LOG_TAIL_LINES = 20
 _LEAST_FREE_BYTES = 64 << 10
-"""A server that has less may end without a word, for lack of room for it."""
+"""A server with less free disk may end without a log line, because the line has no room."""
 _KEEP_FILE = "keep"
 
 
@@ -49,13 +48,13 @@ class Credentials:
     region: str
 
     def __repr__(self) -> str:
-        """Without the secret."""
+        """All fields but the secret key."""
         return f"Credentials({self.access_key_id!r}, account_id={self.account_id!r}, region={self.region!r})"
 
 
 @dataclass(frozen=True)
 class RunningBackend:
-    """A backend that answers. ``runner``: docker or process; ``interpreter``: what it runs with."""
+    """A backend that answers. ``runner``: docker, process or slurm; ``interpreter``: path of its Python."""
 
     endpoint: str
     pid: int
@@ -65,9 +64,9 @@ class RunningBackend:
 
     @property
     def outdated(self) -> bool:
-        """Whether it is of another version than this SDK, or its installation is gone (a removed venv).
+        """Whether its version differs from this SDK's, or its installation is gone (a removed venv).
 
-        It still answers, but will fail as soon as it needs one of its own files.
+        Without its installation it still answers, but fails as soon as it needs one of its own files.
         """
         removed = self.interpreter is not None and not Path(self.interpreter).exists()
         return removed or self.version != __version__
@@ -77,8 +76,8 @@ class Backend:
     """The backend of one home directory.
 
     Args:
-        home: its state directory; made when it is missing.
-        command: what starts the server; the default is this interpreter with ``-m windtunnel_local serve``.
+        home: its state directory; created when it is missing.
+        command: starts the server; the default is this interpreter with ``-m windtunnel_local serve``.
         start_timeout_s: how long to wait for a started server.
     """
 
@@ -107,10 +106,10 @@ class Backend:
     def ensure(self) -> RunningBackend:
         """The running server; started if there is none. Idempotent, also between processes.
 
-        One that is outdated is replaced; its jobs go on, and the new one takes them over.
+        An outdated server is replaced; its jobs go on, and the new server takes them over.
 
         Raises:
-            BackendError: it did not start or did not answer in time; ends with its log. Or this is Windows.
+            BackendError: the server did not start or answer in time (the message ends with its log); or on Windows.
         """
         if reason := no_backend_here():
             raise BackendError(reason)
@@ -119,7 +118,7 @@ class Backend:
             return running
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # One starter at a time. The server holds another lock of its own.
+            # One process at a time starts a server. A server holds another lock of its own.
             with locked(self.home / "start.lock"):
                 running = self.running()
                 if running is not None and running.outdated:
@@ -130,13 +129,13 @@ class Backend:
             raise self._unusable(error) from error
 
     def stop(self) -> RunningBackend | None:
-        """Let the running server leave, and wait until its process has ended; None when there is none.
+        """Stop the running server (SIGTERM), and wait until its process has ended; None when there is none.
 
-        It withdraws its note first, and then still lets go of jobs and ends warm pools. Running jobs go on
+        The server removes backend.json first, then detaches from jobs and ends warm pools. Running jobs go on
         in their containers; the next server takes them over.
 
         Raises:
-            BackendError: it has not ended within 30 s.
+            BackendError: the server has not ended within 30 s.
         """
         running = self.running()
         if running is None:
@@ -154,7 +153,7 @@ class Backend:
         return running
 
     def keep(self) -> None:
-        """Ask the server to stay when it is idle, until `release` or the machine's next start.
+        """Ask the server to stay when it is idle, until `release` or a reboot of the machine.
 
         Raises:
             BackendError: the home cannot be written to.
@@ -166,15 +165,15 @@ class Backend:
             raise self._unusable(error) from error
 
     def release(self) -> None:
-        """Take back `keep`. Idempotent."""
+        """Undo `keep`. Idempotent."""
         with suppress(OSError):
             (self.home / _KEEP_FILE).unlink()
 
     def credentials(self) -> Credentials:
-        """The key pair made at the server's first start.
+        """The key pair that the server made at its first start.
 
         Raises:
-            BackendError: there is none, i.e. the server has never run in this home.
+            BackendError: there is no readable key pair; maybe the server has never run in this home.
         """
         path = self.home / "credentials.json"
         try:
@@ -226,7 +225,7 @@ class Backend:
         while time.monotonic() - began < self._start_timeout_s:
             running = self.running()
             if running is not None:
-                # The server outlives this call; whenever it ends, its entry in the process table goes.
+                # The server outlives this call. The thread reaps its process whenever it ends.
                 threading.Thread(target=process.wait, name="windtunnel-backend", daemon=True).start()
                 return running
             # Exit code 0: another server holds the home and is about to answer.
@@ -282,7 +281,7 @@ def no_backend_here() -> str:
 
 
 def _boot() -> str:
-    """An id of this boot of the machine; empty where the system has none."""
+    """The kernel's id of the machine's current boot; empty where the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -297,15 +296,15 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     try:
-        # A process that has ended keeps its number until its parent, which may be long gone, asks for it.
+        # An ended process keeps its number, as a zombie, until its parent reaps it.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (OSError, IndexError):
-        return True  # no /proc here, or it has ended just now: the next look says so
+        return True  # no /proc here, or the process has just ended, which the next call sees
 
 
 def _healthy(backend: RunningBackend) -> bool:
-    """Whether GET /health is answered by that very process."""
-    import http.client  # with ssl and email behind it, it takes as long to import as all of ours
+    """Whether exactly this process answers GET /health."""
+    import http.client  # imports ssl and email, which takes as long as all of our imports
 
     scheme, _, address = backend.endpoint.partition("://")
     if scheme != "http":

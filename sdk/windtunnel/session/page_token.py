@@ -1,6 +1,6 @@
-"""The token with which a browser is let into the page of the local backend: once, and within a minute.
+"""The token that lets a browser into the page of the local backend. It is valid once, for a minute.
 
-Who can read the home's credentials.json may make one. The backend reads it (`windtunnel_local.ui.access`).
+Anyone who can read the home's credentials.json can make one. The backend checks it (`windtunnel_local.ui.access`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 from windtunnel.session.local_server import Credentials, RunningBackend
 
-_LABEL = b"windtunnel ui enter\0"  # keeps it apart from whatever else is signed with the key
+_LABEL = b"windtunnel ui enter\0"  # no other use of the key signs a text that begins so
 
 
 def page_url(backend: RunningBackend, credentials: Credentials, path: str) -> str:
-    """An address that lets a browser in and leads it to a path below /ui. No two are the same."""
+    """A URL that lets a browser in and redirects it to a path below /ui. Each call gives a new one."""
     token = page_token(credentials.secret_access_key, time.time())
     return f"{backend.endpoint}/ui/enter?token={token}&to={quote(path, safe='/')}"
 

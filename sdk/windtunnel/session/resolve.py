@@ -17,7 +17,7 @@ _shared_lock = threading.Lock()
 
 
 def shared_local_session() -> LocalSession:
-    """The session of the default home: one a process, so that its clients are made once."""
+    """The session of the default home: one for the whole process, so that its clients are made once."""
     home = settings.home()
     with _shared_lock:
         return _shared.setdefault(home, LocalSession(home))
@@ -27,7 +27,7 @@ def resolve_session(session: Any = None, sagemaker_session: Any = None) -> Sessi
     """The session an estimator or job uses, from either of its two argument names.
 
     Raises:
-        ConfigurationError: both were given, or something that is no session.
+        ConfigurationError: two sessions were given, or something that is no session.
     """
     if session is not None and sagemaker_session is not None and session is not sagemaker_session:
         raise ConfigurationError("session= and sagemaker_session= are the same argument. Give one.")
@@ -46,5 +46,5 @@ def resolve_session(session: Any = None, sagemaker_session: Any = None) -> Sessi
 
 
 def get_execution_role(session: Session | None = None) -> str:
-    """A role for ``role=``, under SDK v2's name: the local backend's. On AWS, name your own role."""
+    """A value for ``role=``, under SDK v2's name. It is the local backend's role; on AWS, name your own."""
     return resolve_session(session).resolve_role(None)

@@ -1,4 +1,4 @@
-"""What every session does: the uploads, then the job. `local` and `aws` say where it runs."""
+"""What every session does: make the uploads, then create the job. Subclasses in `local` and `aws` say where."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Session(ABC):
     local: bool
     """Whether jobs run on this machine."""
     log_poll_s: float
-    """Seconds between two looks at a job's log, at most."""
+    """Longest pause between two polls of a job's log, in seconds."""
     least_poll_s: float
-    """And at least: see `pause_s`."""
+    """Shortest pause between two polls, in seconds: see `pause_s`."""
     describe_poll_s: float
-    """Seconds between two looks at a job's status, at most."""
+    """Longest pause between two polls of a job's status, in seconds."""
     settle_s: float
     """Seconds by which the log may lag behind a terminal status."""
 
     own_log: Path | None = None
-    """The local backend's own log."""
+    """The local backend's own log; None on AWS."""
 
     service: TrainingService
     endpoints: EndpointService
@@ -38,11 +38,11 @@ class Session(ABC):
 
     @property
     def place(self) -> str:
-        """For messages: the option of commands that ask there, ``" --aws"`` or nothing."""
+        """The option that sends a command to this session's place, for messages: ``" --aws"`` or nothing."""
         return "" if self.local else " --aws"
 
     def pause_s(self, passed_s: float) -> float:
-        """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
+        """Seconds until a job's next poll: short at first, so that a short job's end is seen soon, then longer."""
         return min(self.log_poll_s, max(self.least_poll_s, passed_s / 50))
 
     @property
@@ -57,18 +57,18 @@ class Session(ABC):
 
     @abstractmethod
     def account_id(self) -> str:
-        """The account. On AWS a call to STS, once."""
+        """The account's id. On AWS the first call asks STS."""
 
     @abstractmethod
     def default_bucket(self) -> str:
-        """Name of the bucket for code and results. Does not create it."""
+        """Name of the bucket for code and results. Does not create the bucket."""
 
     @abstractmethod
     def resolve_role(self, role: str | None) -> str:
         """The role's ARN."""
 
     def place_of_log(self, command: str, group: str, prefix: str = "") -> str:
-        """Where a person finds a whole log: by a command here, on AWS in the streams of a group."""
+        """Where a person finds the whole log: here by a command, on AWS in the streams of a log group."""
         if self.own_log is not None:
             return f"{command}   (backend's own log: {self.own_log})"
         return f"CloudWatch Logs, group {group}{f', streams {prefix}' if prefix else ''} ({self.region})"
@@ -78,26 +78,27 @@ class Session(ABC):
         return
 
     def target(self, role: str | None) -> Target:
-        """What a request needs to know of this session. No side effects; on AWS it may ask STS and IAM."""
+        """What a request needs to know about this session. Changes nothing; on AWS it may ask STS and IAM."""
         return Target(self.region, self.default_bucket(), self.resolve_role(role), self.local)
 
     def ensure_buckets(self, buckets: frozenset[str]) -> None:
-        """Make those that are missing. Blocks.
+        """Create the missing buckets. Blocks.
 
-        On AWS the default one alone, none of the user's own; here all: a rehearsal uses the names of AWS's.
+        On AWS only the default bucket, never one of the user's own. Here all: a rehearsal uses the names that the
+        user's buckets have on AWS.
         """
         for bucket in sorted(buckets if self.local else buckets & {self.default_bucket()}):
             self.service.ensure_bucket(bucket)
 
     def refuse_taken(self, job: str) -> None:
-        """Refuse a name before its uploads, which would replace the code and data of the job that has it.
+        """Refuse the name of an existing job before the uploads, which would replace that job's code and data.
 
         Raises:
-            ServiceCallFailed: there is such a job.
+            ServiceCallFailed: a job of this name exists.
         """
         try:
             self.service.describe_job(job)
-        except ServiceCallFailed:  # there is none; who may not ask hears it when the job is created
+        except ServiceCallFailed:  # no such job; a missing permission shows when the job is created
             return
         raise ServiceCallFailed(
             "CreateTrainingJob",
@@ -106,10 +107,10 @@ class Session(ABC):
         )
 
     def submit(self, request: TrainingRequest) -> None:
-        """Do the uploads, then create the job. Blocks until both are done.
+        """Make the uploads, then create the job. Blocks until both are done.
 
         Raises:
-            ServiceCallFailed: what was refused, and why.
+            ServiceCallFailed: an upload or the job was refused.
         """
         self.ensure_buckets(request.buckets())
         for upload in request.uploads:
@@ -125,7 +126,7 @@ class Session(ABC):
         source = absolute(path)
         if not source.exists():
             raise ConfigurationError(f"upload_data: {source} does not exist.")
-        # As SDK v2: else "data/" would put the files below a folder without a name.
+        # As in SDK v2: else the prefix "data/" would give keys with an empty part, "data//file".
         prefix = "/".join(filter(None, key_prefix.split("/")))
         upload = PathUpload(source, bucket or self.default_bucket(), prefix)
         self.ensure_buckets(frozenset({upload.bucket}))

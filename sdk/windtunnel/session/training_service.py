@@ -1,8 +1,7 @@
-"""The port to AWS, or to the local server, which answers the same calls.
+"""The port of training jobs: the SDK's calls to SageMaker, CloudWatch, S3, STS and IAM.
 
-Everything the SDK asks of SageMaker, CloudWatch Logs, S3, STS and IAM is one of these calls.
-`boto3_training` makes them with boto3, against AWS or the local backend; tests use a small real
-class.
+`boto3_training` makes the calls with boto3, against AWS or the local backend, which answers the same calls;
+tests use a small real class.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import IO, Any, Protocol
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 METRIC_NAMESPACE = "/aws/sagemaker/TrainingJobs"
 LOCAL_ACCOUNT = "000000000000"
-"""The account that the local server plays; no one has it on AWS."""
+"""The account that the local server plays; on AWS it does not exist."""
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 """Statuses of a job that has ended."""
 STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped", "Deleting")
-"""All that a job can have, in the order of AWS's model."""
+"""All statuses of a job, in the order of AWS's model."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class LogLine:
 
 
 class TrainingService(Protocol):
-    """What the SDK needs. All calls block; a refused one raises `ServiceCallFailed`."""
+    """The calls that the SDK needs. All of them block; a refused call raises `ServiceCallFailed`."""
 
     def create_job(self, request: Mapping[str, Any]) -> None:
         """CreateTrainingJob."""
@@ -40,33 +39,33 @@ class TrainingService(Protocol):
         """DescribeTrainingJob; raises `JobNotFound`."""
 
     def stop_job(self, name: str) -> None:
-        """StopTrainingJob: asks, does not wait. A job that has ended is refused."""
+        """StopTrainingJob; does not wait for the end. It is refused for a job that has ended."""
 
     def delete_job(self, name: str) -> None:
-        """DeleteTrainingJob: its record, tags, metrics; what it stored in S3 stays. One that runs is refused."""
+        """DeleteTrainingJob: deletes record, tags and metrics, nothing in S3. It is refused for a running job."""
 
     def list_jobs(self, limit: int, status: str | None = None) -> list[dict[str, Any]]:
-        """ListTrainingJobs: the newest ``limit`` summaries, newest first, of all jobs or those of one status."""
+        """ListTrainingJobs: the newest ``limit`` summaries, newest first; only jobs of ``status`` if it is given."""
 
     def list_tags(self, arn: str) -> list[dict[str, str]]:
         """ListTags."""
 
     def log_streams(self, job: str) -> list[str]:
-        """Names of the job's log streams, one a host; empty while there are none."""
+        """Names of the job's log streams, one for each host; empty while there are none."""
 
     def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """The lines after ``token`` (None: from the start) and the token that continues behind them."""
+        """The lines after ``token`` (None: from the start), and the token for the next call."""
 
     def metric_statistics(
         self, job: str, metric: str, start: datetime, end: datetime, period_s: int
     ) -> list[dict[str, Any]]:
-        """GetMetricStatistics: Timestamp, Average and SampleCount of each period that has values, by time."""
+        """GetMetricStatistics: Timestamp, Average and SampleCount of each period with values, sorted by time."""
 
     def put_file(self, bucket: str, key: str, data: IO[bytes], kms_key_id: str | None, encrypt: bool) -> None:
         """Store the file, from its current position to its end."""
 
     def get_object(self, bucket: str, key: str, out: IO[bytes]) -> bool:
-        """Stream an object to ``out``; False when there is none."""
+        """Stream an object to ``out``; False if the object does not exist."""
 
     def list_objects(self, bucket: str, prefix: str) -> list[str]:
         """All keys with the prefix, in order."""

@@ -1,4 +1,4 @@
-"""The port of transform jobs: what the SDK asks of SageMaker, and of CloudWatch for their logs.
+"""The port of transform jobs: the SDK's calls to SageMaker, and to CloudWatch Logs for their logs.
 
 `boto3_transforms` makes the calls, against AWS or the local backend; tests use a small real class.
 """
@@ -14,19 +14,19 @@ TRANSFORM_LOG_GROUP = "/aws/sagemaker/TransformJobs"
 
 
 class TransformService(Protocol):
-    """What the SDK needs. All calls block; a refused one raises `ServiceCallFailed`."""
+    """The calls that the SDK needs. All of them block; a refused call raises `ServiceCallFailed`."""
 
     def create(self, request: Mapping[str, Any]) -> None:
-        """CreateTransformJob: asks, does not wait."""
+        """CreateTransformJob; does not wait for the job."""
 
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTransformJob."""
 
     def stop(self, name: str) -> None:
-        """StopTransformJob: asks, does not wait."""
+        """StopTransformJob; does not wait for the end."""
 
     def log_streams(self, job: str) -> list[str]:
-        """Names of the job's log streams, two an instance; empty while there are none."""
+        """Names of the job's log streams, two for each instance; empty while there are none."""
 
     def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
-        """The lines after ``token`` (None: from the start) and the token that continues behind them."""
+        """The lines after ``token`` (None: from the start), and the token for the next call."""
