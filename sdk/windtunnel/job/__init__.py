@@ -1,1 +1,1 @@
-"""A training job that exists: wait for it, follow its log, stop it, fetch what it made."""
+"""An existing training job: wait for it, follow its log, stop it, download its results."""

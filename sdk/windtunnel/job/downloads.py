@@ -1,4 +1,4 @@
-"""Fetching what a job stored into a directory: nothing lands outside it, nothing is overwritten unasked."""
+"""Download a job's stored files into a directory, never outside it, and overwrite only if asked to."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windtunnel.session.training_service import TrainingService
 
 
 def places(service: TrainingService, bucket: str, prefix: str, folder: Path) -> dict[str, Path]:
-    """Where each object below the prefix goes in the folder, by key. What S3's console makes for a folder, an empty
-    object whose key ends with a slash, is no file.
+    """The path in ``folder`` for each object below the prefix, by key. Keys that end with a slash, with which S3's
+    console marks folders, are left out.
 
     Raises:
-        JobNotFinished: one would land outside it.
+        JobNotFinished: an object would land outside the folder.
     """
     keys = (key for key in service.list_objects(bucket, prefix) if not key.endswith("/"))
     found = {key: folder / key.removeprefix(prefix) for key in keys}
@@ -32,10 +32,10 @@ def places(service: TrainingService, bucket: str, prefix: str, folder: Path) -> 
 
 
 def refuse_what_exists(*targets: Path) -> None:
-    """Nothing of a user's is replaced.
+    """Protect the user's files from being replaced.
 
     Raises:
-        ConfigurationError: there is one already.
+        ConfigurationError: one of the targets exists.
     """
     for target in targets:
         if target.exists():
@@ -46,10 +46,10 @@ def refuse_what_exists(*targets: Path) -> None:
 
 
 def fetch(service: TrainingService, bucket: str, targets: Mapping[str, Path]) -> None:
-    """Download the objects, by key, each into its file. A download that does not succeed leaves no file.
+    """Download each object (its key) into its file (its value). A failed download leaves no file.
 
     Raises:
-        JobNotFinished: there is no such object (any more).
+        JobNotFinished: an object does not exist (any more).
         ConfigurationError: a file cannot be written.
     """
     for key, target in targets.items():
@@ -70,10 +70,10 @@ def fetch(service: TrainingService, bucket: str, targets: Mapping[str, Path]) ->
 
 
 def document(service: TrainingService, bucket: str, key: str) -> dict[str, Any] | None:
-    """The JSON object in an object of S3; None when there is none.
+    """Read a JSON object from S3; None if the key does not exist.
 
     Raises:
-        JobNotFinished: something else is there.
+        JobNotFinished: the content is no JSON object.
     """
     out = io.BytesIO()
     if not service.get_object(bucket, key, out):
@@ -91,7 +91,7 @@ def unpack(archive: Path, folder: Path) -> None:
     """Unpack into the folder and remove the archive; members that would leave the folder are refused.
 
     Raises:
-        JobNotFinished: it is damaged, has such a member, or there is no room for it; the archive stays.
+        JobNotFinished: the archive is damaged or has such a member, or the disk is full; the archive stays.
     """
     try:
         with tarfile.open(archive) as tar:
@@ -104,7 +104,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """By tarfile's own filter. Python before 3.10.12 and 3.11.4, as Debian 12's, has none."""
+    """Extract with tarfile's filter "data", or its rules: Python before 3.10.12 and 3.11.4 (Debian 12) lacks it."""
     if hasattr(tarfile, "data_filter"):
         tar.extractall(folder, filter="data")
         return
@@ -114,7 +114,7 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
             raise tarfile.ExtractError(f"its member {member.name!r} would be outside of the folder")
         if not (member.isreg() or member.isdir()):
             raise tarfile.ExtractError(f"its member {member.name!r} is a link or special file")
-        # As the filter does: no rights for others to write, no setuid, and files of whoever unpacks them.
+        # As the filter does: not writable for others, no setuid, owned by the user who unpacks.
         member.mode = 0o755 if member.isdir() else 0o600 | member.mode & 0o755
         member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
     tar.extractall(folder)  # noqa: S202 - every member was checked

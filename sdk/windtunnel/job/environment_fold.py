@@ -1,7 +1,7 @@
-"""One line for the hundred and more in which AWS's toolkit prints its environment before it starts a script.
+"""Show one line in place of the hundred and more with which AWS's toolkit prints its environment before a script.
 
-They are one message, so nothing of a script can be between them. It is recognised by its first and last line and by
-what is between them being what the toolkit writes there; whatever differs from that is shown as it is.
+The toolkit writes them as one message, so no line of a script is among them. The message is recognised by its first
+and last line and by the form of what lies between; anything of another form is shown unchanged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _MOST_LINES = 5_000
 
 
 class EnvironmentFold:
-    """Feed it a stream's lines in order. Only a stream's first such message is folded."""
+    """Folds the first environment message of one log stream. Feed it the stream's lines in order."""
 
     def __init__(self, how_to_see_all: str) -> None:
-        """``how_to_see_all``: what the line in its place says."""
+        """``how_to_see_all``: text of the line that replaces the message."""
         self._how = how_to_see_all
         self._held: list[str] | None = None
         self._over = False
 
     def feed(self, line: str) -> Sequence[str]:
-        """What to show now: the line; nothing, while it may belong to the message; or what was held back."""
+        """The lines to show now: this line, none while it may belong to the message, or all that were held back."""
         if self._held is None:
             if not self._over and _BEFORE.fullmatch(line):
                 self._over, self._held = True, []
@@ -43,21 +43,21 @@ class EnvironmentFold:
         return () if begun == _FIRST[: len(begun)] and len(self._held) < _MOST_LINES else self.rest()
 
     def rest(self) -> Sequence[str]:
-        """What is held back still: the log ended within the message."""
+        """The lines that are still held back, for a log that ended within the message."""
         held, self._held = self._held or (), None
         return held
 
 
 def _is_environment(lines: Sequence[str]) -> bool:
-    """Whether they are the toolkit's: an object in JSON, and behind it the variables that it sets."""
+    """Whether the lines are the toolkit's environment: a JSON object, then the variables that it sets."""
     texts = [
         line for line in lines if line.strip()
-    ]  # empty ones are blanks here, and CloudWatch on AWS keeps none
+    ]  # empty lines hold a blank here, and are missing in AWS's CloudWatch
     if _BETWEEN not in texts:
         return False
     place = texts.index(_BETWEEN)
     try:
         environment = json.loads("\n".join(texts[1:place]))
-    except (ValueError, RecursionError):  # nested a thousand deep: no toolkit's
+    except (ValueError, RecursionError):  # nested a thousand deep, which the toolkit never is
         return False
     return isinstance(environment, dict) and all(map(_VARIABLE.fullmatch, texts[place + 1 :]))

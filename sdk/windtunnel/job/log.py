@@ -1,4 +1,4 @@
-"""Following a job: its log lines, each exactly once, and its status as it changes."""
+"""Follow a job: give each of its log lines exactly once, and print its status as it changes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _LOG_WORDS = ("All", "None", "Training", "Rules")
 
 
 class LogFollower:
-    """Reads the streams of all hosts of one job; remembers where it stands in each.
+    """Reads the log streams of all hosts of one job, and remembers its position in each.
 
-    Every line is given exactly once: GetLogEvents' forward token continues right behind the last line read,
-    also when the backend was restarted in between.
+    Every line is given exactly once: GetLogEvents' forward token continues right after the last line read,
+    even if the backend was restarted in between.
     """
 
     def __init__(
         self, service: TrainingService, job: str, description: dict[str, Any], fold: str | None = None
     ) -> None:
-        """``fold``: show the toolkit's environment as one line, which says this; None: show all there is."""
+        """``fold``: text of the one line that stands for the toolkit's environment; None: show the environment."""
         self._service = service
         self._job = job
         self._hosts = host_count(description["ResourceConfig"])
-        # A job that starts again, after an interruption or a fault, has a stream an attempt.
+        # A job that starts again, after an interruption or a fault, has a stream for each attempt.
         self._starts_again = bool(
             description.get("EnableManagedSpotTraining") or description.get("RetryStrategy")
         )
@@ -49,18 +49,18 @@ class LogFollower:
             while True:
                 token = self._tokens[stream]
                 lines, following = self._service.read_log(stream, token)
-                # The token moves before a line is handed out: whoever stops in the middle of a page
-                # would otherwise see its first lines again.
+                # Store the token before the lines are given out: a caller that stops in the middle of a
+                # page would otherwise get its first lines again.
                 self._tokens[stream] = following
                 for line in lines:
                     text = line.text.rstrip("\n")
                     for shown in (text,) if fold is None else fold.feed(text):
                         yield prefix + shown
-                if following == token:  # an empty page may lead on
+                if following == token:  # the end; an empty page may have a successor
                     break
 
     def rest(self) -> Iterator[str]:
-        """What `read` has held back, to see whether it is to be folded; for when nothing more comes."""
+        """Lines that `read` still holds back because they might have to be folded. Call at the end of the log."""
         for stream, fold in self._folds.items():
             for line in fold.rest():
                 yield self._prefix(stream) + line
@@ -70,7 +70,7 @@ class LogFollower:
 
 
 class StatusPrinter:
-    """Prints each secondary status and each new message of it, once, as SDK v2 words them."""
+    """Prints each secondary status, and each new message of it, once, in SDK v2's form."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -84,7 +84,7 @@ class StatusPrinter:
             known = self._seen.get(index)
             if known == (status, message):
                 continue
-            # A new message in a status that is already shown has come just now.
+            # A status that was shown before has a new message, which has just come.
             when = transition["StartTime"] if known is None else description["LastModifiedTime"]
             self._seen[index] = (status, message)
             self._out.write(printable(f"{_utc(when)} {status} - {message}\n", self._out))
@@ -94,16 +94,16 @@ class StatusPrinter:
 
 
 def printable(text: str, out: TextIO) -> str:
-    """The text with ``?`` for what the stream's encoding lacks: a script may print anything."""
+    """The text with ``?`` for characters that the stream's encoding lacks: a script may print anything."""
     encoding = out.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
 
 
 def wants_logs(logs: bool | str | list[str]) -> bool:
-    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those.
+    """Whether SDK v2's ``logs`` asks for the log: True, False, "All", "None", "Training", "Rules", or a list of these.
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: another value.
     """
     if isinstance(logs, list):
         return True in [wants_logs(one) for one in logs]
@@ -114,12 +114,12 @@ def wants_logs(logs: bool | str | list[str]) -> bool:
 
 
 def last_of(count: int | None, lines: Iterator[str]) -> Iterable[str]:
-    """The last lines; None: all of them, as they come."""
+    """The last ``count`` lines; None: all lines, as they come."""
     return lines if count is None else deque(lines, maxlen=min(count, sys.maxsize))
 
 
 def print_lines(lines: Iterator[str], out: TextIO) -> None:
-    """Print them as the stream's encoding allows."""
+    """Print the lines, as far as the stream's encoding allows."""
     printed = False
     for line in lines:
         out.write(f"{printable(line, out)}\n")
@@ -129,7 +129,7 @@ def print_lines(lines: Iterator[str], out: TextIO) -> None:
 
 
 def before_line(stream: str) -> str:
-    """``[algo-1] ``, before each line of a stream where a log has several. `failure.OF_A_HOST` finds it again."""
+    """``[algo-1] ``: the prefix of a stream's lines in a log of several. `failure.OF_A_HOST` recognises it."""
     return f"[{host_of(stream)}] "
 
 

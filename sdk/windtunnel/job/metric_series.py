@@ -1,4 +1,4 @@
-"""A job's metrics over time, as CloudWatch keeps them: what its metric_definitions found in its log."""
+"""A job's metrics over time, from CloudWatch: the values that its metric_definitions found in its log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from windtunnel.reports.metric_series import MetricSeries
 
 _MOST_POINTS = 1_440
-"""Of one answer of GetMetricStatistics."""
+"""The most points that one answer of GetMetricStatistics has."""
 _PERIODS_S = (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600)
 _FROM_AGE = ((timedelta(days=63), 3_600), (timedelta(days=15), 300), (timedelta(), 60))
-"""AWS keeps values of these ages for these periods (seconds), and SageMaker's for none under a minute."""
+"""The shortest period (seconds) in which AWS keeps values of at least this age; SageMaker's: a minute or more."""
 
 
 def metric_series(service: TrainingService, description: Mapping[str, Any], *, local: bool) -> MetricSeries:
-    """All metrics of a described job, in the shortest period that CloudWatch answers for its time.
+    """All metrics of a described job, in the shortest period that CloudWatch offers for the job's duration and age.
 
     Raises:
         ConfigurationError: the job has no metric_definitions.
@@ -60,14 +60,14 @@ def final_metrics(description: Mapping[str, Any]) -> dict[str, float]:
 
 
 def period_s(start: datetime, end: datetime, age: timedelta | None) -> int:
-    """Seconds of the shortest period for which CloudWatch answers for that time at once.
+    """The shortest period, in seconds, with which one answer of CloudWatch covers the time from start to end.
 
-    ``age``: of the oldest value, on AWS; None: the local backend, which keeps every value.
+    ``age``: that of the oldest value, on AWS; None: the local backend, which keeps every value.
     """
-    # Of a job that is younger than this machine's clock says, the age is below 0.
+    # If this machine's clock is slow, the age is below 0.
     old = None if age is None else max(age, timedelta())
     shortest = 1 if old is None else next(period for older, period in _FROM_AGE if old >= older)
     passed = (end - start).total_seconds()
-    # A point more at either end: what begins before the job does, and what its end falls into.
+    # One more point at either end: periods begin before the job's start, and end after its end.
     fits = (period for period in _PERIODS_S if period >= shortest and passed / period + 2 <= _MOST_POINTS)
     return next(fits, 86_400)

@@ -1,4 +1,4 @@
-"""What to do about a job that has failed: a table, the first entry that fits."""
+"""Advice about a failed job, from a table: the first entry whose pattern is found counts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _LESS_MEMORY = (
     "Hold weights once while they load (low_cpu_mem_usage=True of from_pretrained, mmap=True of torch.load), use fewer "
     "data-loader workers, a smaller batch or a larger instance type."
 )
-"""Beside what a backend of this machine says of its own limit."""
+"""Follows the advice about the limit that the local backend itself sets."""
 _FOR_MEMORY = ("OutOfMemory", "because memory was full")
-"""What the backend, AWS's toolkit and Windtunnel's launcher say of a process that the kernel has ended for it."""
+"""Words of the backend, AWS's toolkit and Windtunnel's launcher about a process that was killed for lack of memory."""
 _OWN = "sagemaker_"
-"""So begin the hyperparameters that are the toolkit's."""
+"""Prefix of the toolkit's own hyperparameters."""
 
 
 def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: str = "") -> str:
-    """What to do about a FailureReason.
+    """The advice for a FailureReason.
 
-    ``description``: the job's, for its channels and hyperparameters; ``cause``: what its log says beyond the reason.
+    ``description``: the job's, for its channels and hyperparameters; ``cause``: what its log adds to the reason.
     """
     text = f"{reason}\n{cause}"
     for pattern, step in _STEPS:
@@ -211,7 +211,7 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         ('the checkpoint was saved on a GPU, and trn1 has none: write torch.load(PATH, map_location="cpu").'),
     ),
     (
-        # torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU; or the script's own.
+        # torch's errors for `.cuda()` and for the process group "nccl" without a GPU, or the script's own assertion.
         r"no NVIDIA driver|not compiled with CUDA|no GPUs found|assert torch\.cuda\.is_available",
         (
             "the script asks for CUDA, and trn1 has no GPU: `windtunnel check SCRIPT` names the lines, and "

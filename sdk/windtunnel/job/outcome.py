@@ -1,4 +1,4 @@
-"""What is said when a job has ended: its seconds, the script's last words, and what to do next."""
+"""Messages about a job that has ended: its seconds, the script's last lines, and what to do next."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from windtunnel.reports.failure import OF_A_HOST, cause, each_once
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TERMINAL
 
-# What follows a script's own last words: torchrun's account of them, then the toolkit's.
+# Lines after a script's own last ones: torchrun's report of the failure, then the toolkit's.
 _AFTERMATH = re.compile(
     r"[EWI][0-9]{4} .*torch/(?:distributed/elastic|multiprocessing)/|"
     rf"^{OF_A_HOST}neuron_sim: ChildProcessError: |sagemaker-training-toolkit "
 )
-# Between a script's own words: what the toolkit logs while it starts already (without torchrun, behind the command's
-# line), torchrun's note on threads, the simulator's on itself, and the compile cache's.
+# Lines among a script's own: the toolkit's log at the start (without torchrun it comes after the command's line),
+# torchrun's note on threads, the simulator's on itself, and the compile cache's.
 _BESIDE = re.compile(
     r"INFO     Exceptions not imported for |torch/distributed/run\.py:|\|\|NEURON_CACHE\|\||"
     rf"^{OF_A_HOST}(?:Windtunnel: (?!warning)|Compiler status PASS$)"
@@ -27,11 +27,11 @@ _BESIDE = re.compile(
 _ARGPARSE = re.compile(r"\S+\.py: error: ")
 _OUT_OF_MEMORY = "a process was ended because memory was full"
 _READ_LINES = 2000
-"""Of the end of a script's words: a traceback of each of 32 ranks."""
+"""Last lines of a log that are searched: enough for a traceback of each of 32 ranks."""
 
 
 def print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
-    """SDK v2's last lines: seconds are those of one instance times the number of instances."""
+    """Print SDK v2's last lines. As there, seconds are those of one instance times the number of instances."""
     count = host_count(description["ResourceConfig"])
     training = description.get("TrainingTimeInSeconds")
     billable = description.get("BillableTimeInSeconds")
@@ -50,7 +50,7 @@ def print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
 
 
 def why_stopped(description: Mapping[str, Any]) -> str:
-    """``it reached max_run (30 s)``, of a job whose status is Stopped."""
+    """Why a job has the status Stopped, e.g. ``it reached max_run (30 s)``."""
     limits = description.get("StoppingCondition", {})
     argument, member = {
         "MaxRuntimeExceeded": ("max_run", "MaxRuntimeInSeconds"),
@@ -62,12 +62,12 @@ def why_stopped(description: Mapping[str, Any]) -> str:
 
 
 def script_tail(lines: Iterable[str], count: int) -> list[str]:
-    """The script's last ``count`` lines, without what launcher and toolkit print beside and after them, and with what
-    several ranks print alike once; if the script printed nothing, the log's last lines.
+    """The script's last ``count`` lines, without those of launcher and toolkit; a line that several ranks print is
+    shown once. If the script printed nothing: the log's last lines.
     """
     tail: deque[str] = deque(maxlen=count)
     script: deque[str] = deque(maxlen=_READ_LINES)
-    over = True  # what the toolkit prints before it starts the script
+    over = True  # at first come the toolkit's lines, before it starts the script
     command_is_next = False
     for line in lines:
         tail.append(line)
@@ -94,8 +94,8 @@ def failed(
     *,
     rehearsed: bool = False,
 ) -> TrainingJobFailed:
-    """The error about a job that has failed. ``lines``: its whole log, of which the script's last ``count`` are shown;
-    ``where``: where the log is; ``rehearsed``: it was a short rehearsal, and has trained before that.
+    """The error for a failed job. ``lines``: its whole log, of which the script's last ``count`` lines are shown;
+    ``where``: where the log is; ``rehearsed``: it was a short rehearsal that trained before it failed.
     """
     reason = description.get("FailureReason") or ""
     recent: deque[str] = deque(maxlen=_READ_LINES)
@@ -107,12 +107,12 @@ def failed(
 
     tail = script_tail(seen(), count)
     why = cause(list(recent), reason) or (_OUT_OF_MEMORY if "\nOutOfMemory: " in reason else "")
-    # argparse raises nothing: without torchrun its line is the last one.
+    # argparse exits without a traceback: without torchrun its message is the last line.
     if not why and tail and _ARGPARSE.match(tail[-1]):
         why = tail[-1]
     step = next_step(reason, description, why)
     if rehearsed:
-        # One that fails as it saves has told all that its report needs.
+        # A rehearsal that fails when it saves has already counted all that its report needs.
         step += f" What it rehearsed before it failed: `windtunnel report {name}`, job.report()."
     return TrainingJobFailed(
         name, reason or "(none given)", cause=why, log_tail=tail, logs_location=where, next_step=step
@@ -120,7 +120,7 @@ def failed(
 
 
 def not_finished(name: str, what: str, description: Mapping[str, Any], place: str) -> JobNotFinished:
-    """Why a job does not have something (yet), and what to do. ``place``: the session's."""
+    """Why a job does not have ``what`` (yet), and what to do. ``place``: `Session.place`."""
     status = description["TrainingJobStatus"]
     if status not in TERMINAL:
         advice = f"not until it has ended. Follow it with `windtunnel logs -f {name}{place}`, or job.wait() in Python"

@@ -1,6 +1,6 @@
-"""A training job that exists: wait for it, follow its log, stop it, fetch what it made.
+"""An existing training job: wait for it, follow its log, stop it, download its results.
 
-Everything goes through the service's own API, so any process can do it that knows the job's name.
+All of it goes through SageMaker's API, so any process that knows the job's name can do it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Dow
 
 
 class TrainingJob:
-    """One training job of a session. Making one asks nothing; `attach` checks that the job exists."""
+    """One training job of a session. The constructor makes no call; `attach` checks that the job exists."""
 
     def __init__(self, name: str, session: Session | None = None) -> None:
         self.name = name
@@ -46,17 +46,17 @@ class TrainingJob:
 
     @classmethod
     def attach(cls, name: str, session: Any = None) -> TrainingJob:
-        """The job of that name, from any process.
+        """The job of that name, whichever process started it.
 
         Raises:
-            JobNotFound: there is none.
+            JobNotFound: there is no such job.
         """
         job = cls(name, resolve_session(session))
         job.describe()
         return job
 
     def __repr__(self) -> str:
-        """The name, and where it runs. Asks nothing."""
+        """The job's name, and where it runs. Makes no call."""
         return f"TrainingJob({self.name!r}, {'local' if self.session.local else 'AWS'})"
 
     @property
@@ -95,9 +95,9 @@ class TrainingJob:
         on, and `Detached`, a KeyboardInterrupt, says how to come back.
 
         Args:
-            logs: True: follow the log, the environment that AWS's toolkit prints folded to one line; "All": all
-                of it; False or "None": wait silently.
-            poll: seconds between two looks at the log; default: the session's ``log_poll_s``.
+            logs: True: follow the log, with the environment that AWS's toolkit prints folded to one line; "All":
+                show all lines; False or "None": wait silently.
+            poll: seconds between two polls of the log; default: the session's ``log_poll_s``.
             timeout: seconds to wait at most.
             out: where to print; default ``sys.stdout``.
 
@@ -131,13 +131,13 @@ class TrainingJob:
         last: int | None = None,
         fold: bool = False,
     ) -> Iterator[str]:
-        """The log's lines, of all hosts, in order of reading; with several hosts prefixed ``[algo-1] ``.
+        """The log lines of all hosts, in order of reading; with several hosts each has a prefix ``[algo-1] ``.
 
         Args:
             follow: go on until the job has ended; else end with the last line there is now.
-            poll: seconds between two looks; default: the session's ``log_poll_s``.
-            last: of the lines there are now, only so many.
-            fold: the environment that AWS's toolkit prints before it starts the script is one line.
+            poll: seconds between two polls; default: the session's ``log_poll_s``.
+            last: of the lines there are now, only the last ``last``.
+            fold: show as one line the environment that AWS's toolkit prints before it starts the script.
         """
         follower = self._follower(self.describe(), fold=fold)
         if not follow:
@@ -145,7 +145,7 @@ class TrainingJob:
             return
         pause = self.session.log_poll_s if poll is None else poll
         yield from last_of(last, follower.read())
-        while self.status() not in TERMINAL:  # asked before reading: all lines are there once it has ended
+        while self.status() not in TERMINAL:  # the status before the log, which is complete once it has ended
             yield from follower.read()
             time.sleep(pause)
         if self.session.settle_s:
@@ -177,9 +177,9 @@ class TrainingJob:
         return str(uri)
 
     def download_model(self, path: str | Path = ".", extract: bool = True) -> Path:
-        """Fetch the model into the directory ``path`` (made if missing); blocks.
+        """Download the model into the directory ``path`` (created if missing); blocks.
 
-        Returns the directory with the model's files, or the path of model.tar.gz with ``extract=False``.
+        Returns the directory with the model's files or, with ``extract=False``, the path of model.tar.gz.
 
         Raises:
             JobNotFinished: the job has not uploaded a model.
@@ -197,7 +197,7 @@ class TrainingJob:
             prefix = key.rstrip("/") + "/"
             downloads.fetch(self.session.service, bucket, self._places(bucket, prefix, folder))
             return folder
-        # The archive is removed once it is unpacked, so it must not take the name of one that is there.
+        # The archive is removed after unpacking, so its name must not be that of a user's file.
         archive = folder / (f"{self.name}.model.tar.gz" if extract else "model.tar.gz")
         downloads.fetch(self.session.service, bucket, {key: archive})
         if not extract:
@@ -208,19 +208,19 @@ class TrainingJob:
     def download(
         self, path: str | Path = ".", *, extract: bool = False, overwrite: bool = False
     ) -> tuple[Path, ...]:
-        """Fetch all of the job's output into the directory ``path`` (made if missing): model.tar.gz and output.tar.gz,
-        or the files of an output that is not compressed; blocks.
+        """Download all of the job's output into the directory ``path`` (created if missing): model.tar.gz and
+        output.tar.gz, or the files of an output that is not compressed; blocks.
 
         Args:
             path: the directory.
-            extract: unpack the archives, into ``model`` and ``output`` below it, instead of keeping them.
-            overwrite: replace files that are there; else nothing is downloaded where there is one.
+            extract: unpack the archives into ``model`` and ``output`` below the directory, and remove them.
+            overwrite: replace existing files; else one existing file is enough to download nothing.
 
-        Returns what is there now.
+        Returns the downloaded files, or the folders with their unpacked content.
 
         Raises:
-            JobNotFinished: the job has not stored anything (yet), or an archive is not unpacked.
-            ConfigurationError: a file is there already.
+            JobNotFinished: the job has not stored anything (yet), or an archive cannot be unpacked.
+            ConfigurationError: a file exists already.
         """
         description, folder = self.describe(), absolute(path)
         bucket, below = self._stored(description, "output/")
@@ -237,15 +237,15 @@ class TrainingJob:
         return tuple(into.get(file, file) for file in targets.values())
 
     def delete(self) -> None:
-        """Delete the job's record, tags, metrics and, locally, its log; what it stored in S3 stays.
+        """Delete the job's record, tags, metrics and, locally, its log. Its files in S3 stay.
 
         Raises:
-            ServiceCallFailed: it has not ended, or keeps a warm pool.
+            ServiceCallFailed: the job has not ended, or keeps a warm pool.
         """
         self.session.service.delete_job(self.name)
 
     def metric_series(self) -> MetricSeries:
-        """The metrics named in ``metric_definitions`` over time, as CloudWatch has them: a report with learning curves.
+        """A report with learning curves: CloudWatch's values over time of each metric of ``metric_definitions``.
 
         Raises:
             ConfigurationError: the job has no ``metric_definitions``.
@@ -257,7 +257,7 @@ class TrainingJob:
         return final_metrics(self.describe())
 
     def counters(self) -> dict[str, Any]:
-        """What the simulated NeuronCores counted: ``windtunnel/counters.json`` of the job's output.
+        """The counts of the simulated NeuronCores: ``windtunnel/counters.json`` of the job's output.
 
         Raises:
             JobNotFinished: the job has not ended, or did not run in a simulator.
@@ -271,18 +271,18 @@ class TrainingJob:
     def usage(self) -> dict[str, Any] | None:
         """What the simulated NeuronCores do now: ``windtunnel/usage.json`` of the job's output, refreshed each second.
 
-        None when nothing is known: the job does not train (any more), or its script has not used a core yet.
+        None if the job does not train (any more), or its script has not used a core yet.
         """
         return self._output_document(self.describe(), "usage.json")
 
     def download_tensorboard(self, path: str | Path = ".") -> Path:
-        """Fetch the event files into the directory ``path``, for ``tensorboard --logdir``; blocks.
+        """Download TensorBoard's event files into the directory ``path``, for ``tensorboard --logdir``; blocks.
 
-        They are what the script wrote with a SummaryWriter to /opt/ml/output/tensorboard and, from a simulator,
-        the Neuron counters. Returns the directory.
+        The script wrote them with a SummaryWriter to /opt/ml/output/tensorboard; the simulator adds the Neuron
+        counters. Returns the directory.
 
         Raises:
-            JobNotFinished: there are none (yet): they are uploaded when the training has ended.
+            JobNotFinished: there are no event files (yet): they are uploaded when the training has ended.
         """
         description = self.describe()
         bucket, below = self._stored(description, "tensorboard-output/", "TensorBoardOutputConfig")
@@ -306,20 +306,20 @@ class TrainingJob:
     def report(
         self, full_scale: FullScale | None = None, *, prices_on: date | None = None, **more: Any
     ) -> PricePerformance:
-        """What the job, of size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d, at the
-        prices of a day (None: at each change), or did cost on AWS. ``more``: see
-        `reports.for_job.report_for_job`.
+        """A report of the job's time and cost: modelled for Trainium and p4d at the size ``full_scale`` (None: as it
+        ran) and the prices of the day ``prices_on`` (None: of each day they changed); of a job on AWS, the real ones.
+        ``more``: see `reports.for_job.report_for_job`.
         """
         from windtunnel.reports.for_job import report_for_job
 
         return report_for_job(self, full_scale=full_scale, prices_on=prices_on, **more)
 
     def create_model(self, **arguments: Any) -> Model:
-        """The model that serves what the job made; sends nothing. Arguments: those of `hosting.trained.model_of`.
+        """A `Model` that serves the job's result; sends nothing. Arguments: those of `hosting.trained.model_of`.
 
         Raises:
             JobNotFinished: the job has stored no model.tar.gz.
-            ConfigurationError: what `Model` or `PyTorchModel` refuses.
+            ConfigurationError: `Model` or `PyTorchModel` refuses an argument.
         """
         from windtunnel.hosting.trained import model_of
 
@@ -328,13 +328,13 @@ class TrainingJob:
     def deploy(
         self, initial_instance_count: int = 1, instance_type: str | None = None, **arguments: Any
     ) -> Any:
-        """Have the job's model answer; returns a `Predictor`. Arguments: those of `create_model` and `Model.deploy`."""
+        """Deploy the job's model; returns a `Predictor`. Arguments: those of `create_model` and `Model.deploy`."""
         from windtunnel.hosting.trained import deploy
 
         return deploy(self.create_model, self.name, initial_instance_count, instance_type, arguments)
 
     def transformer(self, instance_count: int, instance_type: str, **arguments: Any) -> Transformer:
-        """CreateModel of the job's model; returns a `Transformer` that answers whole files with it.
+        """CreateModel with the job's model; returns a `Transformer`, which runs whole files through it.
 
         Arguments: those of `create_model` and `Model.transformer`; ``env`` is the transform job's.
         """
@@ -343,13 +343,13 @@ class TrainingJob:
         return transformer(self.create_model, self.name, instance_count, instance_type, arguments)
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
-        """A JSON document of Windtunnel's own beside the job's output; None when there is none."""
+        """One of the JSON documents that Windtunnel stores beside the job's output; None if it is missing."""
         return downloads.document(self.session.service, *self._stored(description, f"windtunnel/{name}"))
 
     def _stored(
         self, description: dict[str, Any], name: str, config: str = "OutputDataConfig"
     ) -> tuple[str, str]:
-        """Bucket and key of something that the job stores."""
+        """Bucket and key of what the job stores under ``name``. ``config``: the request's member with the S3 prefix."""
         place = description.get(config) or description["OutputDataConfig"]
         bucket, prefix = split_s3(str(place["S3OutputPath"]))
         return bucket, "/".join(part for part in (prefix.rstrip("/"), self.name, name) if part)
@@ -360,7 +360,7 @@ class TrainingJob:
     def _follow(
         self, shown: bool, fold: bool, poll: float | None, timeout: float | None, out: TextIO
     ) -> dict[str, Any]:
-        """Read log and status in turns until the job has ended; returns its last description."""
+        """Poll log and status in turn until the job has ended; returns its last description."""
         begun = time.monotonic()
         deadline = None if timeout is None else begun + timeout
         description, described_at = self.describe(), time.monotonic()
@@ -368,7 +368,7 @@ class TrainingJob:
         follower = self._follower(description, fold=fold) if shown else None
         while True:
             if printer is not None and follower is not None:
-                # What was printed before a job began to end belongs above the line that says so.
+                # While the job runs, status before log. From its end on, the log's last lines before the status.
                 if description.get("SecondaryStatus") in _BEFORE_THE_END:
                     printer.show(description)
                     print_lines(follower.read(), out)
