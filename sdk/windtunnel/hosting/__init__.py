@@ -1,1 +1,1 @@
-"""A model that answers: models, endpoints, transform jobs, and asking them."""
+"""Inference: models, endpoints, transform jobs, and requests to them."""

@@ -1,4 +1,4 @@
-"""Asking an endpoint through S3, for large questions and slow models. Names, positions and meanings are SDK v2's."""
+"""Asynchronous inference: requests and answers go through S3, for large inputs and slow models. Names as in SDK v2."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from windtunnel.session.session import Session
 
 @dataclass
 class AsyncInferenceConfig:
-    """`deploy(async_inference_config=...)`: the endpoint is asked through S3.
+    """Argument of `deploy(async_inference_config=...)`, which makes the endpoint asynchronous.
 
     Args:
         output_path: ``s3://`` prefix of answers; default: in the session's bucket.
-        max_concurrent_invocations_per_instance: questions that an instance is asked at once; default: AWS's choice,
-            here 4.
+        max_concurrent_invocations_per_instance: requests that an instance gets at once; default: AWS's choice, here 4.
         kms_key_id: encrypts the answers.
-        notification_config: topics of SNS that are told, as in SDK v2; on AWS only.
-        failure_path: ``s3://`` prefix of the reasons where there is no answer; default: in the session's bucket.
+        notification_config: SNS topics that are notified, as in SDK v2; on AWS only.
+        failure_path: ``s3://`` prefix of errors, for requests without an answer; default: in the session's bucket.
     """
 
     output_path: str | None = None
@@ -35,7 +34,7 @@ class AsyncInferenceConfig:
     failure_path: str | None = None
 
     def request(self, session: Session, endpoint: str) -> dict[str, Any]:
-        """AsyncInferenceConfig's members. Makes the buckets where answers go, if they are the session's to make."""
+        """AsyncInferenceConfig's members. Creates the answers' buckets, if `Session.ensure_buckets` may do so."""
         own = f"s3://{session.default_bucket()}/async-endpoint"
         output: dict[str, Any] = {
             "S3OutputPath": self.output_path or f"{own}-outputs/{endpoint}",
@@ -55,14 +54,14 @@ class AsyncInferenceConfig:
 
 @dataclass(frozen=True)
 class WaiterConfig:
-    """How long to wait for an answer: ``max_attempts`` times ``delay`` seconds. Here it is looked at more often."""
+    """How long to wait for an answer: ``max_attempts`` times ``delay`` seconds. A local session polls more often."""
 
     max_attempts: int = 60
     delay: float = 15
 
 
 class AsyncInferenceResponse:
-    """An answer that will be in S3."""
+    """An answer that the endpoint will store in S3."""
 
     def __init__(self, predictor_async: AsyncPredictor, output_path: str, failure_path: str | None) -> None:
         self.predictor_async = predictor_async
@@ -74,12 +73,12 @@ class AsyncInferenceResponse:
         """The answer as the predictor's deserializer gives it.
 
         Args:
-            waiter_config: wait for it; default: only look.
+            waiter_config: how long to wait for the answer; default: do not wait.
 
         Raises:
-            JobNotFinished: it is not there (without ``waiter_config``).
-            WaitTimeout: it is still not there; the endpoint goes on.
-            ServiceCallFailed: code ``ModelError``: there will be none, and why.
+            JobNotFinished: there is no answer yet (without ``waiter_config``).
+            WaitTimeout: there is still no answer; the endpoint goes on.
+            ServiceCallFailed: code ``ModelError``: the request failed; the message says why.
         """
         if self._result is None:
             self._result = self._look() if waiter_config is None else self._waited(waiter_config)
@@ -121,11 +120,11 @@ class AsyncInferenceResponse:
 
 
 class AsyncPredictor:
-    """Sends questions to an asynchronous endpoint through S3. Making one asks nothing.
+    """Sends requests to an asynchronous endpoint through S3. The constructor makes no call.
 
     Args:
-        predictor: of the endpoint; its serializer and deserializer are used.
-        name: what the names of uploaded questions begin with; default: the endpoint's name.
+        predictor: the endpoint's `Predictor`; its serializer and deserializer are used.
+        name: a part of the key of each uploaded request; default: the endpoint's name.
     """
 
     def __init__(self, predictor: Predictor, name: str | None = None) -> None:
@@ -142,7 +141,7 @@ class AsyncPredictor:
         inference_id: str | None = None,
         waiter_config: WaiterConfig = WaiterConfig(),
     ) -> Any:
-        """`predict_async`, and its answer. Blocks: see `AsyncInferenceResponse.get_result`."""
+        """Call `predict_async` and wait for the answer. Blocks: see `AsyncInferenceResponse.get_result`."""
         return self.predict_async(data, input_path, initial_args, inference_id).get_result(waiter_config)
 
     def predict_async(
@@ -152,13 +151,13 @@ class AsyncPredictor:
         initial_args: Mapping[str, Any] | None = None,
         inference_id: str | None = None,
     ) -> AsyncInferenceResponse:
-        """Ask, and return where the answer will be.
+        """Send a request, and return where its answer will be. Does not wait for the answer.
 
         Args:
-            data: what the serializer takes; it is stored at ``input_path``, or in the session's bucket.
-            input_path: ``s3://`` URI of a question that is stored already, or where ``data`` goes.
+            data: input for the serializer; its result is stored at ``input_path``, or in the session's bucket.
+            input_path: ``s3://`` URI where ``data`` is stored; without ``data``, of an input that is stored already.
             initial_args: members of InvokeEndpointAsync, e.g. ``{"InvocationTimeoutSeconds": 3600}``.
-            inference_id: tells requests apart; default: made by SageMaker.
+            inference_id: an id of the request; default: made by SageMaker.
 
         Raises:
             ConfigurationError: neither ``data`` nor ``input_path`` is given.
@@ -178,7 +177,7 @@ class AsyncPredictor:
         return AsyncInferenceResponse(self, *self.session.endpoints.invoke_async(request))
 
     def delete_endpoint(self, delete_endpoint_config: bool = True) -> None:
-        """As `Predictor.delete_endpoint`. Questions that wait are not answered any more."""
+        """As `Predictor.delete_endpoint`. Requests in the queue get no answer any more."""
         self.predictor.delete_endpoint(delete_endpoint_config)
 
     def delete_model(self) -> None:

@@ -1,4 +1,4 @@
-"""What an endpoint costs on AWS: its instances by the hour and by the day. Storage and data are not in it."""
+"""The cost of an endpoint's instances on AWS, by the hour and by the day, without storage and data transfer."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from windtunnel.request import checks
 
 HOURS_A_DAY = 24
 MOST_HOURS = 1_000_000
-"""More than a century."""
+"""The limit of max_hours, more than a century."""
 
 Fleet = Sequence[tuple[str, int]]
-"""Instance types and how many of each."""
+"""Instance types, each with the number of instances."""
 
 
 @dataclass(frozen=True)
 class EndpointCost:
-    """US dollars of all instances together; None where a price is unknown. ``basis``: of which day, or why not."""
+    """US dollars for all instances; None where a price is unknown. ``basis``: the price's day, or why it is unknown."""
 
     usd_per_hour: float | None
     basis: str
 
     @property
     def usd_per_day(self) -> float | None:
-        """Of 24 hours."""
+        """US dollars for 24 hours; None where a price is unknown."""
         return None if self.usd_per_hour is None else self.usd_per_hour * HOURS_A_DAY
 
     def words(self) -> str:
-        """``$0.204 an hour, $4.90 a day while it runs (...)``, or that no price is known."""
+        """The cost in words: ``$0.204 an hour, $4.90 a day while it runs (...)``, or that no price is known."""
         if self.usd_per_hour is None or self.usd_per_day is None:
             return self.basis
         return f"{fmt.price(self.usd_per_hour)} an hour, ${self.usd_per_day:,.2f} a day while it runs ({self.basis})"
 
 
 def endpoint_cost(fleet: Fleet, region: str | None, book: PriceBook | None = None) -> EndpointCost:
-    """What these instances cost. Reads the fetched prices of the home.
+    """The cost of these instances. Reads the prices that were fetched into the home.
 
     Args:
-        fleet: the instances; none (a serverless endpoint) have no price.
-        region: None: the local backend's, for which us-east-1's prices stand.
-        book: replaces the built-in prices and the fetched ones.
+        fleet: the instances; a serverless endpoint has none, and so no price.
+        region: the AWS region; None: that of the local backend, with us-east-1's prices.
+        book: prices to use instead of the built-in and the fetched ones.
     """
     book = book or load().book
     found = []
@@ -70,10 +70,10 @@ def endpoint_cost(fleet: Fleet, region: str | None, book: PriceBook | None = Non
 
 
 def lifetime_s(cost: EndpointCost, max_cost: float | None, max_hours: float | None) -> int | None:
-    """Whole seconds that an endpoint may live by both limits; None: there is none.
+    """Whole seconds that an endpoint may live under both limits; None without a limit.
 
     Raises:
-        ConfigurationError: a limit that is no number above 0, one that leaves no second, or no known price.
+        ConfigurationError: a limit is no number above 0 or leaves less than a second, or the price is unknown.
     """
     checks.check_max_cost("max_cost", max_cost)
     if max_hours is not None and not (isinstance(max_hours, int | float) and 0 < max_hours < MOST_HOURS):
@@ -93,7 +93,7 @@ def lifetime_s(cost: EndpointCost, max_cost: float | None, max_hours: float | No
 
 
 def limit_words(name: str, seconds: int, *, local: bool) -> str:
-    """What becomes of a limit: here it is kept, on AWS nobody keeps it."""
+    """A sentence about a limit's effect: the local backend enforces it, on AWS nothing does."""
     hours = f"{seconds / SECONDS_PER_HOUR:,.2f} h"
     if local:
         return (
@@ -107,7 +107,7 @@ def limit_words(name: str, seconds: int, *, local: bool) -> str:
 
 
 def running_line(name: str, fleet: Fleet, cost: EndpointCost, *, local: bool) -> str:
-    """One line for who has just asked for an endpoint: what it costs until it is deleted."""
+    """One line that is printed before an endpoint is created: what it costs until it is deleted."""
     instances = " + ".join(f"{count} x {kind}" for kind, count in fleet)
     end = "delete_endpoint() ends it."
     if local:

@@ -1,4 +1,4 @@
-"""The arguments of `deploy` behind its first two, and those of SDK v2 that are not served."""
+"""The arguments of `deploy` after its first two, and those of SDK v2 that are not supported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEPLOY_ARGUMENTS = (
     "model_data_download_timeout", "container_startup_health_check_timeout", "async_inference_config",
     "max_cost", "max_hours",
 )  # fmt: skip
-"""Of `Model.deploy`, behind number and type of its instances."""
+"""Arguments of `Model.deploy` after number and type of its instances."""
 _REFUSED: Mapping[str, str] = {
     "accelerator_type": "Elastic Inference has ended: choose an instance_type= with a chip of its own",
     "data_capture_config": "create the configuration with boto3",
@@ -25,7 +25,7 @@ _REFUSED: Mapping[str, str] = {
 
 
 def refuse(given: Mapping[str, Any]) -> None:
-    """Raise ``UnsupportedArgument`` for the first that asks for something, ``TypeError`` for one that nobody knows."""
+    """Raise `UnsupportedArgument` for the first argument with a value, TypeError for one that SDK v2 does not have."""
     for name, value in given.items():
         if name not in _REFUSED:
             raise TypeError(f"deploy() has no argument {name!r}.{did_you_mean(name, DEPLOY_ARGUMENTS)}")

@@ -1,4 +1,4 @@
-"""What becomes of an answer. Names and results are those of SageMaker SDK v2; numpy is imported when it is used."""
+"""Deserializers: a model's answer as a Python object. Names and results are SDK v2's. numpy loads on first use."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import IO, Any, Protocol
 from windtunnel.errors import WindtunnelError
 
 _UNREADABLE = (ValueError, EOFError, RecursionError, csv.Error)
-"""What json, csv and numpy raise for bytes that are nothing to them."""
+"""Errors of json, csv and numpy for bytes that they cannot read."""
 
 
 class AnyDeserializer(Protocol):
-    """What a `Predictor` needs of one: ours, SDK v2's, or your own."""
+    """The members of a deserializer that a `Predictor` uses. It may be ours, SDK v2's, or your own."""
 
     @property
     def ACCEPT(self) -> Sequence[str] | str:  # noqa: N802 - SDK v2's name
-        """The MIME types that it can read."""
+        """The MIME types that the deserializer can read."""
 
     def deserialize(self, stream: Any, content_type: str) -> Any:
-        """The answer, from a readable binary file and its MIME type."""
+        """Read the answer from a binary file with the given MIME type."""
 
 
 class Deserializer(ABC):
-    """MIME types that are asked for, which may be changed: ``accept``."""
+    """Base of our deserializers. ``accept``: the MIME types to ask for; it may be changed."""
 
     def __init__(self, accept: str | Sequence[str] = "*/*") -> None:
         self.accept = accept
 
     @property
     def ACCEPT(self) -> Sequence[str]:  # noqa: N802 - SDK v2's name
-        """The MIME types that the model is asked for."""
+        """The MIME types that the model is asked to answer with."""
         return (self.accept,) if isinstance(self.accept, str) else self.accept
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
-        """The answer. Reads the stream to its end and closes it.
+        """The answer as a Python object. Reads the stream to its end and closes it.
 
         Raises:
-            WindtunnelError: the answer is not what its MIME type says, or of one that is not read here.
+            WindtunnelError: the answer does not fit its MIME type, or this class does not read that type.
         """
         with stream:
             body = stream.read()
@@ -55,18 +55,18 @@ class Deserializer(ABC):
 
     @abstractmethod
     def _read(self, body: bytes, kind: str) -> Any:
-        """What the bytes are; one of `_UNREADABLE` says why they are nothing."""
+        """Read the bytes; raises one of `_UNREADABLE` if that is not possible. ``kind``: the MIME type."""
 
 
 class BytesDeserializer(Deserializer):
-    """Gives the bytes as they are."""
+    """Returns the bytes unchanged."""
 
     def _read(self, body: bytes, kind: str) -> bytes:  # noqa: ARG002
         return body
 
 
 class StringDeserializer(Deserializer):
-    """Gives text."""
+    """Returns text."""
 
     def __init__(self, encoding: str = "UTF-8", accept: str | Sequence[str] = "application/json") -> None:
         super().__init__(accept)
@@ -77,7 +77,7 @@ class StringDeserializer(Deserializer):
 
 
 class CSVDeserializer(Deserializer):
-    """Gives a list of rows, each a list of texts."""
+    """Returns a list of rows, each a list of strings."""
 
     def __init__(self, encoding: str = "utf-8", accept: str | Sequence[str] = "text/csv") -> None:
         super().__init__(accept)
@@ -88,7 +88,7 @@ class CSVDeserializer(Deserializer):
 
 
 class JSONDeserializer(Deserializer):
-    """Gives what the JSON says."""
+    """Returns the value of JSON text."""
 
     def __init__(self, accept: str | Sequence[str] = "application/json") -> None:
         super().__init__(accept)
@@ -98,7 +98,7 @@ class JSONDeserializer(Deserializer):
 
 
 class NumpyDeserializer(Deserializer):
-    """Gives an array, from .npy, .npz, JSON or CSV. Needs numpy."""
+    """Returns a numpy array, from .npy, .npz, JSON or CSV. Needs numpy."""
 
     def __init__(
         self, dtype: Any = None, accept: str | Sequence[str] = "application/x-npy", allow_pickle: bool = False

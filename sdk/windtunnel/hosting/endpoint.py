@@ -1,4 +1,4 @@
-"""An endpoint that exists: its state, its log, its end. Any process can do it that knows the name."""
+"""An existing endpoint: its status, log, cost and deletion. Any process that knows its name can use it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 
 CHANGING = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
-"""Statuses that pass by themselves."""
+"""Statuses that change without a further request."""
 SERVES = "InService"
 _TAIL_LINES = 20
 _MARK_EVERY_S = 5.0
 
 
 class Endpoint:
-    """One endpoint of a session. Making one asks nothing."""
+    """One endpoint of a session. The constructor makes no call."""
 
     def __init__(self, name: str, session: Session | None = None) -> None:
         self.name = name
@@ -35,12 +35,12 @@ class Endpoint:
         """DescribeEndpoint's answer.
 
         Raises:
-            EndpointNotFound: there is none of that name.
+            EndpointNotFound: there is no such endpoint.
         """
         return self.session.endpoints.describe(self.name)
 
     def config(self) -> dict[str, Any]:
-        """DescribeEndpointConfig's answer: what was asked for; empty when it is deleted already.
+        """DescribeEndpointConfig's answer; empty if the configuration is deleted already.
 
         Raises:
             EndpointNotFound: there is no such endpoint.
@@ -51,7 +51,7 @@ class Endpoint:
         return {}
 
     def wait(self, timeout: float | None = None, out: TextIO | None = None) -> None:
-        """Block until the endpoint serves, showing its status; looks each 0.2 s here, each 5 s on AWS.
+        """Block until the endpoint is InService, showing its status; polls each 0.5 s here, each 5 s on AWS.
 
         Args:
             timeout: seconds to wait at most.
@@ -75,7 +75,7 @@ class Endpoint:
             raise self._failure(description)
 
     def _follow(self, timeout: float | None, out: TextIO) -> dict[str, Any]:
-        """Look until the status stays; returns the last description."""
+        """Poll until the status is none of `CHANGING`; returns the last description."""
         begun = marked = time.monotonic()
         shown = ""
         while True:
@@ -102,18 +102,18 @@ class Endpoint:
     def logs(
         self, follow: bool = False, poll: float | None = None, *, last: int | None = None
     ) -> Iterator[str]:
-        """The lines of its containers' logs; with several containers each after its stream's name in brackets.
+        """The log lines of its containers; with several containers each has its stream's name in brackets before it.
 
         Args:
-            follow: go on until it is deleted or has failed; else end with the last line there is now.
-            poll: seconds between two looks; default: the session's ``log_poll_s``.
-            last: of the lines there are now, only so many.
+            follow: go on until the endpoint is deleted or has failed; else end with the last line there is now.
+            poll: seconds between two polls; default: the session's ``log_poll_s``.
+            last: of the lines there are now, only the last ``last``.
         """
         log = self._log()
         now = log.news()
         yield from now if last is None else deque(now, maxlen=min(last, sys.maxsize))
         while follow:
-            try:  # asked before reading: all lines are there once it has ended
+            try:  # the status before the log, which is complete once it has ended
                 over = self.describe()["EndpointStatus"] in ("Failed", "Deleting")
             except EndpointNotFound:
                 over = True
@@ -131,7 +131,7 @@ class Endpoint:
         )
 
     def instances_and_cost(self) -> tuple[list[tuple[str, int]], EndpointCost]:
-        """Its instance types, how many of each run (or are asked for), and what they cost on AWS."""
+        """Its instance types with the number that runs (or was asked for), and their cost on AWS."""
         running = {one["VariantName"]: one for one in self.describe().get("ProductionVariants", ())}
         fleet = [
             (
@@ -145,14 +145,14 @@ class Endpoint:
         return fleet, endpoint_cost(fleet, None if self.session.local else self.session.region)
 
     def delete(self, *, config: bool = True, models: bool = False) -> None:
-        """Delete it, with its configuration and, if told to, its models. Returns when that is accepted.
+        """Delete the endpoint, its configuration (``config``) and its models (``models``). Does not wait for the end.
 
         Raises:
-            EndpointNotFound: there is none of that name.
-            ServiceCallFailed: refused, as while it is Creating or Updating; nothing else is deleted then.
+            EndpointNotFound: there is no such endpoint.
+            ServiceCallFailed: refused, e.g. while the endpoint is Creating or Updating; then nothing is deleted.
         """
         service = self.session.endpoints
-        described = self.config()  # afterwards nothing tells it
+        described = self.config()  # asked now: once the endpoint is deleted, nothing leads to it
         service.delete(self.name)
         if config and described:
             service.delete_config(described["EndpointConfigName"])
@@ -161,7 +161,7 @@ class Endpoint:
                 service.delete_model(name)
 
     def _failure(self, description: dict[str, Any]) -> EndpointFailed:
-        # The log of an earlier endpoint of this name stays.
+        # The log group may still hold lines of an earlier endpoint of this name.
         lines = self._log(description["CreationTime"]).news()
         return EndpointFailed(
             self.name,
@@ -189,7 +189,7 @@ def age_s(description: Mapping[str, Any]) -> float:
 
 @contextmanager
 def _unless_missing() -> Iterator[None]:
-    """What is deleted already needs no deleting."""
+    """Ignore the error that the object does not exist (any more)."""
     try:
         yield
     except ServiceCallFailed as error:

@@ -1,4 +1,4 @@
-"""The log of what has several containers, read on from where each stream was left."""
+"""A log of several streams, one for each container. Each stream is read on from where the last call ended."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Read = Callable[[str, str | None], tuple[Sequence[LogLine], str | None]]
 
 
 class LogStreams:
-    """Gives the lines of all streams that there are.
+    """Gives the new lines of all streams.
 
     Args:
-        streams: asks for their names.
-        read: gives the lines of a stream behind a token, and the token behind these.
-        since: no line from before.
+        streams: returns the names of the streams there are now.
+        read: returns the lines of a stream after a token, and the next token.
+        since: leave out lines from before this time.
     """
 
     def __init__(self, streams: Callable[[], list[str]], read: Read, since: datetime | None = None) -> None:
@@ -26,7 +26,7 @@ class LogStreams:
         self._tokens: dict[str, str | None] = {}
 
     def news(self) -> Iterator[str]:
-        """The lines that have come since the last call; with several streams each after its stream's name."""
+        """The lines that have come since the last call; with several streams each has its stream's name before it."""
         for stream in self._streams():
             self._tokens.setdefault(stream, None)
         for stream in sorted(self._tokens):
@@ -37,5 +37,5 @@ class LogStreams:
                 for line in lines:
                     if line.timestamp_ms >= self._since_ms:
                         yield prefix + line.text.rstrip("\n")
-                if self._tokens[stream] == before:  # an empty page may lead on
+                if self._tokens[stream] == before:  # the end; an empty page may have a successor
                     break

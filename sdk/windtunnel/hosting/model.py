@@ -1,4 +1,4 @@
-"""A model of any image that answers /ping and /invocations, and `deploy`. Names, positions and meanings: SDK v2's."""
+"""A model served by any image that answers /ping and /invocations. Names, positions and meanings: SDK v2's."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from windtunnel.session.resolve import resolve_session
 
 
 class Model:
-    """A model that can be deployed. SDK v2's ``sagemaker.model.Model``. Making one starts nothing.
+    """A model that can be deployed. SDK v2's ``sagemaker.model.Model``. The constructor starts nothing.
 
     Args:
-        image_uri: the image that serves.
-        model_data: model.tar.gz: an ``s3://`` URI, or a path of this machine. It may come from anywhere: with
-            ``entry_point`` it is unpacked and packed again, and one that would leave its folder is refused.
+        image_uri: the image that serves the model.
+        model_data: model.tar.gz: an ``s3://`` URI, or a path of this machine. With ``entry_point`` it is packed
+            again, and refused if one of its members would be unpacked outside its folder.
         role: IAM role that the containers have, by name or ARN; locally none is needed.
-        predictor_cls: called with endpoint name and session, makes what `deploy` returns; default: `Predictor`.
-        env: variables of the container.
-        name: of the model; default: made from the image's name and the time.
-        vpc_config, enable_network_isolation: sent as they are.
+        predictor_cls: called with endpoint name and session to make the result of `deploy`; default: `Predictor`.
+        env: environment variables of the container.
+        name: name of the model; default: made from the image's name and the time.
+        vpc_config, enable_network_isolation: sent unchanged.
         sagemaker_session, session: where it runs; default: this machine.
         model_kms_key: encrypts the archive that is uploaded.
         entry_point: the script with model_fn, at the root of ``source_dir``; packed into ``code/`` of model.tar.gz.
-        source_dir: its directory, which takes the place of the ``code/`` there is, or a tarball in S3.
-        dependencies: files and directories beside the script.
+        source_dir: the script's directory, or a tarball in S3; it replaces a ``code/`` that the archive has.
+        dependencies: files and directories to put beside the script.
         code_location: ``s3://`` prefix for the new archive; default: the session's bucket.
-        container_log_level: of Python's logging.
+        container_log_level: level of Python's logging.
     """
 
     _toolkit = False
@@ -107,19 +107,19 @@ class Model:
         self._created = False
 
     def serving_image_uri(self, instance_type: str | None) -> str:  # noqa: ARG002 - a subclass needs it
-        """The image given."""
+        """URI of the image that serves the model on this instance type."""
         if not self.image_uri:
             raise ConfigurationError("image_uri= is missing: name the image that serves the model.")
         return self.image_uri
 
     def create(self, instance_type: str | None = None, tags: Tags | None = None) -> None:
-        """Store the model's archive with its code, and CreateModel; once for each object. Blocks.
+        """Store the model's archive with its code, then CreateModel. Only the first call does so. Blocks.
 
-        Where a model of that name exists, that one is used as it is, which is said, as SDK v2 does.
+        If a model of that name exists, it is used as it is, as in SDK v2, and a message says so.
 
         Args:
-            instance_type: what it will run on: chooses the image, where that is not given.
-            tags: of the model.
+            instance_type: the type it will run on, which chooses the image where none is given.
+            tags: tags of the model.
 
         Raises:
             ConfigurationError: before anything is sent.
@@ -128,7 +128,7 @@ class Model:
         self._create(instance_type, tags)
 
     def _create(self, instance_type: str | None, tags: Tags | None) -> bool:
-        """Whether a model was made now."""
+        """As `create`; returns whether this call made a model."""
         if self._created:
             return False
         image = self.serving_image_uri(instance_type)
@@ -175,34 +175,35 @@ class Model:
         max_hours: float | None = None,
         **not_here: Any,
     ) -> Any:
-        """Have the model answer: CreateModel, CreateEndpointConfig, CreateEndpoint; returns a `Predictor`.
+        """Deploy to an endpoint: CreateModel, CreateEndpointConfig, CreateEndpoint; returns a `Predictor`.
 
-        On AWS the endpoint is billed by the second, asked or not, until `Predictor.delete_endpoint`: what that is
-        an hour and a day is printed first. If one of the three is refused, what the others made is deleted.
+        On AWS the endpoint is billed by the second, used or not, until `Predictor.delete_endpoint`. Its cost by the
+        hour and by the day is printed first. If one of the three calls is refused, the results of the others are
+        deleted.
 
         Args:
-            initial_instance_count: instances.
-            instance_type: of SageMaker, e.g. ``ml.c5.xlarge``.
-            serializer: of the predictor, instead of its own.
-            deserializer: likewise.
+            initial_instance_count: number of instances.
+            instance_type: SageMaker's name of it, e.g. ``ml.c5.xlarge``.
+            serializer: replaces the predictor's default.
+            deserializer: replaces the predictor's default.
             accelerator_type: refused.
-            endpoint_name: default: made from the model's name and the time. Its configuration has the same name.
-            tags: of model, configuration and endpoint.
+            endpoint_name: default: made from the model's name and the time. The configuration gets the same name.
+            tags: tags of model, configuration and endpoint.
             kms_key: encrypts the instances' storage.
-            wait: block until it serves.
+            wait: block until the endpoint is InService.
             volume_size: GB of storage of an instance.
             model_data_download_timeout: seconds, 60 to 3,600.
-            container_startup_health_check_timeout: seconds that it may take to answer /ping, 60 to 3,600.
-            async_inference_config: the endpoint is asked through S3; an `AsyncPredictor` is returned then.
-            max_cost: US dollars, at AWS's price, after which the endpoint is deleted, counted from its creation. Of our
-                own; on AWS, which has no such limit, a warning.
-            max_hours: the same in hours.
-            not_here: arguments of SDK v2 that are not supported, refused by name.
+            container_startup_health_check_timeout: seconds until /ping must answer, 60 to 3,600.
+            async_inference_config: makes the endpoint asynchronous; an `AsyncPredictor` is returned then.
+            max_cost: US dollars at AWS's price; when the endpoint has cost so much, it is deleted. Not in SDK v2; AWS
+                has no such limit, so there it is only a warning.
+            max_hours: such a limit in hours.
+            not_here: arguments of SDK v2 that are not supported; they are refused by name.
 
         Raises:
             ConfigurationError: before anything is sent.
             ServiceCallFailed: S3 or SageMaker refused, e.g. a name that is taken.
-            EndpointFailed: it did not come up; with reason, log tail and next step (with ``wait``).
+            EndpointFailed: the endpoint did not come up (with ``wait``); has reason, log tail and next step.
         """
         refuse({"accelerator_type": accelerator_type, **not_here})
         startup = (model_data_download_timeout, container_startup_health_check_timeout)
@@ -232,7 +233,7 @@ class Model:
         tags: Tags | None = None,
         volume_kms_key: str | None = None,
     ) -> Transformer:
-        """CreateModel; returns a `Transformer` that answers whole files with it. Arguments: `Transformer`'s.
+        """CreateModel; returns a `Transformer`, which runs whole files through the model. Arguments: `Transformer`'s.
 
         Raises:
             ConfigurationError: before anything is sent.
@@ -260,7 +261,7 @@ class Model:
         return made
 
     def _checked_name(self, given: str | None, hosting: Hosting) -> str:
-        """The endpoint's name, once all that can be wrong with it and its instances is known to be right."""
+        """The endpoint's name. Checks the name, the image and the instances first."""
         hosting.check()
         image = self.serving_image_uri(hosting.instance_type)
         base = base_from_job_name(self.name) if self.name else base_name_from_image(image)
@@ -279,7 +280,7 @@ class Model:
         return predictor
 
     def _announce(self, name: str, hosting: Hosting) -> EndpointCost:
-        """What it will cost; said before anything is sent."""
+        """The cost of the endpoint; prints it, before anything is sent."""
         fleet = [(str(hosting.instance_type), hosting.initial_instance_count)]
         cost = endpoint_cost(fleet, None if self.session.local else self.session.region)
         sys.stdout.write(f"{running_line(name, fleet, cost, local=self.session.local)}\n")
@@ -289,7 +290,7 @@ class Model:
     def _limit(
         self, name: str, cost: EndpointCost, max_cost: float | None, max_hours: float | None
     ) -> int | None:
-        """Seconds that the backend is told; None: there is no limit, or nobody keeps it, which is a warning."""
+        """The limit in seconds for the local backend; None without a limit, and on AWS, where it is only a warning."""
         seconds = lifetime_s(cost, max_cost, max_hours)
         if seconds is None:
             return None
@@ -301,7 +302,7 @@ class Model:
         return None
 
     def _start(self, name: str, hosting: Hosting, tags: Tags | None, limit_s: int | None) -> None:
-        """The three calls; if one is refused, what the others made is deleted."""
+        """Make the three calls; if one is refused, delete the results of the others."""
         service = self.session.endpoints
         self.session.warm_up()
         with ExitStack() as undo:
@@ -314,10 +315,10 @@ class Model:
         self.endpoint_name = name
 
     def delete_model(self) -> None:
-        """DeleteModel. What is in S3 stays.
+        """DeleteModel. The archive in S3 stays.
 
         Raises:
-            ConfigurationError: nothing was created yet.
+            ConfigurationError: no model was created yet.
         """
         if self.name is None:
             raise ConfigurationError("There is no model yet: create() or deploy() makes one.")
@@ -328,14 +329,14 @@ class Model:
         return Predictor(name, session)
 
     def _target(self, name: str) -> tuple[str, str]:
-        """Bucket and key of the archive that is packed."""
+        """Bucket and key for the archive that is packed here."""
         bucket, prefix = (
             split_s3(self.code_location) if self.code_location else (self.session.default_bucket(), "")
         )
         return bucket, "/".join(part for part in (prefix.strip("/"), name, archives.ARCHIVE) if part)
 
     def _place(self, name: str) -> str | None:
-        """The URI that the container's archive has, or will have."""
+        """The S3 URI of the archive that the container gets; `create` stores it there, if it must be packed."""
         if self.model_data is None or (self._code is None and self.model_data.startswith("s3://")):
             return self.model_data
         return "s3://{}/{}".format(*self._target(name))

@@ -1,4 +1,4 @@
-"""A model's archive on its way: fetched, packed again with the code that serves it, stored."""
+"""Prepare a model's archive: fetch it, pack it again with its serving code, and store it in S3."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ ARCHIVE = "model.tar.gz"
 
 @dataclass(frozen=True)
 class ServingCode:
-    """The code that serves: a tree to pack, or a tarball in S3. ``script``: the entry point, at its root."""
+    """The serving code: a tree to pack, or a tarball in S3. ``script``: the entry point, at the root of the code."""
 
     script: str
     tree: SourceTree | None
     tarball: str | None
     replaces: bool
-    """Whether it takes the place of all code that the model's archive has; a script alone is added to it."""
+    """Whether it replaces all code in the model's archive. A script without ``source_dir`` is only added."""
 
 
 def serving_code(
     entry_point: AnyPath | None, source_dir: AnyPath | None, dependencies: Sequence[AnyPath]
 ) -> ServingCode | None:
-    """What the arguments say, checked; None: the model's archive or the image has its own code.
+    """The code that the arguments name, checked; None: they name none, so archive or image must have it.
 
     Raises:
-        SourceError: what is missing, or not at the root of ``source_dir``.
+        SourceError: a file is missing, or the script is not at the root of ``source_dir``.
     """
     if not entry_point:
         if source_dir or dependencies:
@@ -64,10 +64,12 @@ def serving_code(
 def store(
     session: Session, model_data: str, code: ServingCode | None, bucket: str, key: str, kms_key: str | None
 ) -> None:
-    """Store what a container unpacks, unless it is ``model_data`` as it is in S3: packed anew with the code. Blocks.
+    """Store the archive for the container: packed again with ``code``, if there is any. Blocks.
+
+    Does nothing if ``model_data`` is in S3 already and there is no code to add.
 
     Raises:
-        SourceError: an archive cannot be read, or would leave its folder when unpacked.
+        SourceError: an archive cannot be read, or has a member that would be unpacked outside its folder.
         InputError: there is no such archive.
         ServiceCallFailed: S3 refused.
     """
@@ -96,7 +98,7 @@ def _packed(session: Session, code: ServingCode) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _opened(session: Session, location: str) -> Iterator[IO[bytes]]:
-    """An archive in S3, fetched to disk first, or one of this machine; at its start."""
+    """Open an archive of this machine, or one in S3, which is fetched to disk first. The file is at its start."""
     if location.startswith("s3://"):
         bucket, key = split_s3(location)
         with tempfile.TemporaryFile() as file:

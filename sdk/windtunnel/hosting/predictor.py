@@ -1,4 +1,4 @@
-"""Asking an endpoint. Names, positions and meanings are SageMaker SDK v2's."""
+"""Sends requests to an endpoint. Names, positions and meanings are SageMaker SDK v2's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from windtunnel.session.resolve import resolve_session
 
 
 class Predictor:
-    """Sends questions to an endpoint and gives its answers. Making one asks nothing; thread-safe.
+    """Sends requests to an endpoint and returns its answers. The constructor makes no call; thread-safe.
 
     Args:
-        endpoint_name: of an endpoint that exists, made by whatever client.
+        endpoint_name: name of an existing endpoint, made by any client.
         sagemaker_session: where it runs; default: this machine.
-        serializer: what becomes of a question; default: bytes are sent as they are.
-        deserializer: what becomes of an answer; default: bytes.
+        serializer: turns data into the request's body; default: bytes are sent unchanged.
+        deserializer: turns the answer's body into an object; default: bytes.
         session: another name of ``sagemaker_session``.
     """
 
@@ -39,12 +39,12 @@ class Predictor:
         self._model_names: list[str] | None = None
 
     def __repr__(self) -> str:
-        """The endpoint's name, and where it runs. Asks nothing."""
+        """The endpoint's name, and where it runs. Makes no call."""
         return f"Predictor({self.endpoint_name!r}, {'local' if self.session.local else 'AWS'})"
 
     @property
     def endpoint(self) -> Endpoint:
-        """The endpoint itself: its state, log and cost."""
+        """The endpoint itself: its status, log and cost."""
         return Endpoint(self.endpoint_name, self.session)
 
     def predict(
@@ -56,20 +56,20 @@ class Predictor:
         inference_id: str | None = None,
         custom_attributes: str | None = None,
     ) -> Any:
-        """The model's answer. Blocks: a model may take 60 s.
+        """Ask the model and return its answer. Blocks: a model may take 60 s.
 
         Args:
-            data: what the serializer takes.
-            initial_args: members of InvokeEndpoint that come before those made here, e.g. ``{"Accept": "text/csv"}``.
-            target_model: on an endpoint of many models, the archive to ask.
+            data: input for the serializer.
+            initial_args: members of InvokeEndpoint that replace those made here, e.g. ``{"Accept": "text/csv"}``.
+            target_model: on a multi-model endpoint, the archive of the model to ask.
             target_variant: the variant to ask; default: chosen by weight.
-            inference_id: kept with captured data.
-            custom_attributes: up to 1,024 characters that the model is given as they are.
+            inference_id: an id that is stored with captured data.
+            custom_attributes: up to 1,024 characters that the model receives unchanged.
 
         Raises:
-            EndpointNotFound: there is none of that name.
+            EndpointNotFound: there is no such endpoint.
             ServiceCallFailed: code ``ModelError``: the model failed, and the message names its log.
-            WindtunnelError: the answer is not what the deserializer reads.
+            WindtunnelError: the deserializer cannot read the answer.
         """
         accept = self.deserializer.ACCEPT
         request: dict[str, Any] = {
@@ -89,12 +89,12 @@ class Predictor:
         return self.deserializer.deserialize(io.BytesIO(answer.body), answer.content_type)
 
     def delete_endpoint(self, delete_endpoint_config: bool = True) -> None:
-        """Delete the endpoint, and so end its bill; its configuration, too. Returns when that is accepted.
+        """Delete the endpoint, which ends its bill, and its configuration. Does not wait for the end.
 
         Raises:
-            EndpointNotFound: there is none (any more).
+            EndpointNotFound: the endpoint does not exist (any more).
         """
-        self._models()  # afterwards nothing tells them
+        self._models()  # asked now, for delete_model: once the endpoint is deleted, nothing leads to them
         self.endpoint.delete(config=delete_endpoint_config)
 
     def delete_predictor(self, wait: bool = False) -> None:  # noqa: ARG002 - SDK v2's argument
@@ -102,7 +102,7 @@ class Predictor:
         self.delete_endpoint()
 
     def delete_model(self) -> None:
-        """Delete the endpoint's models: their record; what is in S3 stays. Before or after `delete_endpoint`."""
+        """Delete the models' records; archives in S3 stay. Call before or after `delete_endpoint` of this object."""
         for name in self._models():
             self.session.endpoints.delete_model(name)
 

@@ -32,11 +32,11 @@ class PyTorchModel(Model):
 
     Args:
         model_data, role, entry_point, image_uri, predictor_cls: as `Model`'s.
-        framework_version: of PyTorch; with the instance type it chooses AWS's image.
-        py_version: optional: each version has one image.
-        model_server_workers: processes that serve; default: as many as the image chooses.
-        older_image: where AWS has no image of ``framework_version`` for the instance, take its newest older one, and
-            say so. Of our own.
+        framework_version: version of PyTorch; with the instance type it chooses AWS's image.
+        py_version: optional, since each version has one image.
+        model_server_workers: number of serving processes; default: the image's choice.
+        older_image: if AWS has no image of ``framework_version`` for the instance, use the newest older one, and
+            print that. Not in SDK v2.
         kwargs: as `Model`'s.
     """
 

@@ -1,6 +1,6 @@
-"""What becomes of a question before it is sent. Names and results are those of SageMaker SDK v2.
+"""Serializers: data as the body of a request. Names and results are those of SageMaker SDK v2.
 
-numpy is imported by `NumpySerializer` alone, when it is used; arrays are recognised by what they can do.
+Only `NumpySerializer` imports numpy, on first use; the others recognise arrays by their methods.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from windtunnel.errors import ConfigurationError
 
 
 class AnySerializer(Protocol):
-    """What a `Predictor` needs of one: ours, SDK v2's, or your own."""
+    """The members of a serializer that a `Predictor` uses. It may be ours, SDK v2's, or your own."""
 
     @property
     def CONTENT_TYPE(self) -> str:  # noqa: N802 - SDK v2's name
-        """The MIME type of what `serialize` gives."""
+        """The MIME type of the result of `serialize`."""
 
     def serialize(self, data: Any) -> Any:
-        """Bytes, text or a readable file."""
+        """Turn the data into bytes, text or a readable file."""
 
 
 class Serializer(ABC):
-    """One MIME type, which may be changed: ``content_type``."""
+    """Base of our serializers. ``content_type``: the MIME type to send; it may be changed."""
 
     def __init__(self, content_type: str) -> None:
         self.content_type = content_type
 
     @property
     def CONTENT_TYPE(self) -> str:  # noqa: N802 - SDK v2's name
-        """The MIME type that the question is sent with."""
+        """The MIME type that the request is sent with."""
         return self.content_type
 
     @abstractmethod
     def serialize(self, data: Any) -> Any:
-        """The question as bytes, text, or a readable file."""
+        """The request's body as bytes, text, or a readable file."""
 
 
 class IdentitySerializer(Serializer):
-    """Sends bytes or text as they are."""
+    """Sends bytes or text unchanged."""
 
     def __init__(self, content_type: str = "application/octet-stream") -> None:
         super().__init__(content_type)
@@ -59,10 +59,10 @@ class JSONSerializer(Serializer):
         super().__init__(content_type)
 
     def serialize(self, data: Any) -> Any:
-        """Lists, dicts, numbers, text, and arrays or tensors anywhere among them; a file's content as it is.
+        """JSON of lists, dicts, numbers, text, and arrays or tensors within them; a file's content unchanged.
 
         Raises:
-            ConfigurationError: something else is among them.
+            ConfigurationError: the data holds something else.
         """
         if hasattr(data, "read"):
             return data.read()
@@ -81,10 +81,10 @@ class CSVSerializer(Serializer):
         super().__init__(content_type)
 
     def serialize(self, data: Any) -> Any:
-        """A row, a list or array of rows, a pandas table without header and index; text and files as they are.
+        """CSV of a row, a list or array of rows, or a pandas table (no header, no index); text and files unchanged.
 
         Raises:
-            ConfigurationError: an empty row, or something else.
+            ConfigurationError: the row is empty, or the data is something else.
         """
         if hasattr(data, "read"):
             return data.read()
@@ -103,7 +103,7 @@ class NumpySerializer(Serializer):
         self.dtype = dtype
 
     def serialize(self, data: Any) -> Any:
-        """An array, or what numpy makes one of; a file's content as it is.
+        """The .npy file of an array, or of data that numpy makes an array of; a file's content unchanged.
 
         Raises:
             ConfigurationError: the array is empty.
@@ -121,7 +121,7 @@ class NumpySerializer(Serializer):
 
 
 def _listed(value: Any) -> Any:
-    """An array or tensor as lists, for json."""
+    """Convert an array or tensor to lists, for json."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not JSON serializable")

@@ -1,4 +1,4 @@
-"""From a training job's record to the model that serves what it made."""
+"""Make the model that serves a training job's result, from the job's description."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def model_of(
     role: str | None = None,
     **arguments: Any,
 ) -> Model:
-    """A `PyTorchModel` of a job that ran a script, else a `Model` of the job's own image.
+    """A `PyTorchModel` for a job that ran a script, else a `Model` with the job's own image.
 
     Args:
         description: DescribeTrainingJob's answer.
-        session: where the job is.
-        entry_point: the script with model_fn; default: the job's own.
-        source_dir: its directory; default, without ``entry_point``: the job's code.
-        framework_version: of PyTorch; default: that of the job's image.
-        image_uri: the image that serves; default: AWS's for that version, of a job of one's own image that image.
-        role: default: the job's.
-        arguments: of `PyTorchModel` or `Model`.
+        session: the session of the job.
+        entry_point: the script with model_fn; default: the job's own script.
+        source_dir: the script's directory; default, without ``entry_point``: the job's code.
+        framework_version: version of PyTorch; default: that of the job's image.
+        image_uri: the serving image; default: AWS's for that version, or the job's image if it is the user's own.
+        role: IAM role; default: the job's.
+        arguments: further arguments of `PyTorchModel` or `Model`.
 
     Raises:
-        JobNotFinished: it has stored no model.tar.gz.
-        UnknownImage: nothing says which image serves it.
+        JobNotFinished: the job has stored no model.tar.gz.
+        UnknownImage: neither job nor arguments say which image serves the model.
     """
     data, name = _archive(description), description["TrainingJobName"]
     image = description["AlgorithmSpecification"].get("TrainingImage", "")
@@ -79,9 +79,9 @@ def deploy(
     instance_type: str | None,
     arguments: Mapping[str, Any],
 ) -> Any:
-    """`Model.deploy` of what ``create_model`` makes, each with its own part of the arguments.
+    """Call ``create_model``, then `Model.deploy`, each with its own part of the arguments.
 
-    Model and endpoint are named after the job, as SDK v2 does; ``model_name`` names the model.
+    Model and endpoint are named after the job, as in SDK v2; the argument ``model_name`` names the model otherwise.
     """
     model, name, to_deploy = _named(create_model, job, arguments, DEPLOY_ARGUMENTS)
     return model.deploy(count, instance_type, **{"endpoint_name": name, **to_deploy})
@@ -90,7 +90,7 @@ def deploy(
 def transformer(
     create_model: Callable[..., Model], job: str, count: int, instance_type: str, arguments: Mapping[str, Any]
 ) -> Transformer:
-    """`Model.transformer` of what ``create_model`` makes, likewise."""
+    """Call ``create_model``, then `Model.transformer`, each with its own part of the arguments."""
     model, _, to_transform = _named(create_model, job, arguments, TRANSFORMER_ARGUMENTS)
     return model.transformer(count, instance_type, **to_transform)
 
@@ -98,7 +98,7 @@ def transformer(
 def _named(
     create_model: Callable[..., Model], job: str, arguments: Mapping[str, Any], others: Collection[str]
 ) -> tuple[Model, str, dict[str, Any]]:
-    """The model, the name made from the job's, and the arguments that are not the model's but of ``others``."""
+    """The model, a name made from the job's, and the arguments named in ``others``; the rest makes the model."""
     name = job_name_from_base(base_from_job_name(job))
     of_model = {key: value for key, value in arguments.items() if key not in others}
     of_model.setdefault("name", of_model.pop("model_name", None) or name)
@@ -116,7 +116,7 @@ def _archive(description: Mapping[str, Any]) -> str:
 
 
 def _own_code(hyperparameters: Mapping[str, str], job: str) -> tuple[str, str]:
-    """Script and tarball of a job, as SDK v2 takes them where none are named."""
+    """Script and code tarball of a job, which SDK v2 uses too where no script is given."""
     script = decoded_hyperparameter(hyperparameters.get("sagemaker_program", ""))
     tarball = decoded_hyperparameter(hyperparameters.get("sagemaker_submit_directory", ""))
     if not script or not str(tarball).startswith("s3://"):

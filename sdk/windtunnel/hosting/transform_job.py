@@ -1,4 +1,4 @@
-"""A transform job that exists: its state, its log, its end. Any process can do it that knows the name."""
+"""An existing transform job: its status, log and end. Any process that knows its name can use it."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ _TAIL_LINES = 20
 
 
 class TransformJob:
-    """One transform job of a session. Making one asks nothing."""
+    """One transform job of a session. The constructor makes no call."""
 
     def __init__(self, name: str, session: Session | None = None) -> None:
         self.name = self.job_name = name
         self.session = resolve_session(session)
 
     def __repr__(self) -> str:
-        """The job's name, and where it runs. Asks nothing."""
+        """The job's name, and where it runs. Makes no call."""
         return f"TransformJob({self.name!r}, {'local' if self.session.local else 'AWS'})"
 
     def describe(self) -> dict[str, Any]:
         """DescribeTransformJob's answer.
 
         Raises:
-            ServiceCallFailed: there is none of that name.
+            ServiceCallFailed: there is no such job.
         """
         return self.session.transforms.describe(self.name)
 
     @property
     def output_path(self) -> str:
-        """``s3://`` prefix below which the results are: ``<name of the input>.out``."""
+        """``s3://`` prefix of the results, each ``<name of the input>.out``."""
         return str(self.describe()["TransformOutput"]["S3OutputPath"])
 
     def stop(self) -> None:
-        """Ask it to end; returns when that is accepted. Nothing that it has made stays in S3.
+        """Ask the job to stop; does not wait for its end. No result of a stopped job stays in S3.
 
         Raises:
-            ServiceCallFailed: e.g. it has ended.
+            ServiceCallFailed: refused, e.g. because the job has ended.
         """
         self.session.transforms.stop(self.name)
 
     def logs(self) -> Iterator[str]:
-        """The lines that there are now, of the containers and of what SageMaker says (``/data-log``)."""
+        """The log lines there are now: those of the containers and SageMaker's own (stream ``/data-log``)."""
         return self._log().news()
 
     def wait(self, logs: bool = True, timeout: float | None = None, out: TextIO | None = None) -> None:
@@ -87,10 +87,10 @@ class TransformJob:
             )
 
     def _follow(self, logs: bool, timeout: float | None, out: TextIO) -> dict[str, Any]:
-        """Look until it has ended; returns the last description."""
+        """Poll until the job has ended; returns the last description."""
         begun, log = time.monotonic(), self._log()
         while True:
-            description = self.describe()  # asked before reading: all lines are there once it has ended
+            description = self.describe()  # the status before the log, which is complete once it has ended
             has_ended = description["TransformJobStatus"] in TERMINAL
             if has_ended:
                 time.sleep(self.session.settle_s)

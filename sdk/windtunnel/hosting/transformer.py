@@ -1,4 +1,4 @@
-"""Batch transform: names, positions and meanings are SageMaker SDK v2's."""
+"""Batch transform. Names, positions and meanings are SageMaker SDK v2's."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ TRANSFORMER_ARGUMENTS = (
     "strategy", "assemble_with", "output_path", "output_kms_key", "accept", "env", "max_concurrent_transforms",
     "max_payload", "tags", "volume_kms_key",
 )  # fmt: skip
-"""Of `Model.transformer`, behind number and type of its instances."""
+"""Arguments of `Model.transformer` after number and type of its instances."""
 
 
 class Transformer:
-    """Answers whole files with a model that exists. SDK v2's ``sagemaker.transformer.Transformer``.
+    """Runs whole files through an existing model. SDK v2's ``sagemaker.transformer.Transformer``.
 
-    Making one asks nothing; `transform` starts a job. `job.transformer()` and `Model.transformer()` make one with
-    their model.
+    The constructor makes no call; `transform` starts a job. `job.transformer()` and `Model.transformer()` make a
+    transformer with their model.
 
     Args:
-        model_name: of a model that exists.
-        instance_count: instances, which share the files.
-        instance_type: of SageMaker, e.g. ``ml.c5.xlarge``.
-        strategy: "MultiRecord": as many records a request as fit; "SingleRecord": one.
-        assemble_with: "Line": a newline ends each answer; "None": they follow each other as they are.
-        output_path: ``s3://`` prefix; default: the session's bucket and the job's name.
+        model_name: name of an existing model.
+        instance_count: number of instances, which share the files.
+        instance_type: SageMaker's name of it, e.g. ``ml.c5.xlarge``.
+        strategy: "MultiRecord": as many records as fit in each request; "SingleRecord": one.
+        assemble_with: "Line": a newline ends each answer; "None": answers are joined without one.
+        output_path: ``s3://`` prefix of results; default: the session's bucket and the job's name.
         output_kms_key: encrypts the output.
-        accept: MIME type that is asked for.
-        max_concurrent_transforms: requests at once, each instance; default: what the container wants, or 1.
-        max_payload: MB a request, 0 to 100; default: what the container wants, or 6.
-        tags: of the job.
-        env: variables of the container, 16 at most.
-        base_transform_job_name: what job names begin with; default: the model's.
+        accept: MIME type that the model is asked to answer with.
+        max_concurrent_transforms: requests at once to each instance; default: the container's choice, or 1.
+        max_payload: MB of a request, 0 to 100; default: the container's choice, or 6.
+        tags: tags of the job.
+        env: environment variables of the container, 16 at most.
+        base_transform_job_name: start of job names; default: the model's name.
         sagemaker_session, session: where it runs; default: this machine.
         volume_kms_key: encrypts the instances' storage.
 
     Raises:
-        ConfigurationError: what AWS would refuse.
+        ConfigurationError: AWS would refuse a value.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Transformer:
         self._transforming.check()
         self.model_name = model_name
         self.output_path = output_path
-        """``s3://`` prefix of the latest job's output; before the first: the one given."""
+        """``s3://`` prefix of the latest job's output; before the first job, the one given."""
         self.base_transform_job_name = base_transform_job_name or model_name
         self.session = self.sagemaker_session = resolve_session(session, sagemaker_session)
         self.latest_transform_job: TransformJob | None = None
@@ -106,27 +106,27 @@ class Transformer:
         wait: bool = True,
         logs: bool = True,
     ) -> None:
-        """Start a job, and wait for its end.
+        """Start a job and, with ``wait``, wait for its end.
 
         Args:
-            data: ``s3://`` prefix or object. Its objects are transformed each to ``<output_path>/<name>.out``.
+            data: ``s3://`` prefix or object. The result of each object is ``<output_path>/<name>.out``.
             data_type: "S3Prefix", or "ManifestFile": ``data`` is a manifest.
             content_type: MIME type of the data.
             compression_type: "Gzip", or None.
-            split_type: "Line": a line is a record; None: a file is one. AWS has "RecordIO" and "TFRecord" too.
+            split_type: "Line": each line is a record; None: each file is one. AWS has "RecordIO" and "TFRecord" too.
             job_name: default: made from the model's name and the time.
-            input_filter: JSONPath of what is sent of a record, e.g. ``$[1:]``.
-            output_filter: JSONPath of what is stored.
-            join_source: "Input": each answer is joined with its record.
+            input_filter: JSONPath of the part of a record to send, e.g. ``$[1:]``.
+            output_filter: JSONPath of the part to store.
+            join_source: "Input": join each answer with its record.
             experiment_config: names of experiment and trial.
             model_client_config: InvocationsTimeoutInSeconds (1 to 3,600) and InvocationsMaxRetries (0 to 3).
             batch_data_capture_config: refused.
             wait: block until the job has ended.
-            logs: show its log meanwhile.
+            logs: show the job's log while waiting.
 
         Raises:
             ConfigurationError: before anything is sent.
-            ServiceCallFailed: SageMaker refused, e.g. there is no such model.
+            ServiceCallFailed: SageMaker refused, e.g. because the model does not exist.
             TransformJobFailed: with reason, log tail and next step (with ``wait``).
         """
         if batch_data_capture_config is not None:
@@ -159,21 +159,21 @@ class Transformer:
         self._latest().wait(logs=logs)
 
     def stop_transform_job(self, wait: bool = True) -> None:
-        """Stop the latest job; ``wait``: until it has ended."""
+        """Stop the latest job; with ``wait``, block until it has ended."""
         self._latest().stop()
         if wait:
             self.wait(logs=False)
 
     def delete_model(self) -> None:
-        """DeleteModel. What is in S3 stays."""
+        """DeleteModel. The archive in S3 stays."""
         self.session.endpoints.delete_model(self.model_name)
 
     @classmethod
     def attach(cls, transform_job_name: str, sagemaker_session: Any = None) -> Transformer:
-        """A transformer as it was for a job that exists, of whatever client.
+        """A transformer with the arguments of an existing job, made by any client.
 
         Raises:
-            ServiceCallFailed: there is none of that name.
+            ServiceCallFailed: there is no such job.
         """
         job = TransformJob(transform_job_name, resolve_session(None, sagemaker_session))
         described = job.describe()
