@@ -1,1 +1,1 @@
-"""How a report looks: one document, drawn as text, HTML or a plot. No figure is computed here."""
+"""Draws a report's document as text, HTML, Markdown or charts. Computes no figure."""

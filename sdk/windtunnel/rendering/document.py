@@ -1,4 +1,4 @@
-"""What a report says, independent of how it is drawn: sections of aligned rows, and notes."""
+"""The content of a report, independent of how it is drawn: sections of aligned rows, and notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Style = Literal["normal", "detail", "total", "group"]
 
 @dataclass(frozen=True)
 class Row:
-    """A label and its cells. ``detail`` rows are indented parts, ``group`` rows only headings."""
+    """A label and its cells. Rows of style ``detail`` are indented parts, those of style ``group`` only headings."""
 
     label: str
     cells: tuple[str, ...] = ()
@@ -24,8 +24,8 @@ class Row:
 class Section:
     """A titled table, or (without rows) titled notes. ``kind`` keeps measured and modelled apart.
 
-    ``first``: it is on the first screen, where the terminal shows no more; its first note is what matters most.
-    Such sections come before all others.
+    ``first``: the section belongs to the first screen, all that a terminal shows unless more is asked for. Such
+    sections come before all others, and the first note of each is its most important one.
     """
 
     title: str
@@ -42,7 +42,7 @@ class Section:
 class Document:
     """A whole report, in reading order. ``headline``: its result in a sentence or two.
 
-    ``more``: how to see what the first screen leaves out.
+    ``more``: a hint how to see the sections that the first screen leaves out.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Document:
 
     @property
     def first_screen(self) -> Document:
-        """The sections that are read first, and the headline's lines shortened; all where none is marked so."""
+        """The document with only its ``first`` sections and a shortened headline; unchanged if it has none."""
         first = tuple(section for section in self.sections if section.first)
         if not first:
             return replace(self, more="")

@@ -1,4 +1,4 @@
-"""Numbers as people read them: units always, thousands separated, no more digits than are known."""
+"""Numbers as text for people: always with a unit, thousands separated, no more digits than are known."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from datetime import datetime
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MODELLED_DIGITS = 2
-"""Significant digits of a modelled figure: its error is ten percent and more."""
+"""Significant digits of a modelled figure, whose error is ten percent or more."""
 
 HOURS_FROM_S = 10_000
 YEARS_FROM_S = 3.6e7
-"""10,000 h."""
+"""Seconds (10,000 h) from which times are shown in years."""
 _YEAR_S = 365.25 * 86_400
 WORDS_FROM = 1e7
 _WORDS = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
 _SIGNS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 NOTE_WIDTH = 94
-"""Columns that a note, or a line of a headline, has in a terminal of 100."""
+"""Width of a note, or of a headline's line, in a terminal of 100 columns."""
 
 
 def rounded(value: float, digits: int = MODELLED_DIGITS) -> float:
@@ -38,7 +38,7 @@ def significant(value: float, digits: int = MODELLED_DIGITS) -> str:
 
 
 def in_words(value: float) -> str:
-    """A large number as it is said: 15e9 -> '15 billion', 1.234e9 -> '1.23 billion', 512 -> '512'."""
+    """A large number in words: 15e9 -> '15 billion', 1.234e9 -> '1.23 billion', 512 -> '512'."""
     near = rounded(value, 3)
     size, word = _of_units(near, _WORDS)
     return f"{given(float(f'{near / size:.3g}'))}{word}" if word else f"{value:,.0f}"
@@ -51,7 +51,7 @@ def short(value: float) -> str:
 
 
 def short_unit(value: float) -> tuple[float, str]:
-    """What `short` counts in: its size and sign."""
+    """The unit of `short` for a value: its size and its letter."""
     return _of_units(rounded(value), _SIGNS)
 
 
@@ -63,7 +63,7 @@ def modelled_seconds(value: float, like: float | None = None) -> str:
     """A modelled time: '0 s', '0.83 ms', '101 ms' as '100 ms', '5,100 s', from 10,000 s on '5.0 h', from 10,000 h on
     '1.2 years'.
 
-    ``like``: seconds that decide the unit, as the middle of an interval does for its ends.
+    ``like``: seconds that choose the unit instead of the value: both ends of an interval have the unit of its middle.
     """
     if value == 0:
         return "0 s"
@@ -88,7 +88,7 @@ def dollars(value: float) -> str:
 
 
 def price(value: float) -> str:
-    """A price as it is listed: '$24.725', '$25.251286'."""
+    """A price with all its digits, as AWS lists it: '$24.725', '$25.251286'."""
     text = f"{value:.6f}".rstrip("0")
     whole, _, part = text.partition(".")
     return f"${int(whole):,}.{part.ljust(2, '0')}"
@@ -129,20 +129,20 @@ def difference(saving: float) -> str:
 
 
 def signed_percent(share: float) -> str:
-    """A saving: 0.347 -> '+35 %', -0.2 -> '-20 %'; '<-999 %' where the number says nothing more."""
+    """A saving: 0.347 -> '+35 %', -0.2 -> '-20 %'; '<-999 %' below that, where the exact number does not matter."""
     return "<-999 %" if share < -9.99 else f"{round(share * 100):+,} %"
 
 
 def shortened(text: str, lines: int, width: int = NOTE_WIDTH) -> str:
-    """The text as it is, or cut to so many lines of that width, as a terminal of 100 columns shows a note. The first
-    word of a sentence that has no room for a second is left out: a "Not ..." says the opposite of what was meant.
+    """The text, cut to ``lines`` lines of ``width`` columns if it is longer. If the cut leaves only the first word of
+    a sentence, that word goes too: "Not ..." alone could be read as the opposite.
     """
     cut = " ".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...", break_on_hyphens=False))
     return re.sub(r"(?<=[.;]) \S+ \.\.\.$", " ...", cut)
 
 
 def lines_of(text: str) -> int:
-    """How many lines of a note it takes."""
+    """The number of lines that the text takes as a note."""
     return len(textwrap.wrap(text, NOTE_WIDTH, break_on_hyphens=False))
 
 
@@ -155,7 +155,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def local_time(when: datetime) -> str:
-    """A moment on this machine's clock."""
+    """A time in this machine's time zone."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -186,12 +186,12 @@ def name(text: object) -> str:
 
 
 def lines(text: str) -> str:
-    r"""Lines from a file or an endpoint, as `name` has it, but with their tabs and ends."""
+    r"""Text from a file or an endpoint: as `name`, but tabs and line ends stay."""
     return _UNPRINTABLE.sub(lambda match: match[0] if match[0] in "\t\n" else _written_out(match), text)
 
 
 def one_line(text: object, longest: int | None = None) -> str:
-    """Any text as one line, of at most ``longest`` characters; a break is a space."""
+    """Any text as one line of at most ``longest`` characters; line breaks become spaces."""
     line = name(" ".join(str(text).split()))
     return (
         line if longest is None or len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,4 +1,4 @@
-"""A document as HTML: tables and notes, escaped. `as_html` is the piece that a notebook shows."""
+"""Draws a document as HTML: tables and notes, escaped. Notebooks show the result of `as_html`."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ STYLE += (
     f".wt thead>*>*{{border-bottom:1px solid {RULE}}}.wt tr.total>*{{border-top:1px solid {FAINT_RULE}}}\n"
 )
 STYLE += "".join(f".wt .{kind} .tag{{background:{colour}}}\n" for kind, colour in TAGS.items())
-_SHORT = 40  # characters: cells up to here stay on one line, on a phone on two; numbers are not torn
+_SHORT = 40  # characters of a cell that stays on one line, or two on a phone; no number is split
 _UNBROKEN = str.maketrans({" ": "\N{NO-BREAK SPACE}"})
 
 
 def as_html(document: Document) -> str:
-    """A ``<div>`` with its own style sheet; every text in it is escaped."""
+    """A ``<div>`` with its own style sheet; all text in it is escaped."""
     parts = [
         f"<style>{STYLE}</style>",
         '<div class="wt">',
@@ -62,7 +62,7 @@ def as_html(document: Document) -> str:
 
 
 def opening(document: Document) -> Iterator[str]:
-    """Subtitle and headline."""
+    """The HTML of subtitle and headline."""
     if document.subtitle:
         yield f'<div class="sub">{escape(document.subtitle)}</div>'
     if document.headline:
@@ -73,12 +73,12 @@ def opening(document: Document) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Escaped; a number and its percent sign stay on one line."""
+    """Escape the text, and keep a number and its percent sign on one line."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
 def section_html(section: Section, heading: str) -> str:
-    """One section below a heading of that level."""
+    """The HTML of one section. ``heading``: tag of its title, e.g. ``h3``."""
     subtitle = f'<span class="sub">{escape(section.subtitle)}</span>' if section.subtitle else ""
     parts = [
         f'<section class="{section.kind}{" first" if section.first else ""}">'
@@ -110,7 +110,7 @@ def _table(section: Section) -> str:
 
 
 def _row(row: Row, width: int, *, first: bool, whole: bool) -> str:
-    if row.style == "group":  # heads the rows after it: a body of its own
+    if row.style == "group":  # begins a <tbody> of its own with the rows after it
         start = "" if first else "</tbody><tbody>"
         return f'{start}<tr class="group"><th scope="rowgroup" colspan="{width + 1}">{escape(row.label)}</th></tr>'
     cells = [*row.cells, *[""] * (width - len(row.cells))]
@@ -120,7 +120,7 @@ def _row(row: Row, width: int, *, first: bool, whole: bool) -> str:
 
 
 def _figure(cell: str) -> str:
-    """Escaped; a line may end before an interval and in its middle, nowhere else."""
+    """Escape a cell, and allow line breaks only before an interval and in its middle."""
     unbroken = escape(cell).translate(_UNBROKEN)
     for before in ("(", "to\N{NO-BREAK SPACE}"):
         unbroken = unbroken.replace(f"\N{NO-BREAK SPACE}{before}", f" {before}")

@@ -1,4 +1,4 @@
-"""A document as GitHub-flavoured Markdown: for a comment on a pull request, or a build's summary.
+"""Draws a document as GitHub-flavoured Markdown, for a comment on a pull request or a build's summary.
 
 Source: https://github.github.com/gfm/ (tables, backslash escapes).
 """
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from windtunnel.rendering.document import Document, Row, Section
 
 _MARKS = re.compile(r"[\\`*_\[\]<>|~&#]")
-"""What begins or ends something else than text, wherever it stands; a heading also ends with ``#``."""
+"""Characters that have a meaning in Markdown anywhere in a line; ``#`` because it can end a heading."""
 _FIRST_MARK = re.compile(r"^(\d*)(?=[-+.)])")
-"""Before what begins a heading or a list, where it is the first of a line."""
+"""The place before a character that would begin a heading or a list at the start of a line."""
 _INDENT = "\N{EM SPACE}"
 
 
 def as_markdown(document: Document, *, full: bool = False) -> str:
-    """The report as Markdown: its first screen, or ``full``. Every text in it is escaped."""
+    """The report as Markdown: its first screen or, if ``full``, all of it. All text in it is escaped."""
     return "\n\n".join(_blocks(document if full else document.first_screen)) + "\n"
 
 
@@ -66,5 +66,5 @@ def _line(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, and on one line."""
+    """The text, escaped and on one line."""
     return _MARKS.sub(r"\\\g<0>", " ".join(text.split()))

@@ -1,6 +1,6 @@
-"""A document as one HTML file: nothing is loaded from elsewhere, charts are inside.
+"""Draws a document as one HTML file with its charts inside, which loads nothing from elsewhere.
 
-The charts' colours are CSS variables: one SVG serves light pages, dark ones and paper.
+The charts' colours are CSS variables, so that one SVG fits light pages, dark pages and paper.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ body{margin:0;background:var(--wt-background);color:var(--wt-ink)}
 }
 """
 _STYLE += f".page footer{{border-top:1px solid {FAINT_RULE}}}\n"
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser would load nothing even if asked to
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # the browser then refuses to load anything
 
 
 def as_page(document: Document, charts: Sequence[Chart] = ()) -> str:
-    """The whole file. Without matplotlib the charts are left out, and the page says how to get them."""
+    """The whole HTML text. Without matplotlib the charts are left out, and the page says how to get them."""
     themes = (
         f":root{{color-scheme:light dark;{css_variables('light')}}}"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{css_variables('dark')}}}}}"

@@ -1,4 +1,4 @@
-"""A report that draws itself: in a terminal, in a notebook, as a page, as Markdown, as charts, as data."""
+"""Base of all reports: draws itself in a terminal, in a notebook, as a page, as Markdown, as charts, as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PNG_DPI = 200
 
 
 class Report:
-    """A document that draws itself: ``print``, rich, notebooks, HTML files, Markdown, charts."""
+    """A report that draws itself: ``print``, rich, notebooks, HTML files, Markdown, charts."""
 
     def document(self) -> Document:
         """The report as sections."""
@@ -40,7 +40,7 @@ class Report:
 
         Args:
             kind: which of `charts`; None: all, one below the other.
-            theme: ``light``, ``dark``, or ``print`` for black and white. No theme tells by colour alone.
+            theme: ``light``, ``dark``, or ``print`` for black and white. No theme distinguishes by colour alone.
 
         Raises:
             ImportError: matplotlib is not installed; the message names the extra.
@@ -57,16 +57,16 @@ class Report:
         return stacked(chosen, theme)
 
     def to_png(self, path: str | Path, kind: str | None = None, theme: ThemeName = "light") -> None:
-        """Write `plot` to a PNG file. Raises as `plot`, and OSError where it cannot be written."""
+        """Write `plot` to a PNG file. Raises what `plot` raises, and OSError if the file cannot be written."""
         self.plot(kind, theme).savefig(path, format="png", dpi=PNG_DPI)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The report as one HTML file that loads nothing: light, dark and printed; charts inside.
+        """The report as one HTML file with its charts inside; it loads nothing, and suits light, dark and paper.
 
-        Without matplotlib the page comes without charts, and says which extra adds them.
+        Without matplotlib the page has no charts, and says which extra adds them.
 
         Args:
-            path: where it is also written, in UTF-8.
+            path: a file to write the page to, in UTF-8.
 
         Raises:
             OSError: ``path`` cannot be written.
@@ -79,11 +79,11 @@ class Report:
         return page
 
     def to_markdown(self, path: str | Path | None = None, *, full: bool = False) -> str:
-        """The report as GitHub-flavoured Markdown: its first screen, or ``full``; without charts.
+        """The report as GitHub-flavoured Markdown, without charts.
 
         Args:
-            path: where it is also written, in UTF-8.
-            full: all of it.
+            path: a file to write the text to, in UTF-8.
+            full: all of the report; else its first screen.
 
         Raises:
             OSError: ``path`` cannot be written.
@@ -100,13 +100,13 @@ class Report:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_text(self, width: int = TEXT_WIDTH, *, full: bool = False) -> str:
-        """The report as plain text of at most ``width`` columns: its first screen, or ``full``."""
+        """The report as plain text of at most ``width`` columns: its first screen or, if ``full``, all of it."""
         from windtunnel.rendering.text import as_text
 
         return as_text(self.document(), width, full=full)
 
     def __str__(self) -> str:
-        """What ``print`` shows."""
+        """The text that ``print`` shows: the first screen."""
         return self.to_text()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -116,11 +116,11 @@ class Report:
         return renderables(self.document())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         from windtunnel.rendering.html import as_html
 
         return as_html(self.document())
 
     def _no_charts(self) -> str:
-        """Why there is no chart."""
+        """Why the report has no chart, for an error."""
         return "this report has no charts."

@@ -1,4 +1,4 @@
-"""A document in a terminal, with rich. Imported only when something is printed."""
+"""Draws a document in a terminal, with rich. Imported only when something is printed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from windtunnel.rendering.document import Document, Kind, Row, Section
 _COLOURS: dict[Kind, str] = {"measured": "green", "modelled": "yellow", "published": "cyan", "text": "blue"}
 _STYLES = {"detail": "dim", "total": "bold", "group": "bold"}
 _SEVERITIES = {"error": "bold red", "warning": "bold yellow"}
-"""How a note begins that has one."""
+"""The severities with which a note may begin, and their styles."""
 
 
 def renderables(document: Document, *, full: bool = False) -> Iterator[RenderableType]:
-    """The parts of the report, in order; where it has a first screen, that alone unless ``full``."""
+    """The parts of the report, in order: its first screen, if it has one, or all of it if ``full``."""
     document = replace(document, more="") if full else document.first_screen
     body: list[RenderableType] = [Text(document.subtitle, style="dim")] if document.subtitle else []
     body += [Text(line, style="bold") for line in document.headline]

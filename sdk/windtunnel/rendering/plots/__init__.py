@@ -1,4 +1,4 @@
-"""Charts of a report with matplotlib (extra ``plot``), which is imported only when one is drawn.
+"""What charts of reports share: `Chart`, its themes, and SVG for pages.
 
-Each module says what one chart shows, as a `Chart`: title, caption and words need no matplotlib.
+matplotlib (extra ``plot``) is imported only when a chart is drawn; title, caption and words do not need it.
 """

@@ -1,4 +1,4 @@
-"""One chart: what it shows in words, and how it is drawn on demand."""
+"""One chart: its description in words, and the function that draws it on demand."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Chart:
     """A chart of a report.
 
     Attributes:
-        kind: its name in ``plot(kind=...)``.
-        title: of the chart, also shown in it.
-        caption: what to know when reading it.
-        words: what a reader who does not see it must know.
+        kind: name of the chart in ``plot(kind=...)``.
+        title: title of the chart, also drawn in it.
+        caption: explanation for its readers.
+        words: description of its content for readers who cannot see it (aria-label).
         size_in: width and height, inches.
-        after: title of the section behind which it stands; "": behind what is read first.
-        draw: draws on a matplotlib Figure or SubFigure.
+        after: title of the section after which a page shows the chart; "": after the first screen's sections.
+        draw: draws the chart on a matplotlib Figure or SubFigure.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Chart:
 
 
 def stacked(charts: Sequence[Chart], theme: ThemeName = "light") -> Any:
-    """One Figure of all of ``charts``, one below the other. Raises as `Chart.figure`."""
+    """One Figure with all ``charts``, one below the other. Raises what `Chart.figure` raises."""
     colours = theme_named(theme)
     try:
         from matplotlib import rc_context
@@ -66,7 +66,7 @@ def stacked(charts: Sequence[Chart], theme: ThemeName = "light") -> Any:
 
 
 def available() -> bool:
-    """Whether charts can be drawn here."""
+    """Whether charts can be drawn: matplotlib is installed."""
     from importlib.util import find_spec
 
     return find_spec("matplotlib") is not None

@@ -1,8 +1,7 @@
-"""How charts look, and all colours of pages: on white, on a dark page, and in black and white.
-Colour never stands alone.
+"""The style of charts, and all colours of pages: on white, on a dark page, and in black and white.
 
-Series differ by hatch and marker too, and by lightness. The palettes of ``light`` and ``dark`` start
-from Okabe and Ito's (Color Universal Design, 2008), darkened or lightened until each series has a
+Colour is never the only difference: series also differ by hatch, marker and lightness. The palettes of ``light`` and
+``dark`` start from Okabe and Ito's (Color Universal Design, 2008), darkened or lightened until each series has a
 contrast of 3:1 and text one of 4.5:1 with the background (WCAG 2.1).
 """
 
@@ -33,15 +32,15 @@ HATCHES = (
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">")
 FONT_SIZE = 9.0
 _CHARACTER_IN = 0.083  # mean width of a digit or letter at FONT_SIZE, a little more than DejaVu's
-_WIDEST = 3.5  # bars: as far as an axis goes for the sake of intervals
+_WIDEST = 3.5  # an axis of bars ends at most at 3.5 times the longest bar, even if an interval is longer
 TITLE: Mapping[str, Any] = {"fontsize": FONT_SIZE + 1, "fontweight": "bold"}
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours as ``#rrggbb``, no two alike: an SVG's colours are told apart by them.
+    """Colours as ``#rrggbb``. No two are alike, because in an SVG a colour is recognised by its value.
 
-    ``edge``: around areas, and of their hatch. ``series``: areas and lines, in order.
+    ``edge``: outline and hatch of areas. ``series``: areas and lines, in order.
     """
 
     name: ThemeName
@@ -55,12 +54,12 @@ class Theme:
 
     @property
     def roles(self) -> Mapping[str, str]:
-        """Each colour by what it is for."""
+        """Each colour by its use."""
         named = {role: getattr(self, role) for role in ("background", "ink", "muted", "grid", "band", "edge")}
         return {**named, **{f"series-{index}": colour for index, colour in enumerate(self.series)}}
 
     def fill(self, index: int) -> dict[str, Any]:
-        """Keyword arguments of an area."""
+        """matplotlib's keyword arguments for the area of a series."""
         return {
             "facecolor": self.series[index % len(self.series)],
             "edgecolor": self.edge,
@@ -69,7 +68,7 @@ class Theme:
         }
 
     def marks(self, index: int) -> dict[str, Any]:
-        """Keyword arguments of markers."""
+        """matplotlib's keyword arguments for the markers of a series."""
         return {
             "marker": MARKERS[index % len(MARKERS)],
             "color": self.series[index % len(self.series)],
@@ -106,19 +105,19 @@ TAGS: Mapping[Kind, str] = {
     "published": "#0969da",
     "text": "#57606a",
 }
-"""Of reports, on any background: the line beside a headline, and the titles of sections by their kind."""
+"""Colours of reports on any background: the line beside a headline, and section titles by the section's kind."""
 
 SMALL_PRINT, DETAIL = 0.75, 0.8
-"""Of reports: how much of the page's own ink small print and rows of detail have."""
+"""Opacity of small print and of detail rows in reports."""
 RULE, FAINT_RULE = "#8888", "#8885"
-"""Of reports: lines below the head of a table, and between its parts."""
+"""Colours of the lines in reports: below a table's head, and between its parts."""
 
 
 def theme_named(name: str) -> Theme:
     """The theme of that name.
 
     Raises:
-        InvalidInput: there is none; the message lists them.
+        InvalidInput: there is no such theme; the message lists all.
     """
     if name not in THEMES:
         raise InvalidInput(f"theme must be one of {', '.join(get_args(ThemeName))}, not {name!r}")
@@ -128,7 +127,7 @@ def theme_named(name: str) -> Theme:
 def settings(theme: Theme) -> Any:
     """matplotlib's settings while a chart is drawn, in place of the user's own."""
     return {
-        "font.family": "DejaVu Sans",  # comes with matplotlib: a chart is the same everywhere
+        "font.family": "DejaVu Sans",  # comes with matplotlib, so charts look the same everywhere
         "font.size": FONT_SIZE,
         "text.color": theme.ink,
         "axes.titlesize": FONT_SIZE + 1,
@@ -146,13 +145,13 @@ def settings(theme: Theme) -> Any:
         "hatch.linewidth": 0.7,
         "legend.frameon": False,
         "legend.labelcolor": theme.ink,
-        "svg.fonttype": "none",  # text stays text: small, found by a search, read aloud
+        "svg.fonttype": "none",  # keeps text as text: small, searchable, can be read aloud
         "svg.hashsalt": "windtunnel",  # the same chart gives the same bytes
     }
 
 
 def frame(axes: Any, theme: Theme, grid: Literal["x", "y", "both"]) -> None:
-    """Two spines, a quiet grid behind the data, and tick colours that hold for ticks made later."""
+    """Draw two spines and a faint grid behind the data, and set the tick colours, for later ticks too."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, axis=grid, color=theme.grid, linewidth=0.7)
     axes.set_axisbelow(True)
@@ -160,12 +159,12 @@ def frame(axes: Any, theme: Theme, grid: Literal["x", "y", "both"]) -> None:
 
 
 def written_out(axis: Any) -> None:
-    """Its numbers without an exponent: 2,000,000."""
+    """Show the axis's numbers without an exponent: 2,000,000."""
     axis.set_major_formatter(lambda value, _: fmt.given(value))
 
 
 def log_ticks(axis: Any) -> None:
-    """Ticks of a logarithmic axis, more of them where it is short, their numbers without an exponent."""
+    """Set a logarithmic axis's ticks: more for a range below a factor of 10; numbers without an exponent."""
     from matplotlib.ticker import LogLocator
 
     low, high = axis.get_view_interval()
@@ -174,10 +173,10 @@ def log_ticks(axis: Any) -> None:
 
 
 def whisker(axes: Any, theme: Theme, position: float, ends: tuple[float, float, float], limit: float) -> None:
-    """A horizontal interval (low, middle, high); where it leaves the axis at ``limit``, an arrow says so."""
+    """Draw a horizontal interval (low, middle, high). If it goes beyond ``limit``, an arrow there shows that."""
     low, middle, high = ends
     shown = [[max(0.0, middle - low)], [max(0.0, min(high, limit) - middle)]]
-    # With a halo: a whisker over a hatch of its own colour would not be seen.
+    # The wide one in the background's colour is a halo: over a hatch, the whisker alone could not be seen.
     for colour, width, cap in ((theme.background, 3.6, 5), (theme.ink, 1.3, 4)):
         axes.errorbar(middle, position, xerr=shown, fmt="none", color=colour, capsize=cap, capthick=width,
                       elinewidth=width)  # fmt: skip
@@ -186,21 +185,21 @@ def whisker(axes: Any, theme: Theme, position: float, ends: tuple[float, float, 
 
 
 def axis_end(bars: Sequence[float], highs: Sequence[float]) -> float:
-    """Where an axis of bars ends: behind the longest interval, but not so far that bars cannot be read."""
+    """The end of an axis of bars: beyond the longest interval, but at most `_WIDEST` times the longest bar."""
     longest = max(bars, default=1.0)
     return min(max([longest, *highs]), _WIDEST * longest) or 1.0
 
 
 def room_for(text: str, position: float, axes_in: float) -> float:
-    """Where an axis from 0, that many inches long, must end for a text behind ``position`` to fit."""
+    """The end that an axis from 0, ``axes_in`` inches long, needs so that a text to the right of ``position`` fits."""
     share = min(0.75, (_CHARACTER_IN * len(text) + 0.2) / axes_in)
     return position / (1 - share)
 
 
 def two_lines(axes: Any, position: float, first: str, second: str) -> None:
-    """A bar's label left of the axis: what it is, and below it, smaller, more about it.
+    """Draw a bar's label left of the axis: ``first``, and below it, smaller, ``second``.
 
-    Two texts: of one text with two lines an SVG keeps the left ends, which fit no other font.
+    As two texts: in an SVG, two lines of one text are aligned by their left ends, which only fit one font.
     """
     for text, rise, size in ((first, 1, FONT_SIZE), (second, -1, FONT_SIZE - 1)):
         axes.annotate(
@@ -210,12 +209,12 @@ def two_lines(axes: Any, position: float, first: str, second: str) -> None:
 
 
 def plain(text: str) -> str:
-    """Text with its dollar signs escaped: matplotlib reads what is between two of them as a formula."""
+    """The text with its dollar signs escaped: matplotlib takes text between two of them as a formula."""
     return text.replace("$", r"\$")
 
 
 def by_rows(target: Any, columns: int) -> dict[str, Any]:
-    """A legend's entries so that they read row by row; matplotlib fills columns."""
+    """Arguments for a legend whose entries read row by row; matplotlib fills it by columns."""
     handles, labels = target.get_legend_handles_labels()
     order = [index for column in range(columns) for index in range(column, len(labels), columns)]
     return {

@@ -1,4 +1,4 @@
-"""A chart as SVG inside a page: its colours are the page's variables, so it follows the page's theme."""
+"""Draws a chart as SVG for a page. Its colours are the page's CSS variables, so it follows the page's theme."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def inline_svg(chart: Chart, prefix: str) -> str:
 
     Args:
         chart: what to draw.
-        prefix: of its ids, another one for each chart of a page.
+        prefix: prefix of the ids in it, different for each chart of a page.
 
     Raises:
         ImportError: matplotlib is missing.
@@ -29,7 +29,7 @@ def inline_svg(chart: Chart, prefix: str) -> str:
     from matplotlib import rc_context
 
     with rc_context(settings(THEMES["light"])), warnings.catch_warnings():
-        # The font that measures may lack a name's letters; the reader's browser has its own.
+        # matplotlib's font may lack letters of a name; the browser draws the text with its own font.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -37,7 +37,7 @@ def inline_svg(chart: Chart, prefix: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r">\s+<", "><", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
     text = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], prefix), text)
-    text = text.replace("*{stroke", ".chart *{stroke", 1)  # matplotlib's style is for its own file
+    text = text.replace("*{stroke", ".chart *{stroke", 1)  # matplotlib's style would apply to the whole page
     width, height = (f"{72 * side:g}" for side in chart.size_in)
     head = (
         f'<svg class="chart" style="max-width:{_REM_PER_INCH * chart.size_in[0]:g}rem" '
@@ -47,7 +47,7 @@ def inline_svg(chart: Chart, prefix: str) -> str:
 
 
 def _page_tag(tag: str, prefix: str) -> str:
-    """A tag with ids of its own, colours of the page, and a font for readers without matplotlib's."""
+    """Change a tag: prefixed ids, colours as the page's variables, and fonts for readers without matplotlib's."""
     tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
     tag = re.sub(r'(href="|url\()#', rf"\g<1>#{prefix}-", tag).replace("xlink:href", "href")
     tag = re.sub(r"#[0-9a-f]{6}\b", lambda colour: _COLOURS.get(colour[0], colour[0]), tag)
