@@ -1,4 +1,4 @@
-"""What ``max_cost`` comes to for one job, and how it is said."""
+"""The budget of one job, made of ``max_cost``, and its messages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
 from windtunnel.rendering import format as fmt
 
 STOP_GRACE_S = 120
-"""From SIGTERM to SIGKILL, billed. CreateTrainingJob, StoppingCondition."""
+"""Billed seconds from SIGTERM to SIGKILL (API reference, CreateTrainingJob, StoppingCondition)."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """Seconds of one instance that are billed and that MaxRuntimeInSeconds does not end.
+    """Seconds of one instance that are billed in addition to MaxRuntimeInSeconds.
 
-    ``transfers_known`` False: at least one of the two sizes was assumed. Downloads that are repeated after a
-    spot interruption or a retry are not in it.
+    ``transfers_known`` False: the size of download or upload was assumed. Repeated downloads, after a spot
+    interruption or a retry, are not included.
     """
 
     stop_s: float
@@ -26,21 +26,21 @@ class Margin:
     download_s: float
     upload_s: float
     kept_s: float
-    """A warm pool, kept after the job: billed to the end of its period unless the next job takes it."""
+    """Seconds of the warm pool after the job: all are billed, unless the next job takes it before their end."""
     transfers_known: bool
 
     @property
     def total_s(self) -> int:
-        """All of it, in whole seconds."""
+        """The whole margin, rounded up to seconds."""
         return math.ceil(self.stop_s + self.image_s + self.download_s + self.upload_s + self.kept_s)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What ``max_cost`` comes to for one request.
+    """The budget of one request, made of ``max_cost``.
 
-    ``asked_s`` is the estimator's max_run, ``max_run_s`` what keeps the budget. ``enforced``: AWS runs the job,
-    and the request carries ``max_run_s``; a rehearsal is neither charged nor shortened.
+    ``asked_s`` is the estimator's max_run, ``max_run_s`` the one that keeps the budget. ``enforced``: AWS runs the
+    job, and the request has ``max_run_s``; a rehearsal is neither charged nor shortened.
     """
 
     max_cost: float
@@ -52,13 +52,13 @@ class Budget:
     estimate: Estimate | None = None
     cost: Cost | None = None
     source: str | None = None
-    """Of the modelled cost: which rehearsal."""
+    """The rehearsal from which the cost is modelled, in words."""
     full_scale: FullScale | None = None
     unmodelled: str = "no rehearsal to model from"
 
     @property
     def usd_per_hour(self) -> float:
-        """Of all instances together."""
+        """US dollars an hour for all instances together."""
         return math.fsum(price.usd_per_hour * count for price, count in self.prices)
 
     @property
@@ -67,7 +67,7 @@ class Budget:
         return self.usd_per_hour * (self.max_run_s + self.margin.total_s) / SECONDS_PER_HOUR
 
     def lines(self) -> tuple[str, ...]:
-        """For people: the price with its date, the bound, what happens there, what is modelled."""
+        """Lines to print: the price with its date, the bound, what happens at it, and the modelled cost."""
         margin = f"{self.margin.total_s:,} s of image, download, upload, stopping"
         margin += " and the warm pool" if self.margin.kept_s else ""
         margin += "" if self.margin.transfers_known else " (sizes are assumed; state them with full_scale=)"
@@ -91,7 +91,7 @@ class Budget:
         return (first, bound, self._modelled_line())
 
     def unlimited_line(self) -> str:
-        """For people: what a job without a limit may cost before its max_run ends it."""
+        """A line to print for a job without a budget: what it may cost until its max_run ends it."""
         return (
             f"No max_cost: by max_run={self.asked_s:,} s the instances may cost up to about {usd(self.bound_usd)}: "
             f"{priced(self.prices)}."
@@ -112,7 +112,7 @@ class Budget:
         return f"Modelled cost, from {self.source} ({size}{calibration}): {span(self.cost)}."
 
     def warning(self) -> str | None:
-        """Why the job may not stay within the budget; None when the modelled cost is well inside."""
+        """Why the job may not stay within the budget; None if the modelled cost's interval lies within it."""
         if self.cost is None or self.estimate is None:
             return None
         low, high = self.estimate.billable_interval_s
@@ -133,7 +133,7 @@ class Budget:
 
 
 def usd(value: float) -> str:
-    """An amount as a person states it: '$50.00', '$0.034'."""
+    """An amount in US dollars: '$50.00', below a dollar '$0.034'."""
     return f"${value:,.2f}" if value >= 1 else fmt.dollars(value)
 
 

@@ -1,8 +1,8 @@
-"""A limit on what a job may cost: what of it AWS enforces, and what the model says before the job starts. Pure.
+"""Make a budget of a limit in dollars: what AWS will enforce, and what the model predicts before the job starts. Pure.
 
-AWS has no limit in dollars. It has MaxRuntimeInSeconds, which it keeps by itself, also when the process that
-started the job is gone. So a budget becomes a lower MaxRuntimeInSeconds: the seconds that the money buys, less
-those that are billed and that MaxRuntimeInSeconds does not end (`Margin`).
+AWS has no limit in dollars. It has MaxRuntimeInSeconds, which it enforces even if the process that started the job
+is gone. So a budget becomes a lower MaxRuntimeInSeconds: the seconds that the money buys, less those that are billed
+in addition to MaxRuntimeInSeconds (`Margin`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
 from windtunnel.rehearsal import Rehearsed, predicted
 
 LEAST_RUN_S = 60
-"""A job that may train for less is not started: it would be billed and bring nothing."""
+"""Seconds of training below which a job is refused: it would be billed for nothing."""
 IMAGE_S = 60
-"""Fetching the training image: billed, as AWS bills from TrainingStartTime, before the data come. Assumption."""
+"""Seconds to fetch the training image, before the data; billed, as AWS bills from TrainingStartTime. Assumption."""
 UNKNOWN_TRANSFER_S = 120
-"""A download or an upload of unknown size: 12 GiB at the slow end of the model's rate. Assumption."""
+"""Seconds of a download or upload of unknown size: 12 GiB at the slow end of the model's rate. Assumption."""
 _BYTES_PER_GIB = 2**30
 _NEVER_S = 1e9
-"""Thirty years: beyond any MaxRuntimeInSeconds."""
+"""Thirty years in seconds: more than any MaxRuntimeInSeconds."""
 
 
 def plan(
@@ -51,24 +51,24 @@ def plan(
     rehearsed: Rehearsed | None = None,
     corrections: Corrections | None = None,
 ) -> Budget:
-    """What the limit comes to for a request.
+    """The `Budget` that a limit gives for a request.
 
     Args:
         parameters: the request as it would be sent without a budget.
-        max_cost: US dollars for the instances of the job, inf for no limit; storage, requests and transfer are
-            not in it.
-        enforced: AWS runs the job.
-        region: whose prices; None: any.
+        max_cost: US dollars for the job's instances, inf for no limit; storage, requests and transfer are not
+            included.
+        enforced: whether AWS runs the job.
+        region: the region of the prices; None: any.
         on: the day of the prices.
         prices: the price list.
-        uploaded_gib: the size of the job's data, when all of it is uploaded from here; else None.
-        full_scale: the real job's size, of which ``dataset_gib`` and ``model_gib`` make the margin exact.
-        rehearsed: what to model from.
-        corrections: the user's own, which the budget's lines name.
+        uploaded_gib: the size of the job's data, if all of it is uploaded from here; else None.
+        full_scale: the real job's size; its ``dataset_gib`` and ``model_gib`` make the margin exact.
+        rehearsed: the rehearsal to model the cost from.
+        corrections: from the user's own calibration; the budget's lines name them.
 
     Raises:
-        BudgetExceeded: the money does not buy a useful run, or the modelled cost is surely above it.
-        ConfigurationError: an instance without a price, or capacity that is not priced by the hour.
+        BudgetExceeded: the money does not buy a useful run, or all of the modelled cost's interval lies above it.
+        ConfigurationError: an instance has no price, or its capacity is not priced by the hour.
     """
     resources = parameters["ResourceConfig"]
     if resources.get("TrainingPlanArn"):
@@ -82,10 +82,10 @@ def plan(
     hourly = math.fsum(price.usd_per_hour * count for price, count in rates)
     bought = asked + margin.total_s
     if math.isfinite(max_cost):
-        # Money for more than max_run buys nothing more: also an amount whose seconds no number holds.
+        # `_NEVER_S`: a huge amount would buy more seconds than a number holds, and more than max_run is no use.
         bought = math.floor(min(max_cost / hourly * SECONDS_PER_HOUR, _NEVER_S))
         if hourly * bought / SECONDS_PER_HOUR > max_cost:
-            bought -= 1  # what the division rounded up
+            bought -= 1  # the division was rounded up
     left = bought - margin.total_s
     if left < min(LEAST_RUN_S, asked):
         least = hourly * (min(LEAST_RUN_S, asked) + margin.total_s) / SECONDS_PER_HOUR

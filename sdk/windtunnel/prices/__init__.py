@@ -1,1 +1,1 @@
-"""Prices fetched from AWS, kept in the home, and who asks AWS for them. The built-in ones: `priceperf.money.prices`."""
+"""Fetches prices from AWS and keeps them in the home. The built-in prices are in `priceperf.money.prices`."""

@@ -1,8 +1,8 @@
-"""AWS's Price List API: what an hour of an instance costs today. The only place that asks it.
+"""Asks AWS's Price List API for today's price of an instance hour. No other module calls this API.
 
-The API lives in us-east-1 for all regions, needs credentials with ``pricing:GetProducts`` and costs nothing.
-Its answers are read leniently (attributes come and go) but never guessed from: what is listed with two prices
-is not taken.
+The API answers in us-east-1 for all regions, needs credentials with ``pricing:GetProducts`` and costs nothing.
+Missing attributes in its answers are tolerated, because they change over time. But nothing is guessed: an instance
+that is listed with two prices gets none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADVICE = (
     "Prices need an AWS account that may call pricing:GetProducts, and the network; the call is free of "
     "charge. Nothing was changed: reports go on with the dated prices there are (windtunnel prices)."
 )
-# What an on-demand hour of Linux is, among the products of an EC2 instance type.
+# Attributes of an on-demand hour of Linux, among the products of an EC2 instance type.
 _EC2_ATTRIBUTES = {
     "operatingSystem": "Linux",
     "tenancy": "Shared",
@@ -39,13 +39,13 @@ _EC2_ATTRIBUTES = {
     "capacitystatus": "Used",
 }
 _EC2_IF_GIVEN = {"marketoption": "OnDemand", "operation": "RunInstances"}
-# How the products of SageMaker name what an instance is for: their component, and their usage type's beginning.
+# How SageMaker's products name the use of an instance: their component, and the start of their usage type.
 _SAGEMAKER = {TRAINING_ON_DEMAND: ("Training", "Train(ing)?"), HOSTING_ON_DEMAND: ("Hosting", "Host(ing)?")}
 
 
 @dataclass(frozen=True)
 class ListedPrice:
-    """One price as AWS answered. Dates and the amount are kept as AWS wrote them."""
+    """One price from AWS's answer. Dates and amount are kept as AWS wrote them."""
 
     instance_type: str
     region: str
@@ -57,10 +57,10 @@ class ListedPrice:
     description: str = ""
 
     def price(self) -> Price:
-        """As an entry of the price book.
+        """The price as an entry of the price book.
 
         Raises:
-            ValueError: an amount or a date that is none.
+            ValueError: the amount is no number, or a date is no date.
         """
         fetched = _day(self.fetched_at)
         return Price(
@@ -77,7 +77,7 @@ class ListedPrice:
 
 @dataclass(frozen=True)
 class NotListed:
-    """An instance for which AWS's answer holds no single price, and why."""
+    """An instance without exactly one price in AWS's answer, and why."""
 
     instance_type: str
     region: str
@@ -87,7 +87,7 @@ class NotListed:
 def pricing_client(boto_session: Any = None) -> Any:
     """A boto3 client of AWS's price list. It ignores endpoints set for the local backend, which has no such list.
 
-    ``AWS_ENDPOINT_URL_PRICING`` counts: who sets it means this service.
+    Only ``AWS_ENDPOINT_URL_PRICING``, which is meant for this service, is followed.
 
     Args:
         boto_session: a ``boto3.Session``; default: AWS's usual chain of credentials.
@@ -96,7 +96,7 @@ def pricing_client(boto_session: Any = None) -> Any:
         ConfigurationError: the shell's AWS variables are those of `windtunnel env`.
         PricesUnavailable: the profile does not exist.
     """
-    # Only here: it brings the HTTP client, which reading a price book has no use for.
+    # Imported here, because it imports the HTTP client, which is not needed to read a price book.
     from windtunnel.session import client_environment
 
     environment = settings.environment()
@@ -126,8 +126,9 @@ def pricing_client(boto_session: Any = None) -> Any:
 def fetch(
     client: Any, instance_type: str, region: str, now: datetime, offering: Offering | None = None
 ) -> ListedPrice | NotListed:
-    """Ask AWS for one instance in one region: SageMaker training with ``ml.``, else EC2, unless ``offering`` says
-    otherwise. Blocks; no retries besides botocore's.
+    """Ask AWS for the price of one instance in one region. Blocks; no retries besides botocore's.
+
+    Default of ``offering``: SageMaker training for names with ``ml.``, else EC2.
 
     Raises:
         PricesUnavailable: AWS refused, or was not reached.
@@ -151,7 +152,7 @@ def _queries(name: str, region: str, offering: Offering) -> Iterator[dict[str, s
         return
     component, _ = _SAGEMAKER[offering]
     yield {"instanceName": name, "regionCode": region, "component": component}
-    # Older products have no instanceName; their instanceType names what it is for.
+    # Older products have no instanceName; their instanceType contains the component.
     yield {"instanceType": f"{name}-{component}", "regionCode": region}
 
 
@@ -176,7 +177,7 @@ def _products(client: Any, offering: Offering, filters: Mapping[str, str]) -> li
 
 
 def _documents(items: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """Each product is a JSON document inside the answer."""
+    """The products of an answer, each of which is a JSON document in a string."""
     for item in items:
         try:
             document = json.loads(item) if isinstance(item, str) else item
@@ -197,7 +198,7 @@ def _part(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _is_wanted(attributes: Mapping[str, Any], name: str, region: str, offering: Offering) -> bool:
-    """Whether a product is an hour of that instance. An attribute that the product lacks does not rule it out."""
+    """Whether a product is an hour of that instance. Attributes that the product lacks are not compared."""
     if attributes.get("regionCode", region) != region:
         return False
     if offering == EC2_ON_DEMAND:
@@ -254,12 +255,12 @@ def _offers(product: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _printable(text: object) -> str:
-    """AWS's words as one line: the file of prices takes no other, and one that it does not take is read no more."""
+    """Text of AWS as one printable line: `cache` refuses a whole file that has any other text."""
     return "".join(filter(str.isprintable, " ".join(str(text or "").split())))
 
 
 def _counts(amount: str, effective: str, now: datetime) -> bool:
-    """Whether a price holds today: not one of 0 dollars, and not one of a later date."""
+    """Whether a price is valid now: above 0 dollars, and its date is not in the future."""
     try:
         return 0 < float(amount) < float("inf") and _day(effective) <= now.date()
     except ValueError:

@@ -1,7 +1,7 @@
-"""The price book with what this user has fetched from AWS: built-in entries and ``prices.json`` in the home.
+"""The price book: built-in entries, and those that this user has fetched from AWS (``prices.json`` in the home).
 
-The file only grows: a refresh adds what AWS says today and keeps what it said before, so any job can be
-priced again at any day. Without the file, or with one that cannot be read, the built-in book serves.
+The file only grows: a refresh adds today's prices and keeps the earlier ones, so that any job can be priced at any
+day. If the file is missing or cannot be read, only the built-in prices are used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEFAULT_INSTANCES = (*CATALOG, *(name.removeprefix("ml.") for name in CATALOG))
 
 @dataclass(frozen=True)
 class LoadedPrices:
-    """The book, the file that was read beside the built-in entries (None: there is none), and what to know."""
+    """The price book, the file of fetched prices in it (None: none was read), and notes for the user."""
 
     book: PriceBook
     path: Path | None
@@ -38,7 +38,7 @@ class LoadedPrices:
 
 @dataclass(frozen=True)
 class Refreshed:
-    """What a refresh brought. ``kept``: those for which the book stays as it was, with the reason."""
+    """The result of a refresh. ``kept``: instances whose prices stay unchanged, with the reason."""
 
     fetched: tuple[ListedPrice, ...]
     kept: tuple[NotListed, ...]
@@ -47,11 +47,11 @@ class Refreshed:
 
 
 def load(home: Path | None = None, *, today: date | None = None) -> LoadedPrices:
-    """The built-in book with the fetched prices of a home. Reads one file; never fails for its content.
+    """The built-in book with the fetched prices of a home. Reads one file; a damaged file only gives a note.
 
     Args:
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
-        today: tells the age of what was fetched; default: this day (UTC).
+        today: the day from which the prices' age is counted; default: this day (UTC).
     """
     path = cache_path(home)
     built_in = PriceBook()
@@ -76,7 +76,7 @@ def load(home: Path | None = None, *, today: date | None = None) -> LoadedPrices
 
 
 def book_and_notes(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[str, ...]]:
-    """The book of a report (None: `load`'s), as of a day if one is given, and what to know of it."""
+    """The price book for a report and notes about it. ``given`` None: `load`'s; ``on``: only that day's prices."""
     loaded = LoadedPrices(given, None, ()) if given is not None else load()
     if on is None:
         return loaded.book, loaded.notes
@@ -93,21 +93,21 @@ def refresh(
     client: Any = None,
     offering: Offering | None = None,
 ) -> Refreshed:
-    """Ask AWS for today's prices and keep them beside the earlier ones. Blocks: a call or two a price.
+    """Ask AWS for today's prices and store them beside the earlier ones. Blocks: one or two calls for each price.
 
-    All or nothing: the file is written once, at the end, and replaced as a whole.
+    All or nothing: the file is replaced as a whole, once, at the end.
 
     Args:
         regions: AWS regions.
-        instances: with ``ml.`` SageMaker training prices, without EC2 prices.
+        instances: names with ``ml.`` get SageMaker training prices, others EC2 prices.
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
-        boto_session: whose credentials ask; default: AWS's usual chain.
+        boto_session: a ``boto3.Session`` with the credentials to use; default: AWS's usual chain.
         client: replaces the boto3 client (tests).
-        offering: "SageMaker hosting on-demand" for what endpoints cost.
+        offering: "SageMaker hosting on-demand" for the prices of endpoints.
 
     Raises:
         PricesUnavailable: AWS refused or was not reached.
-        ConfigurationError: the file there cannot be read, or the shell leads to the local backend.
+        ConfigurationError: the existing file cannot be read, or the shell's AWS variables are the local backend's.
     """
     path = cache_path(home)
     before = PriceBook().adding(item.price() for item in _read(path))
@@ -123,13 +123,13 @@ def refresh(
 
 
 def cache_path(home: Path | None = None) -> Path:
-    """Where fetched prices are kept."""
+    """The file of fetched prices."""
     return (home or settings.home()) / FILE
 
 
 def _add(path: Path, fetched: Iterable[ListedPrice]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locked(path.parent / f"{FILE}.lock"):  # two refreshes at once lose nothing
+    with locked(path.parent / f"{FILE}.lock"):  # so that two refreshes at once lose no price
         kept = {_key(item): item for item in _read(path)}
         kept.update((_key(item), item) for item in fetched)
         document = {"schema": SCHEMA, "prices": [asdict(item) for item in kept.values()]}
@@ -137,15 +137,15 @@ def _add(path: Path, fetched: Iterable[ListedPrice]) -> None:
 
 
 def _key(item: ListedPrice) -> tuple[str, ...]:
-    """The same price of the same date, fetched again, is one entry with the later day."""
+    """Identifies an entry: the same price of the same date, fetched again, replaces the earlier entry."""
     return item.instance_type, item.region, item.offering, item.effective_date, item.usd_per_hour, item.sku
 
 
 def _read(path: Path) -> list[ListedPrice]:
-    """The entries of the file; none without one.
+    """The entries of the file; an empty list if it does not exist.
 
     Raises:
-        ConfigurationError: it is there and cannot be read, or is of another form.
+        ConfigurationError: the file cannot be read, or has another form.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -173,10 +173,10 @@ def _read(path: Path) -> list[ListedPrice]:
 
 
 def _check(entry: ListedPrice) -> None:
-    """Refuse an entry that a refresh would not have written: it would change figures silently.
+    """Refuse an entry that no refresh would have written, because it would silently change figures.
 
     Raises:
-        ValueError: and what `ListedPrice.price` raises.
+        ValueError: a value is wrong. Also raises what `ListedPrice.price` raises.
     """
     for name, value in asdict(entry).items():
         if not isinstance(value, str) or not value.isprintable() or (not value and name != "description"):
@@ -197,7 +197,7 @@ def _age(book: PriceBook, today: date) -> str:
     if newest is None:
         return ""
     days = (today - newest).days
-    if days < -1:  # a day's difference may be the time zone's
+    if days < -1:  # one day may come from the time zone
         return (
             f"NEWEST PRICE FETCHED {-days} DAYS AHEAD OF TODAY, on {newest}: either this machine's clock or the "
             f"file {FILE} is wrong. Move the file away and run windtunnel prices refresh."
