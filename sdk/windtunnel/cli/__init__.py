@@ -1,1 +1,1 @@
-"""The `windtunnel` command: one command a file, each with an entry in `main.COMMANDS`."""
+"""The `windtunnel` command: a file for each command, with an entry in `main.COMMANDS`."""

@@ -9,30 +9,30 @@ from decimal import Decimal, DecimalException
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 _MOST = 10**30
-"""Of anything: what is modelled takes less, and says how much."""
+"""Largest number that is read. The arguments' own limits, which their errors name, are far below."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d(?:_?\d)*\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
-"""``1_000``, ``1,000``, ``1.5``, ``1e9``: a comma stands between thousands and nowhere else."""
+"""``1_000``, ``1,000``, ``1.5``, ``1e9``: a comma may stand only between thousands."""
 
 
 def whole(text: str) -> int:
     """A whole number: ``20``, ``1,024``, ``3.6M``, ``15B``, ``1e6`` or ``1_000_000``.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is no whole number.
     """
     found = _number(text)
-    # Compared before it is made a whole number, which takes minutes with a million digits.
+    # Compared before the conversion to int, which takes minutes for a million digits.
     if found is None or abs(found) > _MOST or found != int(found):
         raise _wrong(text, "is no whole number up to 1e30; write it as 20, 1,024, 3.6M or 1e6")
     return int(found)
 
 
 def count(text: str) -> int:
-    """The same, from 1.
+    """A whole number from 1, written as for `whole`.
 
     Raises:
-        ArgumentTypeError: it is not.
+        ArgumentTypeError: the text is no such number.
     """
     found = whole(text)
     if found < 1:
@@ -41,10 +41,10 @@ def count(text: str) -> int:
 
 
 def one_of_several(text: str) -> int:
-    """The same, of an option that takes several, where ``1,128`` may be two.
+    """As `count`, for an option that takes several numbers: there ``1,128`` could mean two, so a comma is refused.
 
     Raises:
-        ArgumentTypeError: it is none, or has a comma.
+        ArgumentTypeError: the text is no such number, or has a comma.
     """
     if "," in text:
         raise argparse.ArgumentTypeError(
@@ -57,44 +57,44 @@ def number(text: str) -> float:
     """Any number: ``0.5``, ``2,693``, ``2k``.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is no number.
     """
     return _float(text, _number(text), "is no number; write it as 0.5, 2,693, 2k or 1e6, without a unit")
 
 
 def dollars(text: str) -> float:
-    """``2000``, ``$2,000``, ``20k`` or ``1.5M``.
+    """An amount in dollars: ``2000``, ``$2,000``, ``20k`` or ``1.5M``.
 
     Raises:
-        ArgumentTypeError: it is none of these.
+        ArgumentTypeError: the text has none of these forms.
     """
     found = _number(text.strip().strip("$"))
     return _float(text, found, "is no number of dollars; write it as 2000, $2,000, 20k or 1.5M")
 
 
 def hours(text: str) -> float:
-    """``48h``, ``90m`` or ``3d`` in hours; a number alone is hours.
+    """A time above 0, in hours: ``48h``, ``90m`` or ``3d``; a number alone is hours.
 
     Raises:
-        ArgumentTypeError: it is none of these, or none at all.
+        ArgumentTypeError: the text has none of these forms, or the time is not above 0.
     """
     return _time(text, "h", "48h, 90m or 3d", above=0) / 3600
 
 
 def seconds(text: str) -> float:
-    """``600``, ``10m``, ``1.5h`` or ``1d`` in seconds; a number alone is seconds.
+    """A time in seconds: ``600``, ``10m``, ``1.5h`` or ``1d``; a number alone is seconds.
 
     Raises:
-        ArgumentTypeError: it is none of these.
+        ArgumentTypeError: the text has none of these forms.
     """
     return _time(text, "s", "600, 10m, 1.5h or 1d")
 
 
 def whole_seconds(text: str) -> int:
-    """The same, of a whole number of seconds.
+    """As `seconds`, for a whole number of seconds.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is no whole number of seconds.
     """
     found = seconds(text)
     if not found.is_integer():
@@ -105,10 +105,10 @@ def whole_seconds(text: str) -> int:
 
 
 def length(text: str) -> int:
-    """Tokens of a sequence, as `count`; ``8k`` may be 8,000 or 8,192.
+    """The tokens of a sequence, as `count`, but without ``k``: ``8k`` could mean 8,000 or 8,192.
 
     Raises:
-        ArgumentTypeError: it is none, or ends so.
+        ArgumentTypeError: the text is no such number, or ends with ``k``.
     """
     if text.strip().lower().endswith("k"):
         raise argparse.ArgumentTypeError(

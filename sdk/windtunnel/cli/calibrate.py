@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windtunnel.user_calibration import UserCalibration
 
 _ALL = object()
-"""``--forget`` alone. An empty name, as of a shell's unset variable, is none."""
+"""Value of ``--forget`` without a name. An empty name, e.g. from a shell's unset variable, does not mean all jobs."""
 _EPILOG = """\
 A job's real time for training steps and evaluation (its Training phase without the modelled set-up, preparation
 and compilation) is compared with the modelled time. The log of real / modelled is shrunk towards 0, with the
@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run_calibrate(arguments: argparse.Namespace) -> int:
-    """Add a job, show or remove what is kept. Returns the exit code."""
+    """Add a job to the user's calibration, or show or remove stored jobs. Returns the exit code."""
     from windtunnel.user_calibration import STORED
 
     if arguments.dry_run and (arguments.show or arguments.forget is not None):

@@ -1,8 +1,8 @@
-"""`windtunnel check SCRIPT`: what can be said about a script before it runs.
+"""`windtunnel check SCRIPT`: check a script without running it.
 
-The SDK's own checks (entry point, packing, limits, image), and a reading of the script's text (`porting`).
-What only shows when it runs, this cannot see, and says so. Findings make the exit code 1, as linters have it;
-notes do not, as they depend on what a text does not tell. With --diff it is 0: a pipe into `patch` must not fail.
+Makes the SDK's own checks (entry point, packing, limits, image), and reads the script's text (`porting`). Mistakes that
+only appear at run time are not found; the output says so. With findings the exit code is 1, as of linters. Notes do
+not change it: they depend on facts that the text does not tell. With --diff it is 0: a pipe into `patch` must not fail.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     try:
         return _checked(arguments)
-    except RecursionError as error:  # the parser takes more than what walks its tree
+    except RecursionError as error:  # Python parses deeper nesting than the code that walks the tree can
         raise SourceError(
             f"{arguments.script}: an expression is nested too deeply to be read. Split it."
         ) from error
@@ -91,12 +91,12 @@ def _checked(arguments: argparse.Namespace) -> int:
 
 
 def _lines(findings: Mapping[Script, list[Finding]]) -> list[str]:
-    """Each finding as linters write it, so that an editor finds the place."""
+    """Each finding in the form of linters, so that editors can open its place."""
     return [f"{script.name}:{finding}" for script, found in findings.items() for finding in found]
 
 
 def _summary(findings: list[Finding], notes: int) -> int:
-    """The last line, and the exit code that says the same to a CI job."""
+    """Print the last line; returns the exit code that tells a CI job the same."""
     if not findings:
         also = f"; {notes} note{'s' * (notes > 1)} above" if notes else ""
         print(f"ok: no findings{also}.")
@@ -108,7 +108,7 @@ def _summary(findings: list[Finding], notes: int) -> int:
 
 
 def _diff(findings: Mapping[Script, list[Finding]], version: str) -> int:
-    """The diff on stdout alone, so that it can be piped into `patch -p1`."""
+    """Print only the diff on stdout, so that it can be piped into `patch -p1`; other findings on stderr."""
     edits = "".join(diff(script, found, version) for script, found in findings.items())
     print(edits, end="")
     if not edits:
@@ -127,12 +127,12 @@ def _diff(findings: Mapping[Script, list[Finding]], version: str) -> int:
 
 
 def _is_linked(script: Script) -> bool:
-    """Whether it is, or lies behind, a symbolic link below the current directory."""
+    """Whether the script, or a folder of its path below the current directory, is a symbolic link."""
     return Path(script.name).resolve() != Path.cwd().resolve() / script.name
 
 
 def notes_on_requirements(file: Path) -> list[str]:
-    """Remarks on pins of what the training image has in another version."""
+    """Notes on packages that requirements.txt pins to another version than the training image has."""
     try:
         asked: dict[str, str] = dict(_PIN.findall(file.read_text(encoding="utf-8", errors="replace")))
     except OSError:
@@ -153,7 +153,7 @@ _PIN = re.compile(r"^\s*([\w.-]+)(?:\[[^\]]*\])?\s*==\s*([\w.+!]+)(?![\w.+!]*\*)
 
 
 def _same(word: str) -> str:
-    """What two spellings of a distribution's name, or of a version, have in common."""
+    """A distribution's name or a version in one normal spelling, for comparison."""
     return re.sub(r"[-_.]+", "-", re.sub(r"(\.0)+$", "", word)).lower()
 
 

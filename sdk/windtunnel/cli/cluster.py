@@ -1,6 +1,6 @@
 """``windtunnel cluster report``: the bill of a Slurm job, and what it would take on 1 to 64 real nodes.
 
-All other words behind ``cluster`` are the backend's.
+All other commands after ``cluster`` are run by the backend.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EPILOG = (
 
 
 def add_parser(commands: Any, text: str, words: Iterable[str]) -> None:
-    """Register the command. ``text``: what `--help` says of the backend's own, which are ``words``."""
+    """Register the command. ``text``: its line in `--help`; ``words``: the backend's commands after ``cluster``."""
     own = commands.add_parser("cluster", help=text).add_subparsers(required=True, metavar="COMMAND")
     for word in words:
         own.add_parser(word, help=f"windtunnel cluster {word} --help says more", add_help=False)
@@ -64,7 +64,7 @@ def run_report(args: argparse.Namespace) -> int:
 
 
 def _job(name: str, number: str) -> Mapping[str, Any]:
-    """What the backend knows of it; its complaints are ours."""
+    """What the backend knows of the job. Its error message is raised as a `WindtunnelError`."""
     command = [sys.executable, "-m", "windtunnel_local", "cluster", "job", name, number, "--json"]
     try:
         asked = subprocess.run(command, capture_output=True, text=True, check=False)

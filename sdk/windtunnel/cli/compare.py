@@ -1,4 +1,4 @@
-"""``windtunnel compare``: a counters file, a job or a described model on several instances."""
+"""``windtunnel compare``: time and cost of a job, its counters or a described model on several instances."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_description(parser: argparse.ArgumentParser) -> None:
-    """Options of a model that nobody rehearsed."""
+    """Add the options that describe a model without a rehearsal."""
     model = parser.add_argument_group("a described model, or changes to a job whose cores share one model")
     model.add_argument(
         "--architecture",
@@ -145,7 +145,7 @@ def run_compare(args: argparse.Namespace) -> int:
     from windtunnel.reports.comparison.report import compare
 
     if args.architecture and args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
-        # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
+        # With accumulation, the batch of a device is that of a pass, as in transformers' Trainer.
         args.microbatch, args.batch_per_device = args.batch_per_device, None
     described = args.architecture is not None and not args.job
     batch_assumed = described and _no_batch(args)
@@ -173,13 +173,13 @@ def run_compare(args: argparse.Namespace) -> int:
 
 
 def _no_batch(args: argparse.Namespace) -> bool:
-    """Whether nothing says how large a step is."""
+    """Whether no option says how large a step is."""
     of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device, args.microbatch)
     return args.batch == "rehearsed" and of_a_step == (None,) * 4
 
 
 def _rehearsed(args: argparse.Namespace) -> Any:
-    """Counters from the file, or the job of that name; one that is known by its description may be changed."""
+    """The counters in a file, or of the job of that name; a job that is modelled by a description may be changed."""
     given = [name for name in ("architecture", *_DESCRIPTION_ONLY) if getattr(args, name) is not None]
     if not args.job:
         if given:
@@ -215,12 +215,12 @@ def _rehearsed(args: argparse.Namespace) -> Any:
             "both)"
         )
     model = architecture_of(args.architecture) if args.architecture else None
-    if args.global_batch is not None:  # of all instances, however many: as --batch says it
+    if args.global_batch is not None:  # the batch of all instances together, which is --batch's meaning
         if args.batch_per_device or args.batch != "rehearsed":
             raise ValueError("--global-batch and --batch both say how large a step is: give one")
         args.batch, args.global_batch = str(args.global_batch), None
     changed = job.changed(model, **_settings(args))
-    args.sequence_length = None  # the size of the job has no other
+    args.sequence_length = None  # now part of the workload; not to be given again as part of its size
     return changed
 
 
@@ -242,7 +242,7 @@ def _described(args: argparse.Namespace) -> Workload:
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Those that are given."""
+    """The description's settings that the command line gives."""
     names = ("sequence_length", *(name for name in _DESCRIPTION_ONLY if name != "gpu"))
     found = {name: value for name in names if (value := getattr(args, name)) is not None}
     on_gpu: dict[str, str | int] = {}

@@ -1,4 +1,4 @@
-"""``windtunnel completion``: what lets a shell complete commands and options."""
+"""``windtunnel completion``: a script with which a shell completes commands and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``windtunnel describe``: all that is known of a job, for a person or as AWS answers it."""
+"""``windtunnel describe``: all that is known of a job, as a table or as AWS's answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windtunnel.job.training_job import TrainingJob
 
 _OF_THE_SDK = "sagemaker_"
-"""How the names of hyperparameters begin that an SDK sends to the toolkit."""
+"""Prefix of the hyperparameters that an SDK sends to the toolkit."""
 
 Pair = tuple[str, str]
 
@@ -36,7 +36,7 @@ def _describe(arguments: argparse.Namespace) -> None:
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
     description = job.describe()
-    description.pop("ResponseMetadata", None)  # of the call, not of the job
+    description.pop("ResponseMetadata", None)  # belongs to the call, not to the job
     if arguments.json:
         output.show_json(description)
         return
@@ -97,7 +97,7 @@ def _what_was_asked_for(description: Mapping[str, Any]) -> Iterator[Pair]:
 
 
 def _cost(job: TrainingJob, description: Mapping[str, Any]) -> Iterator[Pair]:
-    """In a line what the report says in many; nothing where there is no report (yet)."""
+    """The report's cost in one line; nothing where there is no report (yet)."""
     from windtunnel.errors import WindtunnelError
 
     if description["TrainingJobStatus"] not in TERMINAL:

@@ -1,4 +1,4 @@
-"""``windtunnel diagnostics``: what to change in a job's script before Trainium."""
+"""``windtunnel diagnostics``: print what to change in a job's script before Trainium."""
 
 from __future__ import annotations
 

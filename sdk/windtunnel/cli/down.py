@@ -1,4 +1,4 @@
-"""``windtunnel down``: let the local server leave."""
+"""``windtunnel down``: end the local backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``windtunnel download``: what a job made, into a directory."""
+"""``windtunnel download``: download a job's output into a directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``windtunnel endpoint-logs``: what an endpoint's containers print."""
+"""``windtunnel endpoint-logs``: print the log of an endpoint's containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``windtunnel endpoints``: the endpoints there are, and what they cost on AWS."""
+"""``windtunnel endpoints``: list the endpoints, with their cost on AWS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`windtunnel env`: what AWS's own clients need to use the local backend, as lines for a shell."""
+"""`windtunnel env`: print shell lines that make AWS's own clients use the local backend."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def _env(arguments: argparse.Namespace) -> None:
     if sys.stdout.isatty():
         changes = {name: _shown(name, value) for name, value in changes.items()}
     text = json.dumps(changes, indent=2) if arguments.json else "\n".join(SHELLS[arguments.shell](changes))
-    # A path may hold bytes that are no text; they must come out as they are.
+    # A path may hold bytes that are no UTF-8; they must be written unchanged.
     sys.stdout.buffer.write(os.fsencode(f"{text}\n" if text else ""))
     if sys.stdout.isatty() and not arguments.unset:
         print(f"\nNothing is set yet. To do so: {_ENTERED[arguments.shell]}", file=sys.stderr)
 
 
 def _shown(name: str, value: str | None) -> str | None:
-    """The value as a terminal may show it: secrets stay out of its scroll-back."""
+    """The value for a terminal, without secrets, which would stay in its scroll-back."""
     secret = name == client_environment.SAVED or "SECRET" in name or "TOKEN" in name
     return "(not shown on a terminal)" if secret and value is not None else value
 
@@ -74,7 +74,7 @@ def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
 
     session = shared_local_session()
     backend = session.backend
-    if not before.get(settings.IDLE_VARIABLE):  # who sets it wants the backend to leave then
+    if not before.get(settings.IDLE_VARIABLE):  # a user who sets it wants the backend to end when idle
         backend.keep()
     running = backend.ensure()
     credentials = backend.credentials()
@@ -96,11 +96,11 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _become(words: list[str], before: Mapping[str, str], changes: client_environment.Changes) -> None:
-    """Run a command in the environment, in place of this process."""
+    """Replace this process by a command in the changed environment."""
     after = {name: value for name, value in {**before, **changes}.items() if value is not None}
     sys.stdout.flush()
     try:
-        os.execvpe(words[0], words, after)  # noqa: S606 - becomes that command; no shell wanted
+        os.execvpe(words[0], words, after)  # noqa: S606 - replaces this process; needs no shell
     except OSError as error:
         raise ConfigurationError(f"{words[0]} cannot be started: {error.strerror}.") from error
 

@@ -1,4 +1,4 @@
-"""What a command ends with, other than 0. `main` says when."""
+"""Exit codes of commands other than 0. The docstring of `main` says when each is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration of a model on the Hugging Face hub."""
+"""Fetches the configuration of a model on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def config_of(model: str) -> Path:
-    """Its config.json, out of the cache of this machine if it is there; HF_HUB_OFFLINE=1 looks no further.
+    """The model's config.json: from this machine's cache, else from the hub (not with HF_HUB_OFFLINE=1).
 
     Raises:
-        InvalidInput: it cannot be had.
+        InvalidInput: the file is not in the cache and cannot be fetched.
     """
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
@@ -28,11 +28,11 @@ def config_of(model: str) -> Path:
     for only_cached in (True, False):
         try:
             if not only_cached:
-                # Asks once. The download alone asks six times, 23 s long, where there is no network.
+                # Tries once. Without a network, the download alone would try six times, for 23 s.
                 get_hf_file_metadata(hf_hub_url(model, "config.json"))
             return Path(hf_hub_download(model, "config.json", local_files_only=only_cached))
-        except Exception as error:  # noqa: BLE001 - those of its client for HTTP have a root that depends on the version
-            why = " ".join(str(error).split()).rstrip(".")  # after the status, who may have a gated model
+        except Exception as error:  # noqa: BLE001 - the root class of its HTTP client's errors depends on the version
+            why = " ".join(str(error).split()).rstrip(".")  # a later line says who may have a gated model
     raise InvalidInput(
         f"there is no folder {model} here, and its config.json cannot be had from the Hugging Face hub ({why}): "
         f"{instead}"

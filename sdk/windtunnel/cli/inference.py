@@ -1,4 +1,4 @@
-"""``windtunnel inference``: what inference takes and costs: modelled, recomputed, or measured on an endpoint."""
+"""``windtunnel inference``: time and cost of inference: modelled, recomputed, or measured on an endpoint."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
         description="What inference takes and costs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        conflict_handler="resolve",  # --json is a question here, too
+        conflict_handler="resolve",  # output's --json is replaced by one that may hold a request
     )
     parser.add_argument(
         "architecture", nargs="?", metavar="ARCHITECTURE", help="BERT-Base, ViT-Base, roberta-base, ..."
@@ -108,7 +108,7 @@ _OF_LOAD = ("file", "content_type", "clients", "duration", "aws")
 
 
 def run_inference(arguments: argparse.Namespace) -> int:
-    """Print what was asked for. Returns the exit code."""
+    """Print the report that the options ask for. Returns the exit code."""
     from windtunnel.priceperf import PricePerfError
 
     try:
@@ -120,7 +120,7 @@ def run_inference(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.endpoint is not None:
         report = _measured(arguments)
-        arguments.json = False  # it was the question
+        arguments.json = False  # it held the request, and does not ask for JSON output
         return output.show(report, arguments)
     _refuse(arguments, _OF_LOAD, "a load needs --endpoint NAME")
     if isinstance(arguments.json, str):

@@ -1,4 +1,4 @@
-"""``windtunnel invoke``: ask an endpoint."""
+"""``windtunnel invoke``: send a request to an endpoint, and print its answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _invoke(arguments: argparse.Namespace) -> None:
             "Body": question_of(arguments),
         }
     )
-    if not sys.stdout.isatty():  # to a file or a pipe: nothing but the answer
+    if not sys.stdout.isatty():  # to a file or a pipe: the answer's bytes unchanged
         sys.stdout.flush()
         sys.stdout.buffer.write(answer.body)
         return
@@ -50,10 +50,10 @@ def _invoke(arguments: argparse.Namespace) -> None:
 
 
 def question_of(arguments: argparse.Namespace) -> bytes:
-    """The question of ``--json`` or ``--file``.
+    """The request's body, from ``--json`` or ``--file``.
 
     Raises:
-        ConfigurationError: it is no JSON, or the file cannot be read.
+        ConfigurationError: the text is no JSON, or the file cannot be read.
     """
     if arguments.file is not None:
         with reading(arguments.file, ConfigurationError):

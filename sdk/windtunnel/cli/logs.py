@@ -64,7 +64,7 @@ def _logs(arguments: argparse.Namespace) -> int:
 
 
 def _say_why_silent(description: Mapping[str, Any]) -> None:
-    """Say why there is no log yet: the job waits for its turn, or gets ready."""
+    """Print why there is no log yet: the job waits in the queue, or its containers are being prepared."""
     secondary = description.get("SecondaryStatus")
     if secondary in _WITHOUT_A_LOG:
         waits = description["SecondaryStatusTransitions"][-1].get("StatusMessage", "")
@@ -72,7 +72,7 @@ def _say_why_silent(description: Mapping[str, Any]) -> None:
 
 
 def _say_how_it_ended(description: Mapping[str, Any], *, printed: bool) -> int:
-    """Say why a job has not completed, or has no log; the exit code: 1 when there is no log and will be none."""
+    """Print why a job has not completed, or has no log. Returns the exit code: 1 if it ended without a log."""
     name, status = description["TrainingJobName"], Status.of(description)
     reason = one_line(description.get("FailureReason", ""))
     from windtunnel.job.next_step import next_step

@@ -1,8 +1,8 @@
 """`windtunnel`: start the backend, run and watch jobs, read the bill.
 
 Exit codes: 0 done; 1 the job that was run failed or was stopped, something is not there, or `check` has findings;
-2 the command line or an argument is wrong, or a job was refused before it began; 130 detached with Ctrl-C. Errors of
-ours are one clean message on stderr, never a traceback.
+2 the command line or an argument is wrong, or a job was refused before it began; 130 detached with Ctrl-C. Our own
+errors are printed as one message on stderr, without a traceback.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ COMMANDS = (
     up, down, ui, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,
     check, report, diagnostics, compare, plan, validate, calibrate, prices, inference, completion,
 )  # fmt: skip
-"""In the order of --help. A command is a file with `add_parser` and an entry here."""
+"""All commands, in the order of --help. A new command is a file with `add_parser` and an entry here."""
 
 _TAKE_WORDS = ("run", "check", "env")
-"""What stands behind -- is a script's, or a command."""
+"""Commands that take words after ``--``: a script's arguments, or a command to run."""
 
 
 class PassedOn(NamedTuple):
-    """A command of the backend's own. ``words``: what may follow it, options last, for shells that complete."""
+    """A command that the backend runs. ``words``: what may follow it, options last, for shell completion."""
 
     text: str
     words: tuple[str, ...]
@@ -93,15 +93,15 @@ PASSED_ON = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # `windtunnel ps >&-`: nobody wants to see it
+    if sys.stdout is None:  # `windtunnel ps >&-` closes stdout
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process runs
     if given and given[0] in PASSED_ON and given[:2] != cluster.REPORT:
-        # Everything behind these words belongs to the backend's own command line, also --help.
+        # All that follows such a command, also --help, is for the backend's own parser.
         return _backend_command(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log may hold what the terminal cannot show
     try:
-        # Flushed here, not as Python ends: that would end with 120 and words of its own where nothing can be written.
+        # Flushed here: if that fails when Python exits, the exit code is 120 and Python prints a message of its own.
         try:
             code = _command(given)
         except SystemExit:  # --help
@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(error)
         return EXIT_FAILED
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # `windtunnel logs NAME | head`: the reader has enough
+        if not isinstance(error, BrokenPipeError):  # `windtunnel logs NAME | head`: the reader has ended
             complain(error)
         _drop_what_cannot_be_written()
         return EXIT_FAILED
@@ -144,7 +144,7 @@ def _command(given: Sequence[str]) -> int:
 
 
 def _drop_what_cannot_be_written() -> None:
-    """So that Python does not try it once more as it ends."""
+    """Redirect stdout to /dev/null if it cannot be flushed, so that Python does not try again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -152,7 +152,7 @@ def _drop_what_cannot_be_written() -> None:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser with all commands; makes nothing else, imports no boto3."""
+    """The parser with all commands. Does nothing else, and does not import boto3."""
     parser = _Parser(
         prog="windtunnel",
         description="Rehearse SageMaker training jobs for AWS Trainium on this machine.",
@@ -175,13 +175,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains of an unknown option with the usage of the very command; argparse would show that of all.
+    """Reports an unknown option as an error of its command; argparse would report it for ``windtunnel`` as a whole.
 
-    Names the likely word where one is mistyped.
+    Suggests the likely word where one is mistyped.
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """As argparse's, with nothing unknown."""
+        """As argparse's, but an unknown argument is an error."""
         known, unknown = super().parse_known_args(subject_first(args or ()), namespace)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
@@ -189,7 +189,7 @@ class _Parser(argparse.ArgumentParser):
                 if unknown[0].startswith("-"):
                     hint += " Arguments of the script go after --: windtunnel run SCRIPT -- "
                     hint += " ".join(unknown)
-                else:  # no job takes it so
+                else:  # a job takes no positional arguments
                     hint += (
                         f" Data is a channel: --channel train={unknown[0]}. Other arguments of the "
                         "script need a "
@@ -199,15 +199,15 @@ class _Parser(argparse.ArgumentParser):
         return known, unknown
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """As argparse's, but help that cannot be written is an error: some Pythons pass over it."""
+        """As argparse's, but raise an error if help cannot be written: some Python versions ignore that."""
         if file is sys.stdout:
             file.write(message)
             return
-        with contextlib.suppress(OSError):  # nor could it be said
+        with contextlib.suppress(OSError):  # if stderr cannot be written, there is no way to say so
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        """Without argparse's usage, up to 30 lines; of a wrong choice with the likely ones."""
+        """Print an error without argparse's usage (up to 30 lines); suggest likely words for a wrong choice."""
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
         said = f"{message}.{hint}" if hint else message
@@ -221,7 +221,7 @@ def _price_errors() -> type[Exception]:
 
 
 def split_words(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The command line before and behind ``--``: ours, and the script's."""
+    """The command line before ``--``, which is ours, and after it, which is the script's."""
     if "--" not in given:
         return list(given), []
     place = list(given).index("--")
@@ -229,7 +229,7 @@ def split_words(given: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _backend_command(given: Sequence[str]) -> int:
-    """Become the backend's command line. The SDK runs it, and never imports it."""
+    """Replace this process by the backend's command line. The SDK never imports the backend."""
     missing = "windtunnel_local is not installed. pip install windtunnel."
     if reason := no_backend_here() or (missing if find_spec("windtunnel_local") is None else ""):
         print(f"windtunnel: {reason}", file=sys.stderr)
@@ -237,7 +237,7 @@ def _backend_command(given: Sequence[str]) -> int:
     sys.stdout.flush()
     command = [sys.executable, "-m", "windtunnel_local", *given]
     try:
-        os.execv(sys.executable, command)  # noqa: S606 - becomes that process; no shell wanted
+        os.execv(sys.executable, command)  # noqa: S606 - replaces this process; needs no shell
     except OSError as error:
         print(f"windtunnel: {sys.executable} cannot be started: {error.strerror}", file=sys.stderr)
         return EXIT_FAILED

@@ -1,4 +1,4 @@
-"""``windtunnel metrics``: what a job's metric_definitions found, over time."""
+"""``windtunnel metrics``: the values that a job's metric_definitions found, over time."""
 
 from __future__ import annotations
 

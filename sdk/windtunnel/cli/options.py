@@ -1,4 +1,4 @@
-"""Options that several commands take, and what they stand for."""
+"""Options that several commands share: each is added to a parser by one function and read by another."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Listed(argparse.Action):
-    """``--instances trn1 p4d``, ``trn1,p4d``, or both: names, in small letters as AWS has them."""
+    """Names separated by blanks or commas (``--instances trn1 p4d``, ``trn1,p4d``), in lower case, as AWS has them."""
 
     def __call__(
         self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: str | None = None
     ) -> None:
-        """Take the texts apart."""
+        """Store the names of all words."""
         names = [name for text in values for name in self.names(text)]
         if not names:
             raise argparse.ArgumentError(self, f"expected a name, not {values[0]!r}")
@@ -36,7 +36,7 @@ class Listed(argparse.Action):
 
     @staticmethod
     def names(text: str) -> list[str]:
-        """Those in one word."""
+        """The names in one word of the command line."""
         return text.lower().replace(",", " ").split()
 
 
@@ -44,7 +44,7 @@ _INSTANCE = re.compile(r"(ml\.)?[a-z]+\d+[a-z]*(\.\w+)?", re.IGNORECASE)
 
 
 def subject_first(words: Sequence[str]) -> list[str]:
-    """``--instances trn1 p4d JOB`` as ``JOB --instances trn1 p4d``: argparse takes all three for instances."""
+    """Turn ``--instances trn1 p4d JOB`` into ``JOB --instances trn1 p4d``: argparse would take JOB for an instance."""
     found = list(words)
     if "--instances" not in found or not found[0].startswith("-"):
         return found
@@ -59,17 +59,17 @@ def subject_first(words: Sequence[str]) -> list[str]:
 
 
 def add_instances(parser: Any, text: str, metavar: str = "TYPE") -> None:
-    """``--instances``: several types. ``text``: what they are here, for --help."""
+    """Add ``--instances``, which takes several types. ``text``: its help in this command."""
     parser.add_argument("--instances", nargs="+", action=Listed, metavar=metavar, help=text)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
-    """``--aws``: real SageMaker instead of the local backend."""
+    """Add ``--aws``: use real SageMaker instead of the local backend."""
     parser.add_argument("--aws", action="store_true", help="on AWS, with your usual credentials")
 
 
 def session_of(arguments: argparse.Namespace) -> Session:
-    """The session a command works with."""
+    """The session that a command uses: AWS with ``--aws``, else this machine's."""
     from windtunnel.session.aws import AwsSession
     from windtunnel.session.resolve import shared_local_session
 
@@ -77,7 +77,7 @@ def session_of(arguments: argparse.Namespace) -> Session:
 
 
 def add_rehearsal(parser: argparse.ArgumentParser) -> None:
-    """``--rehearsal``: what a job on AWS is predicted from."""
+    """Add ``--rehearsal``: counters or a local job to predict a job on AWS from."""
     parser.add_argument(
         "--rehearsal",
         metavar="COUNTERS.json",
@@ -86,7 +86,7 @@ def add_rehearsal(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearsal_of(given: str) -> Rehearsal:
-    """The file of that name, or the local job: `windtunnel download` leaves a folder that is called as the job."""
+    """The file of that name, else the local job. Folders are ignored: `windtunnel download` names one like the job."""
     path = Path(given)
     if path.suffix == ".json" or (path.exists() and not path.is_dir()):
         return given
@@ -96,7 +96,7 @@ def rehearsal_of(given: str) -> Rehearsal:
 
 
 def add_user_calibration(parser: argparse.ArgumentParser) -> None:
-    """``--no-user-calibration``."""
+    """Add ``--no-user-calibration``."""
     parser.add_argument(
         "--no-user-calibration",
         action="store_true",
@@ -105,14 +105,14 @@ def add_user_calibration(parser: argparse.ArgumentParser) -> None:
 
 
 def user_calibration_of(args: argparse.Namespace) -> CalibrationStore | None:
-    """What `windtunnel calibrate` has kept, unless it is not wanted."""
+    """The store of `windtunnel calibrate`; None with ``--no-user-calibration``."""
     from windtunnel.user_calibration import STORED
 
     return None if args.no_user_calibration else STORED
 
 
 def add_batch(parser: argparse.ArgumentParser) -> None:
-    """``--batch`` and ``--batch-per-device``: which batch each instance gets."""
+    """Add ``--batch`` and ``--batch-per-device``, which choose the batch on each instance."""
     batch = parser.add_mutually_exclusive_group()
     batch.add_argument(
         "--batch",
@@ -128,10 +128,10 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def batch_of(args: argparse.Namespace) -> BatchRule:
-    """What they stand for.
+    """The batch rule of ``--batch`` or ``--batch-per-device``.
 
     Raises:
-        InvalidInput: neither a rule nor a number.
+        InvalidInput: ``--batch`` is neither a rule nor a number.
     """
     from windtunnel.priceperf import PerDevice
     from windtunnel.priceperf.workload.cluster import checked_rule
@@ -149,7 +149,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     model's name on the hub.
 
     Raises:
-        InvalidInput: the file cannot be read, or not be had.
+        InvalidInput: the file cannot be read or fetched.
     """
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
@@ -158,7 +158,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     path = Path(text)
     if not text or architecture(text) is not None:
         return text
-    # A folder of results may bear a known model's name.
+    # A folder of results may have the name of a known model.
     if is_file(path / "config.json") or (is_folder(path) and hub_config(text) is None):
         path, name = path / "config.json", path.resolve().name
     elif path.suffix == ".json":
@@ -166,7 +166,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     elif text.count("/") == 1 and hub_config(text) is None:
         path, name = config_of(text), text
     else:
-        return text  # known without the hub; or by nobody, as the refusal says
+        return text  # a model that is known without the hub, or an unknown one, which is refused later
     try:
         config = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
@@ -177,7 +177,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
 
 
 def add_lora(parser: argparse._ActionsContainer) -> None:
-    """``--lora-rank`` and ``--lora-targets``: adapters instead of all weights."""
+    """Add ``--lora-rank`` and ``--lora-targets``: train adapters instead of all weights."""
     parser.add_argument(
         "--lora-rank",
         type=count,
@@ -192,7 +192,7 @@ def add_lora(parser: argparse._ActionsContainer) -> None:
 
 
 def add_prices(parser: argparse.ArgumentParser) -> None:
-    """``--price``: a price of one's own."""
+    """Add ``--price``: the user's own price of an instance."""
     parser.add_argument(
         "--price",
         action="append",
@@ -205,11 +205,11 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
 
 
 def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
-    """The book with those prices, in force from the day at whose prices all is priced; None: none was given.
+    """The price book with the prices of ``--price``, valid from the day ``on`` (None: today); None: none was given.
 
     Raises:
-        InvalidInput: not written so, or no price.
-        UnknownInstance: a type that is not in the catalog.
+        InvalidInput: ``--price`` has another form, or its amount is no price.
+        UnknownInstance: its type is not in the catalog.
     """
     if not args.price:
         return None
@@ -231,10 +231,10 @@ def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
 
 
 def all_priced(args: argparse.Namespace, names: Iterable[str]) -> None:
-    """Whether each price of one's own is of something that is priced.
+    """Check that each ``--price`` is for an instance of the report. ``names``: the report's instances.
 
     Raises:
-        InvalidInput: one is not.
+        InvalidInput: one is for another instance.
     """
     from windtunnel.priceperf import InvalidInput
 
@@ -252,7 +252,7 @@ def _of_price(text: str) -> str:
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes of the real job."""
+    """Add the options for the size of the real job."""
     size = parser.add_argument_group("the real job behind the rehearsed sample")
     size.add_argument(
         "--full-scale-samples", "--samples", type=whole, metavar="N", help="training samples of an epoch"
@@ -301,10 +301,10 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
 
 
 def full_scale_of(args: argparse.Namespace) -> FullScale | None:
-    """The sizes that were given; None: none.
+    """The size of the real job that the options give; None without any.
 
     Raises:
-        ConfigurationError: some without the number of samples, or one out of its range.
+        ConfigurationError: the number of samples is missing, or a value is out of its range.
     """
     from windtunnel.priceperf import FullScale, InvalidInput
 
@@ -335,20 +335,20 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
 
 
 def option(name: str) -> str:
-    """``--batch-size`` of an argument's name."""
+    """The option of an argument's name: ``batch_size`` -> ``--batch-size``."""
     return f"--{name.replace('_', '-')}"
 
 
 def given_of(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Which of these arguments are given. A 0 is, too, and equals False."""
+    """Those of ``names`` that were given on the command line. 0 counts as given, although it equals False."""
     return [name for name in names if (value := getattr(args, name)) is not None and value is not False]
 
 
 def day(text: str) -> date:
-    """An argument's day, as argparse wants it.
+    """Read a day, as a ``type`` of argparse.
 
     Raises:
-        ArgumentTypeError: not a day written YYYY-MM-DD.
+        ArgumentTypeError: the text is no day in the form YYYY-MM-DD.
     """
     try:
         return date.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""What a command shows: a report in the form asked for, a table, JSON, a message of what went wrong."""
+"""Output of commands: a report in the form asked for, a table, JSON, an error message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Status(str):
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Status:
-        """``Completed``, ``InProgress (Uploading)``; Pending, while the job waits for its turn, by its own name."""
+        """A job's status, with the secondary one if it differs: ``InProgress (Uploading)``; in the queue: Pending."""
         status, secondary = description["TrainingJobStatus"], description.get("SecondaryStatus")
         if secondary == "Pending":
             return cls(secondary)
@@ -41,12 +41,12 @@ class Status(str):
 
     @property
     def colour(self) -> str:
-        """Its colour, as rich names it."""
+        """The status's colour, as rich names it."""
         return _COLOURS.get(self.partition(" ")[0], "cyan")
 
 
 def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> None:
-    """``--json``, ``--html``, ``--markdown``; with charts ``--png``, with a first screen ``--full``."""
+    """Add ``--json``, ``--html``, ``--markdown``; ``--png`` with ``charts``, ``--full`` with ``full``."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--html",
@@ -69,9 +69,9 @@ def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> No
 
 
 def show(report: Report, args: argparse.Namespace) -> int:
-    """Write the files that were asked for; print the report as JSON, or as text if no file was.
+    """Write the files that were asked for; print the report as JSON, or as text if no file was asked for.
 
-    Returns the exit code 0.
+    Returns the exit code, 0.
 
     Raises:
         ConfigurationError: a file cannot be written, or there is no chart to write.
@@ -102,7 +102,7 @@ def show(report: Report, args: argparse.Namespace) -> int:
 
 
 def print_wide(*parts: Any) -> None:
-    """Print what rich renders: as wide as the terminal; into a file or a pipe as wide as reports are, at least."""
+    """Print with rich, as wide as the terminal; into a file or a pipe at least as wide as `TEXT_WIDTH`."""
     from rich.console import Console
 
     from windtunnel.rendering.report import TEXT_WIDTH
@@ -114,7 +114,7 @@ def print_wide(*parts: Any) -> None:
 
 
 def show_json(document: object) -> None:
-    """Print what AWS answered as JSON, as the AWS CLI does: times in ISO 8601."""
+    """Print AWS's answer as JSON, in the form of the AWS CLI, with times in ISO 8601."""
     print(json.dumps(document, indent=4, default=_as_text))
 
 
@@ -123,10 +123,10 @@ def _as_text(value: object) -> str:
 
 
 def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
-    """Print aligned columns, without those that are empty below their heading.
+    """Print aligned columns. ``whole``: show all of them and full lines.
 
-    On a terminal a `Status` is coloured (rich leaves that with NO_COLOR) and a line ends at its edge, unless it is to
-    be seen ``whole``.
+    Otherwise columns that are empty below their heading are left out, and a terminal's edge cuts the lines. On a
+    terminal a `Status` is coloured (not with NO_COLOR, which rich respects).
     """
     header, *below = rows
     used = [column for column in range(len(header)) if whole or any(row[column] for row in below)]
@@ -153,16 +153,16 @@ def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
 
 
 def duration(seconds: float) -> str:
-    """``1:02:03``, in whole seconds as a bill counts them: else a job would take less than it is billed for."""
+    """A duration as ``1:02:03``, rounded to seconds as on the bill, so that a job never seems shorter than billed."""
     minutes, rest = divmod(billable_seconds(max(0.0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
 def of_each(names: Iterable[str], done: Callable[[str], str]) -> int:
-    """Do something to each name once, and print what ``done`` says. An error of one is said, and the others follow.
+    """Call ``done`` for each name once, and print its result. After an error, print that and go on with the others.
 
-    Returns the exit code: 1 where there was one.
+    Returns the exit code: 1 if there was an error.
     """
     failed = 0
     for name in dict.fromkeys(names):
@@ -175,5 +175,5 @@ def of_each(names: Iterable[str], done: Callable[[str], str]) -> int:
 
 
 def complain(error: object) -> None:
-    """Say on stderr what went wrong."""
+    """Print an error message on stderr."""
     print(f"windtunnel: {lines(str(error))}", file=sys.stderr)

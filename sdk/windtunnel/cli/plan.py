@@ -1,4 +1,4 @@
-"""``windtunnel plan``: where and how to train a model, cheapest and fastest."""
+"""``windtunnel plan``: the cheapest and the fastest instances and splits to train a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``windtunnel prices``: the dated price book, and what AWS says today."""
+"""``windtunnel prices``: show the dated price book, or add AWS's prices of today to it."""
 
 from __future__ import annotations
 

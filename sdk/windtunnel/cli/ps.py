@@ -1,4 +1,4 @@
-"""``windtunnel ps``: the training jobs there are."""
+"""``windtunnel ps``: list the training jobs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _ps(arguments: argparse.Namespace) -> None:
             print(summary["TrainingJobName"])
         return
     for summary in summaries:
-        if summary["TrainingJobStatus"] == "Failed":  # a summary does not say why
+        if summary["TrainingJobStatus"] == "Failed":  # a summary has no FailureReason
             with suppress(JobNotFound):  # deleted just now
                 description = service.describe_job(summary["TrainingJobName"])
                 summary["FailureReason"] = description.get("FailureReason", "")

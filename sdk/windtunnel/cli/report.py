@@ -1,4 +1,4 @@
-"""``windtunnel report``: what a job took, and what it would take and cost on trn1 and p4d."""
+"""``windtunnel report``: how long a job took, and its modelled time and cost on trn1 and p4d."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def run_report(args: argparse.Namespace) -> int:
 
 
 def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> None:
-    """Say what a table of AWS's does not take, instead of showing it as if it had."""
+    """Refuse options that do not apply to AWS's own tables, instead of ignoring them."""
     given = given_of(args, names) + (["batch"] if args.batch != "rehearsed" else [])
     if given:
         words = ", ".join("JOB" if name == "job" else option(name) for name in given)
@@ -145,7 +145,7 @@ def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> Non
 
 
 def _day_on_aws(job: ReportableJob) -> date | None:
-    """On which a job ran on AWS: its bill is at a price of one's own only where that holds since then."""
+    """The day on which a job ran on AWS; None for a local job. A ``--price`` must be valid then to price its bill."""
     from windtunnel.reports.job.measured import collect
 
     facts = collect(job.describe(), None)

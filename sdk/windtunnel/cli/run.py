@@ -1,4 +1,4 @@
-"""`windtunnel run SCRIPT`: a training job from the command line."""
+"""`windtunnel run SCRIPT`: run a script as a training job."""
 
 from __future__ import annotations
 
@@ -85,20 +85,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
     try:
         with warnings.catch_warnings():
-            # A warning is for the terminal, without the line of code that raised it.
+            # Show warnings as one line on the terminal, without the line of code that raised them.
             warnings.simplefilter("always", BudgetWarning)
             warnings.simplefilter("once", SourceWarning)
             warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
             job = _started(arguments)
     except (WindtunnelError, PricePerfError) as error:
-        # Of whatever kind: 1 is that of a job which there was.
+        # Whatever the error's kind: exit code 1 is for a job that was started.
         complain(error)
         return EXIT_USAGE
     return 0 if job is None else _followed(job, arguments)
 
 
 def _started(arguments: argparse.Namespace) -> TrainingJob | None:
-    """The job, or nothing where only its request was asked for."""
+    """Start the job; with ``--dry-run`` print its request instead, and return None."""
     estimator = _estimator(arguments)
     inputs = pairs(arguments.channel, "--channel", "NAME=PATH", once=True) or None
     if arguments.dry_run:
@@ -128,10 +128,10 @@ def _estimator(arguments: argparse.Namespace) -> PyTorch:
 
 
 def _read_script(arguments: argparse.Namespace, hyperparameters: Mapping[str, Any]) -> None:
-    """What its text says: better before a container has started. Warns of what it imports and is not sent.
+    """Find mistakes in the script's text before a container starts. Warns of imported files that are not sent.
 
     Raises:
-        ConfigurationError: it would end with its first line, or train with another value than asked for.
+        ConfigurationError: the script would refuse a hyperparameter, or read another value than the one given.
     """
     script = Path(arguments.source_dir or ".", arguments.script)
     alone = arguments.source_dir is None
@@ -153,7 +153,7 @@ def _followed(job: TrainingJob, arguments: argparse.Namespace) -> int:
         print(f"It goes on by itself. Follow it: windtunnel logs -f {job.name}{place}", file=sys.stderr)
         return 0
     if job.wait().status() != "Completed":
-        # In Python it is no error, as in SDK v2; who reads the exit code must not take it for a trained model.
+        # In Python a stopped job is no error, as in SDK v2; an exit code of 0 would promise a trained model.
         print(f"windtunnel report {job.name}{place} is of what ran until then.", file=sys.stderr)
         return EXIT_FAILED
     if arguments.rehearse:

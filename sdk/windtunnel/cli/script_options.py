@@ -1,4 +1,4 @@
-"""What `run` and `check` have in common: a script and its arguments on the command line."""
+"""Options that `run` and `check` share: a script and its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_script_arguments(parser: argparse.ArgumentParser) -> None:
-    """The script, what goes with it, and where it would run."""
+    """Add the script, the files and hyperparameters that go with it, and the instance it would run on."""
     parser.add_argument("script", help="the entry point, inside --source-dir if that is given")
     parser.add_argument("--source-dir", help="directory with the code (default: the script alone)")
     parser.add_argument("--dependency", action="append", default=[], metavar="PATH", help="packed too")
@@ -50,7 +50,7 @@ def estimator_of(arguments: argparse.Namespace, **more: Any) -> PyTorch:
 
 
 def pairs(given: list[str], option: str, form: str = "KEY=VALUE", *, once: bool = False) -> dict[str, str]:
-    """``["a=1", ...]`` -> ``{"a": "1"}``; of several for a key the last, or with ``once`` none."""
+    """``["a=1", ...]`` -> ``{"a": "1"}``. If a key comes twice, the last counts; with ``once`` that is an error."""
     found: dict[str, str] = {}
     for text in given:
         key, separator, value = text.partition("=")
@@ -65,10 +65,10 @@ def pairs(given: list[str], option: str, form: str = "KEY=VALUE", *, once: bool 
 
 
 def typed(text: str) -> Any:
-    """A number, true/false, null or JSON structure as such; everything else as text. 1e6 is a whole number.
+    """Read a value as JSON (number, true, false, null, list, dict), else as text. 1e6 is a whole number.
 
-    A number that would reach the script written otherwise is text, too: 1.10 may be a version, and stays 1.10. One
-    with an exponent is no more than a number.
+    A number that JSON would write differently stays text: 1.10 may be a version, and must not become 1.1. A text with
+    an exponent can only be a number.
     """
     try:
         value = json.loads(text)
@@ -82,9 +82,9 @@ def typed(text: str) -> Any:
 
 
 def script_arguments(words: list[str]) -> dict[str, str]:
-    """``["--epochs", "3", "--lr=0.1"]`` -> ``{"epochs": "3", "lr": "0.1"}``; a flag alone is "true".
+    """``["--epochs", "3", "--lr=0.1"]`` -> ``{"epochs": "3", "lr": "0.1"}``; a flag without a value gets "true".
 
-    SageMaker gives each a value: see `porting.flags`.
+    On SageMaker each hyperparameter has a value: see `porting.flags`.
     """
     found: dict[str, str] = {}
     waiting: str | None = None
@@ -109,6 +109,6 @@ def script_arguments(words: list[str]) -> dict[str, str]:
 
 
 def hyperparameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Those of ``--hp`` and those behind ``--``."""
+    """The hyperparameters of ``--hp`` and those after ``--``."""
     values = {**script_arguments(arguments.words), **pairs(arguments.hp, "--hp")}
     return {key: typed(value) for key, value in values.items()}

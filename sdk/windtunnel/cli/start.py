@@ -1,4 +1,4 @@
-"""Where the `windtunnel` command begins: ready for Ctrl-C before the commands, which take a while, are imported."""
+"""Entry point of the `windtunnel` command. Handles Ctrl-C before it imports the commands, which takes a while."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from windtunnel.cli.exit_codes import EXIT_DETACHED
 
-TYPE_CHECKING = False  # as in windtunnel itself: typing is not imported yet
+TYPE_CHECKING = False  # as in windtunnel/__init__.py: without an import of typing
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -18,7 +18,7 @@ _SAID = "\nwindtunnel: interrupted\n"
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    # Who started the command may have it ignore Ctrl-C, as nohup does.
+    # The caller may have set the command to ignore Ctrl-C, as a shell does for background jobs; then leave that.
     heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heeds:
         signal.signal(signal.SIGINT, _end)
@@ -34,6 +34,6 @@ def main() -> int:
 
 
 def _end(*_: object) -> NoReturn:
-    """At once: an exception in the midst of an import may be passed over there, or be printed."""
+    """Exit at once: an exception in the middle of an import might be swallowed, or printed as a traceback."""
     os.write(2, _SAID.encode())
     os._exit(EXIT_DETACHED)

@@ -1,4 +1,4 @@
-"""`windtunnel top JOB`: what the simulated NeuronCores of a running job do."""
+"""`windtunnel top JOB`: show what the simulated NeuronCores of a running job do."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def _top(arguments: argparse.Namespace) -> int:
         else:
             _watch(job)
     except KeyboardInterrupt:
-        return 0  # it only looked
+        return 0  # watching was ended, which is no error
     return 0
 
 
 def _look(job: TrainingJob, *, as_json: bool) -> int:
-    """Print once; returns 1 when the job does not train any more."""
+    """Print the cores' state once; returns 1 if the job does not train any more."""
     document = job.usage()
     if document is None:
         return _nothing(job)
@@ -71,7 +71,7 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
 
 
 def _nothing(job: TrainingJob) -> int:
-    """Say why there is nothing to see; returns 0 while the job has not ended."""
+    """Print why there is nothing to show; returns 1 if the job has ended, else 0."""
     from windtunnel.session.training_service import TERMINAL
 
     description = job.describe()
@@ -87,7 +87,7 @@ def _nothing(job: TrainingJob) -> int:
 
 
 def _watch(job: TrainingJob) -> None:
-    """Redraw in place until the job has ended."""
+    """Redraw the screen until the job has ended."""
     from rich.live import Live
     from rich.text import Text
 

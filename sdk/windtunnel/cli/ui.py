@@ -1,4 +1,4 @@
-"""``windtunnel ui``: the page of the local backend, in the browser."""
+"""``windtunnel ui``: open the page of the local backend in the browser."""
 
 from __future__ import annotations
 

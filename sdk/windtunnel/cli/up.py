@@ -1,4 +1,4 @@
-"""``windtunnel up``: the local server."""
+"""``windtunnel up``: start the local backend."""
 
 from __future__ import annotations
 

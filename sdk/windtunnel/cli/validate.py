@@ -1,4 +1,4 @@
-"""`windtunnel validate`: the price model held against published throughputs."""
+"""`windtunnel validate`: compare the price model with published throughputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
         usage="windtunnel validate [-h] [--published FILE.csv] [--json] [--html FILE] [--png FILE]   "
         "(a script: windtunnel check SCRIPT)",
     )
-    validate.add_argument("script", nargs="*", help=argparse.SUPPRESS)  # what this command took before
+    validate.add_argument("script", nargs="*", help=argparse.SUPPRESS)  # an older version took a script here
     validate.add_argument(
         "--published", type=Path, metavar="FILE.csv", help="other rows than the built-in ones"
     )
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run_validate(arguments: argparse.Namespace) -> int:
-    """Print the errors of the built-in rows, or of a file's. Returns the exit code."""
+    """Print the model's errors for the built-in rows, or for a file's rows. Returns the exit code."""
     from windtunnel.reports.validation.report import validated
 
     if arguments.script:
@@ -61,12 +61,12 @@ def run_validate(arguments: argparse.Namespace) -> int:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """Spreadsheets of some countries write semicolons."""
+    """The column separator: a comma, tab or semicolon (which spreadsheets write in some countries)."""
     return max(",;\t", key=lines[0].count) if lines else ","
 
 
 def _without_comments(lines: list[str]) -> list[str]:
-    """Comments begin with #, and have fewer cells than the header: a row may begin so, too."""
+    """The lines without blank ones and comments. A row may begin with # too, so a comment also has fewer cells."""
     filled = [line for line in lines if line.strip()]
     start = next((number for number, line in enumerate(filled) if not line.startswith("#")), len(filled))
     table = filled[start:]
@@ -76,7 +76,7 @@ def _without_comments(lines: list[str]) -> list[str]:
 
 
 def _decimal_point(cell: Any) -> Any:
-    """``1.234,5`` as ``1234.5``; 1,234 and 1.234 stay, which may be thousands."""
+    """``1.234,5`` as ``1234.5``; 1,234 and 1.234 are left unchanged, because they may be thousands."""
     if not isinstance(cell, str) or not _WITH_DECIMAL_COMMA.fullmatch(cell.strip()):
         return cell
     return cell.strip().replace(".", "").replace(",", ".")
@@ -85,10 +85,10 @@ def _decimal_point(cell: Any) -> Any:
 def read_table(path: Path) -> list[dict[Any, Any]]:
     """The rows of a CSV file with a header line; empty lines and comments (#) are left out.
 
-    Cells beyond the header's columns are a list under None. Where semicolons separate, a comma is a decimal mark.
+    Cells beyond the header's columns are a list under None. If semicolons separate cells, a comma is a decimal mark.
 
     Raises:
-        ConfigurationError: no such file, no text, or no table.
+        ConfigurationError: the file cannot be read, is no UTF-8 text, or is no table.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
