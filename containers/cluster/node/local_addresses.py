@@ -1,7 +1,7 @@
-"""Give this network namespace's loopback more IPv4 addresses: ``local_addresses.py ADDRESS...``.
+"""Add IPv4 addresses to this network namespace's loopback interface: ``local_addresses.py ADDRESS...``.
 
-For the address of EC2's metadata service: what is asked there is answered here, or refused at once. Without it
-a node of a cluster on a cloud's machine would reach that machine's own role. Needs CAP_NET_ADMIN.
+Used for the address of EC2's metadata service, so that requests to it stay in the node. Otherwise a node on an EC2
+instance would reach the metadata, and so the role, of that instance. Needs CAP_NET_ADMIN.
 """
 
 import os
@@ -15,7 +15,7 @@ _OF_HOST = 254  # RT_SCOPE_HOST
 
 
 def add(address: str) -> None:
-    """Raises OSError where the kernel refuses it."""
+    """Add one address to ``lo``. Raises OSError if the kernel refuses it."""
     header = struct.pack("=4BI", socket.AF_INET, 32, 0, _OF_HOST, socket.if_nametoindex("lo"))
     message = header + struct.pack("=HH", 8, _LOCAL) + socket.inet_aton(address)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:

@@ -1,8 +1,9 @@
 #!/usr/bin/python3 -IS
-"""Slurm's ResumeProgram and SuspendProgram, as it is called: ``resume NODES``, ``suspend NODES``.
+"""Slurm's ResumeProgram and SuspendProgram, chosen by the name it is called by: ``resume NODES``, ``suspend NODES``.
 
-The cluster's background process makes and removes nodes. It listens in a mounted folder, and may be away for a
-while: it is asked again for two minutes. What it has missed then, it finds in Slurm when it comes back.
+Passes the order to the cluster's background process, which makes and removes nodes and listens on a socket in a
+mounted folder. If that process does not answer, the order is repeated for two minutes. After that the process finds
+the nodes' states in Slurm when it runs again.
 """
 
 import json
@@ -17,7 +18,7 @@ _PATIENCE_S = 120.0
 
 
 def ask(order: dict[str, object]) -> dict[str, object]:
-    """One order, one answer."""
+    """Send one order to the background process, and return its answer."""
     with socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(_PATIENCE_S)
         asked.connect(_SOCKET)
@@ -27,7 +28,7 @@ def ask(order: dict[str, object]) -> dict[str, object]:
 
 
 def main(action: str, nodes: str) -> int:
-    """Returns the exit code."""
+    """Send the order until it is answered, for `_PATIENCE_S` at most. Returns the exit code."""
     names = subprocess.run(
         ["/usr/bin/scontrol", "show", "hostnames", nodes], stdout=subprocess.PIPE, check=True
     )

@@ -1,5 +1,6 @@
 #!/bin/bash
-# restart-slurmctld.sh SECONDS: have slurmctld start again, with the state that it saves at its end and other nodes.
+# restart-slurmctld.sh SECONDS: end slurmctld, which start.sh then starts again with its saved state and the new list
+# of nodes. Waits SECONDS at most.
 set -u
 "${0%/*}/name-absent-nodes.sh"
 before="$(pgrep -x slurmctld)"

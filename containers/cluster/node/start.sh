@@ -1,15 +1,15 @@
 #!/bin/bash
 # First process of a node. Usage: start.sh head | compute
 #
-# CLUSTER_USER, CLUSTER_UID, CLUSTER_GID  whose the cluster is
-# WINDTUNNEL_CLUSTER_REGION, WINDTUNNEL_INSTANCE_TYPE  what the node's metadata say
+# CLUSTER_USER, CLUSTER_UID, CLUSTER_GID  the cluster's user
+# WINDTUNNEL_CLUSTER_REGION, WINDTUNNEL_INSTANCE_TYPE  for the node's metadata service
 # Mounted: /opt/windtunnel/keys (keys of munge and ssh), /etc/slurm, /home, /opt/windtunnel/jobs, file systems;
 # on the head node also /var/spool/slurmctld and /opt/windtunnel/orders.
 set -eu
 NODE=/opt/windtunnel/cluster/node
 KEYS=/opt/windtunnel/keys
 
-# Nobody in a node may change its network: what needs the right is done first, and then it is gone for good.
+# No process of a node may change its network: the step that needs the capability comes first, then it is dropped.
 if [ "${1:-}" != --without-rights ]; then
     python3 -IS "$NODE/local_addresses.py" 169.254.169.254 169.254.170.2
     exec setpriv --bounding-set -net_admin,-setpcap --inh-caps -net_admin,-setpcap "$0" --without-rights "$@"
@@ -28,13 +28,13 @@ as_user() {
     setpriv --reuid "$CLUSTER_USER" --regid "$CLUSTER_GID" --init-groups "$@"
 }
 
-# What every session and every task of a job finds in its environment (PAM reads the file; task-prolog.sh too).
+# Write the variables that every session and every task of a job gets (PAM and task-prolog.sh read the file).
 write_environment() {
     env | grep -E '^(WINDTUNNEL_|AWS_|SSL_CERT_FILE=|REQUESTS_CA_BUNDLE=|PIP_|LANG=|PYTHONUNBUFFERED=|[a-zA-Z]+_(proxy|PROXY)=)' \
         >/etc/environment || true
 }
 
-# make_home: keys and what AWS's scripts look for; once a cluster, by its head node.
+# make_home: make the cluster's keys, and the environment that AWS's scripts expect. Only the head node does so.
 make_home() {
     local home="/home/$CLUSTER_USER"
     if [ ! -e "$KEYS/ssh_host_ed25519_key" ]; then
@@ -52,7 +52,7 @@ make_home() {
         chown -R --no-dereference "$CLUSTER_UID:$CLUSTER_GID" "$home"
         install -m 600 -o "$CLUSTER_UID" -g "$CLUSTER_GID" "$home/.ssh/id_ed25519.pub" "$home/.ssh/authorized_keys"
     fi
-    # AWS's scripts activate it, on all nodes.
+    # The virtual environment that AWS's scripts activate, on all nodes.
     as_user windtunnel-neuron-venv "$home/aws_neuron_venv_pytorch"
 }
 
@@ -62,7 +62,7 @@ take_keys() {
     install -m 400 -o munge -g munge "$KEYS/munge.key" /etc/munge/munge.key
 }
 
-# keep COMMAND...: run it in the background; start it again whenever it ends.
+# keep COMMAND...: run a command in the background, and start it again whenever it ends.
 keep() {
     while :; do
         "$@" || true
@@ -77,7 +77,7 @@ munge_runs() {
     until [ -S /run/munge/munge.socket.2 ]; do sleep 0.05; done
 }
 
-# The controller first, and until it has written down its state: the loops that keep the others would end before.
+# End slurmctld first and wait until it has saved its state; then end the loops that keep the other daemons running.
 leave() {
     trap - TERM INT
     pkill -TERM -x slurmctld
@@ -101,7 +101,7 @@ head)
     "$NODE/name-absent-nodes.sh"
     keep as_user slurmctld -D
     ;;
-# -b: without it Slurm would wait for a boot of the machine below, which is up for longer than the node.
+# -b (report the node as rebooted): else Slurm would wait for a reboot, because the host is up longer than the node.
 compute) keep slurmd -D -b -N "$(hostname)" ;;
 esac
 wait

@@ -1,5 +1,5 @@
 #!/bin/sh
-# TaskProlog: what every task of a job gets of the node it runs on; the rest it has from who submitted it.
+# TaskProlog: gives every task of a job the node's own variables; the others come from the shell that submitted the job.
 counters="/opt/windtunnel/jobs/$SLURM_JOB_ID/$SLURMD_NODENAME"
 mkdir -p "$counters"
 sed 's/^/export /' /etc/environment

@@ -1,5 +1,5 @@
 #!/bin/bash
-# wait-until-up.sh SECONDS: on the head node, until slurmctld and sshd answer; not with a slurm.conf that cannot be read.
+# wait-until-up.sh SECONDS: on the head node, wait until slurmctld and sshd answer. An invalid slurm.conf fails at once.
 set -u
 until said="$(scontrol ping 2>&1)"; [[ "$said" == *"is UP"* ]] && : 2>/dev/null </dev/tcp/127.0.0.1/22; do
     [[ "$said" != *"Parsing error"* ]] || { echo "$said"; exit 1; }

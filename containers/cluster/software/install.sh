@@ -1,7 +1,7 @@
-# At the image's build: what AWS's scripts find on a Trainium node of ParallelCluster.
+# Runs at the image's build: installs what AWS's scripts expect on a Trainium node of ParallelCluster.
 set -eu
 software=/opt/windtunnel/cluster/software
 umask 0
 pip install --compile --no-index --no-deps --no-build-isolation "$software"
-# sudo and root's PATH look here before /usr/sbin.
+# The PATH of sudo and of root has this folder before /usr/sbin.
 ln -s /opt/venv/bin/windtunnel-sysctl /usr/local/sbin/sysctl

@@ -1,8 +1,8 @@
 """The instance metadata service of a simulated instance: http://169.254.169.254, versions 1 and 2.
 
-Paths and forms: Amazon EC2 User Guide, "Instance metadata categories" and "How IMDSv2 works". What it answers
-is simulated and says so where the form allows it. What is not here is 404 at once, credentials among it: a
-simulated instance has no role.
+Paths and forms: Amazon EC2 User Guide, "Instance metadata categories" and "How IMDSv2 works". The values are
+simulated, and say so where their form allows it. Other paths give 404 at once, those of credentials too: a simulated
+instance has no role.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ACCOUNT = "000000000000"
 
 @dataclass(frozen=True)
 class Facts:
-    """What the instance is."""
+    """Properties of the simulated instance."""
 
     hostname: str
     instance_id: str
@@ -39,11 +39,11 @@ class Facts:
 
     @property
     def region(self) -> str:
-        """The availability zone's."""
+        """The region of the availability zone."""
         return self.availability_zone.rstrip("abcdef")
 
     def paths(self) -> dict[str, str]:
-        """All answers, by path."""
+        """All values, by path."""
         private_dns = f"ip-{self.local_ipv4.replace('.', '-')}.{self.region}.compute.internal"
         document = {
             "accountId": _ACCOUNT,
@@ -78,10 +78,10 @@ class Facts:
 
 
 def simulated_id(hostname: str, mounts: str = "") -> str:
-    """An instance id: of this container's own, as the cluster's commands list it.
+    """The instance id of this container, made from the container's id; the cluster's commands list the same one.
 
-    Outside of a container one that no instance has, and always the same for a host. ``mounts``: what
-    /proc/self/mountinfo says; the engine mounts files of a folder that is named by the container's id.
+    Outside of a container: an id made from the host's name, which no real instance has. ``mounts``: content of
+    /proc/self/mountinfo; the engine mounts files from a folder named after the container's id.
     """
     container = re.search(r"/containers/([0-9a-f]{17})[0-9a-f]{47}/hostname ", mounts)
     return (
@@ -92,7 +92,7 @@ def simulated_id(hostname: str, mounts: str = "") -> str:
 
 
 def answer(paths: Mapping[str, str], path: str) -> str | None:
-    """What is at this path: a value, or what a folder has; None: nothing."""
+    """The value at a path, or a list of the names in a folder; None if there is neither."""
     wanted = path.strip("/")
     if wanted in paths:
         return paths[wanted]
@@ -103,20 +103,20 @@ def answer(paths: Mapping[str, str], path: str) -> str | None:
 
 
 class Service(ThreadingHTTPServer):
-    """Serves the facts of one instance."""
+    """The HTTP server of one instance's metadata."""
 
     daemon_threads = True
     allow_reuse_address = True
 
     def __init__(self, address: tuple[str, int], facts: Facts) -> None:
-        """Listen. Raises OSError: the address is not this host's, or taken."""
+        """Listen at ``address``. Raises OSError if the address is not this host's, or is in use."""
         self.paths = facts.paths()
         self.tokens: dict[str, float] = {}
-        """By token, when it ends, on the monotonic clock."""
+        """When each token expires, by the monotonic clock."""
         super().__init__(address, _Request)
 
     def new_token(self, seconds: int) -> str:
-        """One that is known for so long. Those that have ended are forgotten."""
+        """Make a token that is valid for so many seconds. Forgets expired tokens."""
         now = time.monotonic()
         for ended in [token for token, end in list(self.tokens.items()) if end < now]:
             self.tokens.pop(ended, None)
@@ -131,7 +131,7 @@ class _Request(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_PUT(self) -> None:
-        """A token, for so many seconds."""
+        """Answer a request for a token (IMDSv2)."""
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         seconds = self.headers.get(_TTL, "")
         if self.path != "/latest/api/token":
@@ -142,7 +142,7 @@ class _Request(BaseHTTPRequestHandler):
             self._send(200, self.server.new_token(int(seconds)), **{_TTL: seconds})
 
     def do_GET(self) -> None:
-        """A value or a folder; with a token, one that is known (version 2), or with none (version 1)."""
+        """Answer with a value or a folder's names, to requests with a valid token (version 2) or none (version 1)."""
         token = self.headers.get(_TOKEN)
         found = answer(self.server.paths, self.path.partition("?")[0])
         if token is not None and self.server.tokens.get(token, 0) < time.monotonic():
@@ -155,7 +155,7 @@ class _Request(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - http.server's name
 
     def log_message(self, *_: object) -> None:
-        """Nothing: a node's log is Slurm's."""
+        """Log nothing: the node's log is for Slurm's daemons."""
 
     def _send(self, code: int, text: str, **headers: str) -> None:
         body = text.encode()
@@ -168,12 +168,12 @@ class _Request(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def version_string(self) -> str:
-        """As EC2's, with what it is."""
+        """The Server header: EC2's name, and that it is simulated."""
         return "EC2ws (simulated by Windtunnel)"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until the process is ended; 1 where the address cannot be had."""
+    """Serve until the process is ended. Returns 1 if it cannot listen at the address."""
     hostname = socket.gethostname()
     mounts = Path("/proc/self/mountinfo")
     parser = argparse.ArgumentParser(

@@ -1,8 +1,8 @@
-"""`pip` of ~/aws_neuron_venv_pytorch: pip itself, but for `pip install -r FILE`.
+"""`pip` of ~/aws_neuron_venv_pytorch: the real pip, except for `pip install -r FILE`.
 
-That is done as a job's requirements.txt is: as it stands where an index has what it asks for, and else with the
-image's versions in the place of its pins. On a cluster without a network everything that AWS's samples ask for
-is in the image, in some version.
+A FILE is installed in the way of a job's requirements.txt: unchanged if an index has what it asks for, else with the
+image's versions in place of its pins. So AWS's samples install on a cluster without a network: the image has all
+that they ask for, in some version.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _WITHIN = "NEURON_NODE_WITHIN_PIP"
-"""Set for the pip that is called from here."""
+"""Variable that is set for the pip process that this module starts."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run pip; its exit code. Blocks."""
+    """Run pip; returns its exit code. Blocks."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     parsed = requirements_of(arguments)
     if parsed is not None and _WITHIN not in os.environ:
@@ -32,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def requirements_of(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
-    """The file of ``install -r FILE`` and the other words; None: another command, no file, or several.
+    """The file of ``install -r FILE`` and the other words; None for another command, no file, or several.
 
-    None also of a file that names others (-r, -c): it is read where it lies.
+    None also if the file names other files (-r, -c), relative to its own folder: a copy could not be used.
     """
     if "install" not in arguments:
         return None
@@ -63,7 +63,7 @@ def _install(file: Path, others: list[str]) -> int:
             raise InstallRequirementsError(command, return_code=code)
 
     os.environ[_WITHIN] = "1"
-    # A copy: lines are left out of it while pip runs, and others may read the file in the shared home.
+    # A copy, because lines are removed while pip runs, and other processes may read the file in the shared home.
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "requirements.txt").write_bytes(file.read_bytes())
         try:

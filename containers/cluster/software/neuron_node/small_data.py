@@ -1,10 +1,10 @@
-"""Data sets and models of a size to rehearse with, where AWS's scripts look for the real ones.
+"""Small data sets and models for rehearsals, written where AWS's scripts look for the real ones.
 
     python3 -m neuron_node.small_data bert       shards below ~/examples_datasets, bert-large-uncased in the hub's cache
     python3 -m neuron_node.small_data gpt2 DIR   folders `gpt2` and `wikitext` in the folder that the script runs in
 
-Made up, and learnable: token numbers count up in steps. Schema of the shards: NVIDIA DeepLearningExamples,
-BERT for PyTorch, `create_pretraining_data.py`, as the scripts read it.
+The data is made up, but can be learnt: token numbers count up in steps. Schema of the shards: NVIDIA
+DeepLearningExamples, BERT for PyTorch, `create_pretraining_data.py`, as AWS's scripts read it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 WIKICORPUS = "examples_datasets/bert_pretrain_wikicorpus_tokenized_hdf5_seqlen{}"
 VOCABULARY = 1024
 _REVISION = "0" * 40
-"""A commit that no repository of the hub has."""
+"""A commit hash that no repository of the hub has."""
 _CLS, _SEP, _MASK, _FIRST_WORD = 1, 2, 3, 5
 _PREDICTIONS = {128: 20, 512: 80}
-"""How many words of a sequence are masked at most, by its length: the scripts' --max_pred_len."""
+"""Most masked words in a sequence, by its length: the scripts' --max_pred_len."""
 
 
 def wikicorpus(folder: Path, shards: int, examples: int, *, length: int = 128, seed: int = 0) -> None:
@@ -38,10 +38,10 @@ def wikicorpus(folder: Path, shards: int, examples: int, *, length: int = 128, s
 
 
 def shard(examples: int, length: int, *, vocabulary: int = VOCABULARY, seed: int = 0) -> dict[str, Any]:
-    """The columns of one shard, as NumPy arrays with a row an example.
+    """The columns of one shard, as NumPy arrays with a row for each example.
 
-    Each half of a sequence counts up; the second goes on where the first ends, or anew: that is the next
-    sentence's label. A position of 0 would end an example's masked words.
+    Token numbers count up in each half of a sequence. The second half continues the first, or starts anew: that is
+    the label of next-sentence prediction. Position 0 is never masked: it would end the list of masked positions.
     """
     import numpy as np
 
@@ -76,9 +76,9 @@ def bert(
     hidden: int = 64,
     name: str = "bert-large-uncased",
 ) -> Path:
-    """Put a BERT with random weights where the hub's cache would have ``name``; its folder.
+    """Write a BERT with random weights where the hub's cache would have the model ``name``; returns its folder.
 
-    ``cache``: HF_HOME. A script finds it there when the hub cannot be reached, or with HF_HUB_OFFLINE=1.
+    ``cache``: HF_HOME. A script loads the model from there if the hub is unreachable, or with HF_HUB_OFFLINE=1.
     """
     import torch
     from transformers import BertConfig, BertForPreTraining  # type: ignore[import-not-found]
@@ -93,7 +93,7 @@ def bert(
     )
     repository = cache / "hub" / f"models--{name.replace('/', '--')}"
     snapshot = repository / "snapshots" / _REVISION
-    # The scripts ask for PyTorch's own format.
+    # The scripts expect PyTorch's own format.
     BertForPreTraining(config).save_pretrained(snapshot, safe_serialization=False)
     (repository / "refs").mkdir(exist_ok=True)
     (repository / "refs" / "main").write_text(_REVISION)
@@ -117,7 +117,7 @@ def gpt2(folder: Path, *, length: int = 32) -> None:
 
 
 def wikitext(folder: Path, *, lines: int = 12_000, words: int = 40, seed: int = 0) -> None:
-    """Write a folder `wikitext` that `datasets` takes for the data set of that name: made-up lines of 60 words."""
+    """Write a folder `wikitext` that `datasets` loads as the data set of that name, with lines of made-up words."""
     generator = random.Random(seed)  # noqa: S311 - no secret
     name = "wikitext-103-raw-v1"
     splits = {"train": lines, "validation": max(1, lines // 100), "test": max(1, lines // 100)}
@@ -135,7 +135,7 @@ def wikitext(folder: Path, *, lines: int = 12_000, words: int = 40, seed: int = 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write what one of the scripts needs, and say where it is."""
+    """Write the data and the model that one of the scripts needs, and print where they are."""
     parser = argparse.ArgumentParser(
         prog="python3 -m neuron_node.small_data",
         description="Write small made-up data and models where AWS's scripts look for the real ones.",

@@ -1,8 +1,8 @@
-"""`sysctl` for a container, where /proc/sys is read-only: what holds already counts as set.
+"""`sysctl` for a container, where /proc/sys is read-only: setting a value that is set already succeeds.
 
 AWS's scripts begin with ``sudo sysctl -w net.ipv4.ip_local_reserved_ports=48620 || exit 1``. The node is started
-with that value. The real sysctl runs first, and where it fails its answer is the answer, unless each value that
-was asked for holds.
+with that value. The real sysctl runs first. If it fails, its output and exit code are passed on, unless all the values
+are set already.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PORTS = "net.ipv4.ip_local_reserved_ports"
 
 
 def main(argv: Sequence[str] | None = None, *, real: str = REAL, values: Path = _VALUES) -> int:
-    """Run sysctl; its exit code, or 0 where it could not write what holds already."""
+    """Run sysctl; returns its exit code, or 0 if it failed to write values that are set already."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     done = subprocess.run([real, *arguments], capture_output=True, text=True, check=False)
     asked = dict(_assignments(arguments))
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None, *, real: str = REAL, values: Path = 
 
 
 def holds(name: str, asked: str, values: Path = _VALUES) -> bool:
-    """Whether the kernel's value is the one asked for; of reserved ports, whether all that are asked for are."""
+    """Whether the kernel has the value asked for. Reserved ports: whether those asked for are among the reserved."""
     current = _current(name, values)
     if current is None:
         return False
@@ -46,7 +46,7 @@ def holds(name: str, asked: str, values: Path = _VALUES) -> bool:
 
 
 def _assignments(arguments: Sequence[str]) -> list[tuple[str, str]]:
-    """``name=value`` of ``sysctl -w``; nothing where a word is another option's, as a file to load."""
+    """The ``name=value`` words of ``sysctl -w``; none if there are other options, whose words might be files."""
     if any(word.startswith("-") and word not in ("-w", "--write", "-q", "--quiet") for word in arguments):
         return []
     pairs = (word.split("=", 1) for word in arguments if not word.startswith("-"))
@@ -61,7 +61,7 @@ def _current(name: str, values: Path) -> str | None:
 
 
 def _ports(text: str) -> set[int]:
-    """Of ``44000,48620-48622``."""
+    """The port numbers of a text such as ``44000,48620-48622``."""
     found: set[int] = set()
     for part in filter(None, text.replace(" ", "").split(",")):
         first, _, last = part.partition("-")

@@ -1,7 +1,7 @@
 """`~/aws_neuron_venv_pytorch`: the virtual environment that AWS's scripts activate.
 
-It sees what the image has, commands included, and what its user installs comes before that. pip is a copy of
-the image's, with `pip_command` as its command. Made once, in the home that all nodes share.
+It sees the image's packages and commands; packages that the user installs come before them. Its pip is a copy of the
+image's, started through `pip_command`. It is made once, in the home that all nodes share.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PIPS = ("pip", "pip3", f"pip{sys.version_info.major}.{sys.version_info.minor}")
 def make(target: Path, image: Path) -> None:
     """Make the environment at ``target`` on top of the environment ``image``. Idempotent; 0.3 s.
 
-    A half-made one, of a process that was killed, is made anew.
+    An incomplete environment, left by a process that was killed, is made anew.
     """
     done = target / ".made-by-windtunnel"
     if done.exists():
@@ -28,7 +28,7 @@ def make(target: Path, image: Path) -> None:
     venv.EnvBuilder(clear=True, symlinks=True, with_pip=False, prompt=NAME).create(target)
     folder = f"python{sys.version_info.major}.{sys.version_info.minor}"
     theirs, ours = (place / "lib" / folder / "site-packages" for place in (image, target))
-    # Not a plain path: then the image's own .pth files would not be read.
+    # addsitedir instead of a plain path, so that the .pth files of the image are read too.
     (ours / "_image.pth").write_text(f"import site; site.addsitedir({str(theirs)!r})\n")
     for script in sorted((image / "bin").iterdir()):
         if script.name not in _PIPS:
@@ -44,7 +44,7 @@ def make(target: Path, image: Path) -> None:
 
 
 def _retarget(script: Path, copy: Path, image: Path, target: Path) -> None:
-    """A Python command of the image, for the Python of the new environment."""
+    """Copy a Python command of the image, to run with the new environment's Python."""
     if copy.exists() or script.is_symlink():
         return
     first, _, rest = script.read_bytes().partition(b"\n")
@@ -63,7 +63,7 @@ def _copy_pip(theirs: Path, ours: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Make it; with `windtunnel-neuron-venv`, in the home of who calls that."""
+    """Make the environment; `windtunnel-neuron-venv` makes it in the caller's home."""
     parser = argparse.ArgumentParser(
         prog="windtunnel-neuron-venv", description="Make ~/aws_neuron_venv_pytorch, unless it is there."
     )

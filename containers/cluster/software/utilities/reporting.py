@@ -1,11 +1,11 @@
-"""`utilities.reporting`, which AWS's public training scripts import and do not bring: writes results.json.
+"""`utilities.reporting`, which AWS's public training scripts import but do not contain: writes results.json.
 
-The scripts go without where it is missing. AWS's own is not public. The file has the form that AWS's other
-samples write by themselves (`TrainingMetrics` of tp_dp_bert_hf_pretrain in aws-neuron-samples):
+The scripts also run without it. AWS's own module is not public. The file has the form that AWS's other samples
+write by themselves (`TrainingMetrics` of tp_dp_bert_hf_pretrain in aws-neuron-samples):
 ``{"results": {"metrics": [{"MetricName", "MeasuredValue", "Units", "Timestamp", "AdditionalData"}],
-"parameters": {...}}}``. "Expected" and "Derived", where a script gives them, are named so by us.
+"parameters": {...}}}``. The names "Expected" and "Derived", for values that a script may give, are ours.
 
-No `__init__.py` beside it, so that a script's own folder `utilities` goes on being found.
+This folder has no `__init__.py`, so that a script's own folder `utilities` is still found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Metric:
-    """One measured value. ``expected``, ``derived``: what a test of AWS's would hold it against."""
+    """One measured value. ``expected``, ``derived``: values with which AWS's own tests would compare it."""
 
     name: str
     value: Any
@@ -33,7 +33,7 @@ class Metric:
     additional: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in the file."""
+        """The metric in the form of the file."""
         held_against = {"Expected": self.expected, "Derived": self.derived}
         return {
             "MetricName": self.name,
@@ -48,9 +48,9 @@ class Metric:
 def post_metrics(
     metrics: Sequence[Metric], parameters: Mapping[str, Any] | None = None, **_destinations: Any
 ) -> None:
-    """Add metrics and parameters to the file. Nothing is sent anywhere, whatever destinations are asked for.
+    """Add metrics and parameters to the file. Nothing is sent to the destinations that are asked for.
 
-    One process writes it: the scripts call this on their first rank only.
+    Only one process may write the file: the scripts call this on their first rank only.
     """
     path = results_file(sys.argv[1:])
     content = _read(path)
@@ -58,14 +58,14 @@ def post_metrics(
     results.setdefault("metrics", []).extend(metric.to_dict() for metric in metrics)
     results.setdefault("parameters", {}).update(parameters or {})
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all: who reads it while the script runs finds the file before.
+    # Replaced as a whole: a reader sees the old file or the new one.
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
     new.replace(path)
 
 
 def results_file(arguments: Sequence[str]) -> Path:
-    """The script's ``--metrics_file``; without it, results.json in its ``--output_dir``, or where it runs."""
+    """The script's ``--metrics_file``; default: results.json in its ``--output_dir`` or the current folder."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--metrics_file", type=Path)
     parser.add_argument("--output_dir", type=Path, default=Path())
@@ -74,7 +74,7 @@ def results_file(arguments: Sequence[str]) -> Path:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What the file has; an empty one, or one that is no such file, has nothing."""
+    """The content of the file; empty if it cannot be read or holds no JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
