@@ -1,8 +1,8 @@
-"""Let torch's CUDA build do without CUDA, in an image that has no use for it. Run once, after torch is installed.
+"""Make torch's CUDA build work without the CUDA libraries. Run once at the image's build, after torch is installed.
 
-Where no CPU build of torch can be had, its CUDA build asks for 5 GB of NVIDIA's libraries and triton, and does
-not import without the former. Here one small library takes their names (`cuda_absent.c`), and packages of their
-names, marked ``+absent``, keep pip from fetching them with a job's requirements. A CPU build is left as it is.
+Where no CPU build of torch is available, its CUDA build asks for 5 GB of NVIDIA's libraries and triton, and cannot
+be imported without the libraries. Here one small library takes their names (`cuda_absent.c`), and empty packages with
+their names, marked ``+absent``, keep pip from fetching them with a job's requirements. A CPU build is left unchanged.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LIBRARIES = SITE / "torch" / "lib"
 STAND_IN = "libcuda_absent.so"
 SOURCE = Path(__file__).with_name("cuda_absent.c")
 SUMMARY = "Not in this image, which is for CPUs and simulated NeuronCores; only the name is, for pip."
-# NVIDIA's among the names that torch's libraries leave undefined: by the version asked for, or by prefix.
+# How to recognise NVIDIA's symbols among those that torch's libraries leave undefined: by version or by prefix.
 VERSIONS = ("libcu", "NVSHMEM")
 PREFIXES = ("cuFile", "curand", "cusparseLt", "nccl", "nvshmem")
 
 
 def main() -> None:
-    """Do it, and say so."""
+    """Replace the CUDA packages that torch asks for, if any, and print how many they are."""
     required = "\n".join(metadata.requires("torch") or ())
     absent = dict(re.findall(r"^(nvidia-[\w-]+|triton)==([\w.]+)", required, re.M))
     if not absent:
@@ -40,15 +40,15 @@ def main() -> None:
 
 
 def build(absent: dict[str, str]) -> None:
-    """Make the library, and a link to it for every name that torch's own libraries load."""
-    # libcaffe2_nvrtc is loaded where there is a GPU; it needs the driver, which no package holds.
+    """Build the library, and link to it by every name that torch's own libraries load."""
+    # libcaffe2_nvrtc is loaded only with a GPU, and needs the driver, which is in no package.
     users = [str(file) for file in LIBRARIES.glob("lib*.so") if file.name != "libcaffe2_nvrtc.so"]
     undefined = output("nm", "--dynamic", "--undefined-only", "--with-symbol-versions", *users)
     asked = dict(re.findall(r" U (\w+)@?(\S*)$", undefined, re.M))
     names = {n: v for n, v in asked.items() if v.startswith(VERSIONS) or n.startswith(PREFIXES)}
     code = ["int refuse(const char *name), no_driver(void);"]
     for name, version in names.items():
-        # libcudart's fail as on a machine without a driver, which torch makes an error in Python.
+        # Functions of libcudart return the error of a machine without a driver, which torch raises in Python.
         answer = "no_driver()" if version.startswith("libcudart") else f'refuse("{name}")'
         code.append(f"__attribute__((weak)) int {name}(void) {{ return {answer}; }}")
     nodes = [
@@ -71,13 +71,13 @@ def build(absent: dict[str, str]) -> None:
 
 
 def number(version: str) -> int:
-    """A version as cuDNN and NCCL state theirs: 9.10.2.21 is 91002."""
+    """A version as the number that cuDNN and NCCL use: 9.10.2.21 is 91002."""
     major, minor, patch = (int(part) for part in version.split(".")[:3])
     return major * 10_000 + minor * 100 + patch
 
 
 def output(*command: str) -> str:
-    """What a command prints."""
+    """Run a command, and return its standard output."""
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

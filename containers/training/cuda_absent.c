@@ -1,5 +1,5 @@
-/* Stands where torch's CUDA build looks for NVIDIA's libraries. cpu_only.py compiles it, together with every other
-   name that torch asks of them: those of libcudart call no_driver(), all others refuse(). */
+/* Takes the place of NVIDIA's libraries for torch's CUDA build. cpu_only.py compiles it together with a function for
+   every other symbol that torch needs from them: those of libcudart call no_driver(), all others refuse(). */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int refuse(const char *name) {
     abort();
 }
 
-/* Versions of the libraries that this torch was built for: programs print them. */
+/* Versions of the libraries that this torch was built with, because programs print them. */
 size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
 int cudnnGetProperty(int part, int *value) {
     *value = part == 0 ? CUDNN_VERSION / 10000 : part == 1 ? CUDNN_VERSION / 100 % 100 : CUDNN_VERSION % 100;
@@ -25,7 +25,7 @@ int cudnnGetProperty(int part, int *value) {
 }
 int ncclGetVersion(int *version) { *version = NCCL_VERSION; return 0; }
 
-/* Called as torch's own libraries are loaded and unloaded: they announce the kernels they hold. */
+/* Called when torch's own libraries are loaded and unloaded, to register their kernels. */
 void **__cudaRegisterFatBinary(void *kernels) { static void *handle; return &handle; }
 void __cudaRegisterFatBinaryEnd(void **handle) {}
 void __cudaUnregisterFatBinary(void **handle) {}

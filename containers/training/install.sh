@@ -1,6 +1,6 @@
 #!/bin/sh
-# uv pip install "$@", with the package indexes and the CA bundle that the host handed over. Directories are
-# for everyone to write: a job of any uid installs its requirements.txt into this environment.
+# uv pip install "$@", with the package indexes and the CA bundle of the host. Everyone may write to the directories,
+# because a job with any uid installs its requirements.txt into this environment.
 set -eu
 umask 0
 inputs=/opt/windtunnel/build-inputs

@@ -1,4 +1,4 @@
-"""Have pip count packages as installed: `pretend.py SUMMARY NAME==VERSION...`."""
+"""Make pip regard packages as installed, without any content: `pretend.py SUMMARY NAME==VERSION...`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SITE = Path(sysconfig.get_path("purelib"))
 
 
 def pretend(name: str, version: str, summary: str) -> None:
-    """Have pip count a package as installed; `pip list` shows it, nothing can be imported for it."""
+    """Make pip regard a package as installed: `pip list` shows it, but it has no module to import."""
     folder = SITE / f"{name.replace('-', '_')}-{version}.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(

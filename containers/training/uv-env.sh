@@ -1,4 +1,4 @@
-# To be sourced by sh: hand uv, which reads no pip.conf, what pip's own variables say. Variables of uv win.
+# To be sourced by sh: set uv's variables from pip's, because uv reads neither these nor pip.conf. Existing ones stay.
 # shellcheck shell=sh
 hand() { [ -z "$2" ] || eval "export $1=\"\${$1:-\$2}\""; }
 
@@ -11,5 +11,5 @@ hand UV_INSECURE_HOST "${PIP_TRUSTED_HOST:-}"
 hand UV_HTTP_TIMEOUT "${PIP_DEFAULT_TIMEOUT:-}"
 hand SSL_CERT_FILE "${PIP_CERT:-}"
 hand HTTPS_PROXY "${PIP_PROXY:-}"
-# The best version of all indexes, as pip has it: a CPU build is 2.9.0+cpu, and outranks 2.9.0.
+# Take the best version of all indexes, as pip does: a CPU build is 2.9.0+cpu, which ranks above 2.9.0.
 hand UV_INDEX_STRATEGY unsafe-best-match
