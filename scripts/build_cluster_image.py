@@ -1,4 +1,4 @@
-"""Build the image of a cluster's nodes unless it is current, and the training image below it; says what it does."""
+"""Build the image of a cluster's nodes, and the training image below it, unless they are current. Prints progress."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from windtunnel_local.settings import from_environment
 
 
 def main() -> None:
-    """Build it unless it is current."""
+    """Build the image unless it is current."""
     try:
         status = ensure_cluster_image(from_environment(os.environ), _say)
     except WindtunnelError as error:

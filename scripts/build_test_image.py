@@ -1,4 +1,4 @@
-"""Build the training image with pytest in it, for tests/container: prints its tag, progress to stderr."""
+"""Build the training image with pytest in it, for tests/container. Prints its tag; progress goes to stderr."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from windtunnel_local.settings import from_environment
 
 
 def main() -> None:
-    """Build it unless it is current."""
+    """Build the image unless it is current."""
     try:
         settings = docker_settings(from_environment(os.environ))
         status = build_image(settings, lambda line: _say(sys.stderr, line), settings.network, "test")

@@ -1,9 +1,9 @@
 """Fit the price model's constants to the published rows: `python scripts/fit_calibrations.py` (some twenty seconds).
 
-Reads the published rows beside the model's calibrations, the priors and the assumptions of `fitting` and
-`inference_fitting`, and writes `fitted.json`: of training constants, the errors of each row left out, what widens
-intervals, and how far the plain script is off; of inference the constants, with all rows and without each group. A
-test says when it has to run again.
+Reads the published rows in the calibration folder, and the priors and assumptions of `fitting` and
+`inference_fitting`. Writes `fitted.json`. For training: constants, the error of each row when it is left out, factors
+that widen intervals, and the error for AWS's plain script. For inference: constants with all rows and without each
+group. A test fails when this has to run again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FIRST_CHECKS: dict[str, Any] = {"outside_check": 1.0, "traced_check": 1.0, "chec
 
 
 def inputs() -> str:
-    """What the fits hang on, but for the form of the model: rows, priors and assumptions."""
+    """A hash of all that the fits depend on, except the model's code: rows, priors and assumptions."""
     files = (
         "published_fitted",
         "published_other_software",
@@ -63,12 +63,12 @@ def inputs() -> str:
 
 
 def constants(fitted: Any) -> dict[str, float]:
-    """Fitted constants as the file has them."""
+    """Fitted constants in the form of the file: four significant digits, by name."""
     return {name: float(f"{value:.4g}") for name, value in asdict(fitted).items()}
 
 
 def fit_inference() -> dict[str, Any]:
-    """Constants of inference, and those without each group of each of `inference_calibration.LEVELS`."""
+    """Constants of inference: with all rows, and without each group of each of `inference_calibration.LEVELS`."""
     rows = inference_rows.inference_rows()
     without = {
         level: least_squares.leave_out(
@@ -87,9 +87,10 @@ def fit_inference() -> dict[str, Any]:
 
 
 def fit(key: str) -> dict[str, Any]:
-    """One entry of the file.
+    """The file's entry for one calibration.
 
-    ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: the same of rows that set no constant.
+    ``errors``: for each row, one error for each of `left_out.LEVELS`. ``elsewhere``: the same for rows that set no
+    constant.
     """
     rows, others = published_rows.rows_of(key), published_rows.elsewhere(key)
     own = [row for row in published_rows.measured() if row.calibration == key]
@@ -114,16 +115,16 @@ def fit(key: str) -> dict[str, Any]:
 
 
 def widenings(found: dict[str, Any]) -> dict[str, float]:
-    """What `widening.measured` says of these constants, and `rehearsed_scripts.widening`."""
+    """The widening factors of intervals for these constants: `widening.measured` and `rehearsed_scripts.widening`."""
     constants = {key: Constants(**entry["constants"]) for key, entry in found.items()}
     measured = {**widening.measured(constants), "other_model": rehearsed_scripts.widening(constants)}
     return {name: round(value, 4) for name, value in measured.items()}
 
 
 def of_kinds() -> dict[str, Any]:
-    """From the errors in the file. ``strangers``: by kind, `left_out.log_speed_of_stranger`. ``scripts``: the same of
-    plain scripts, with its errors (`measured_scripts.summary`); ``rehearsed``: of those predicted from counts;
-    ``others``: of models that are no transformers. ``widths``: by level and kind.
+    """Figures of each kind, from the errors in the file. ``strangers``: `left_out.log_speed_of_stranger`. ``scripts``:
+    speed and errors of plain scripts (`measured_scripts.summary`); ``rehearsed``: of scripts predicted from counts;
+    ``others``: of models that are no transformers. ``widths``: width of the interval by level and kind.
     """
     rows = [row for key in fitting.PRIORS for row in published_rows.rows_of(key)]
     kinds = dict.fromkeys(map(left_out.kind_of, rows))
@@ -153,7 +154,7 @@ def _script_widths(known: dict[str, list[measured_scripts.Script]]) -> dict[str,
 
 
 def as_stranger(key: str) -> dict[str, list[float]]:
-    """Errors of the rows in the file that set no constant, with the speed that is usual of such software, by kind."""
+    """By kind, errors of the file's rows that set no constant, if their software has the speed usual of its kind."""
     errors = left_out.fitted()["calibrations"][key]["elsewhere"]
     found: dict[str, list[float]] = {}
     for row in published_rows.elsewhere(key):
@@ -163,7 +164,7 @@ def as_stranger(key: str) -> dict[str, list[float]]:
 
 
 def by_software(key: str) -> dict[str, float]:
-    """Errors in the file of rows that set no constant, with what other models by their software tell of its speed."""
+    """Errors of the file's rows that set no constant, if the software's speed is taken from its other models' rows."""
     found = {}
     errors = left_out.fitted()["calibrations"][key]["elsewhere"]
     for row in published_rows.elsewhere(key):
@@ -180,10 +181,10 @@ def by_software(key: str) -> dict[str, float]:
 
 
 def checks() -> dict[str, dict[str, Any]]:
-    """Published / modelled step time of AWS's own plain script (`published.bert_jobs`), and where it lies.
+    """Published / modelled step time of AWS's own plain script (`published.bert_jobs`), and its position in the range.
 
-    With the constants that the file has; on trn1 also as it is where nobody measured the host's part, which
-    eager PyTorch on a GPU has not. Nobody published one on an H100; the project measured scripts there
+    Uses the constants in the file. On trn1 also without a measurement of the host's tracing, which eager PyTorch on a
+    GPU does not need. No such script was published for an H100; the project measured scripts there
     (`measured_scripts`).
     """
     from windtunnel.priceperf.published.bert_jobs_predicted import predictions, quantities, without_tracing
@@ -202,7 +203,7 @@ def checks() -> dict[str, dict[str, Any]]:
 def write(
     found: dict[str, Any], widened: dict[str, float], inference: dict[str, Any], measured: dict[str, Any]
 ) -> None:
-    """The file, and forget what was read of it before."""
+    """Write the file, and drop the cached content of the old one."""
     content = {
         "note": NOTE,
         "inputs": inputs(),
@@ -211,7 +212,7 @@ def write(
         "calibrations": found,
         "inference": inference,
     }
-    # By itself json gives each number of a list a line.
+    # json.dumps puts each number of a list on a line of its own.
     text = re.sub(r"\[\s+([^][]*?)\s+\]", _filled, json.dumps(content, indent=2))
     FILE.write_text(f"{text}\n")
     left_out.forget()
@@ -222,7 +223,7 @@ def _filled(numbers: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Fit and write; then what needs the written file: widths, and checks, which need these."""
+    """Fit and write the file; then add the parts that are computed from it, the checks last: they need the widths."""
     found = {key: fit(key) for key in fitting.PRIORS}
     widened, inference = widenings(found), fit_inference()
     write(found, widened, inference, NONE_MEASURED)
@@ -231,7 +232,7 @@ def main() -> None:
     write(found, widened, inference, NONE_MEASURED)
     measured = of_kinds()
     write(found, widened, inference, measured)
-    # In a process of its own: this one has read the constants of before.
+    # In a new process, because this one has imported the old constants.
     with get_context("spawn").Pool(1) as fresh:
         for key, values in fresh.apply(checks).items():
             found[key].update(values)

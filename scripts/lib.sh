@@ -1,28 +1,28 @@
-# What the scripts share; to be sourced.
+# Functions that the scripts share; to be sourced.
 # shellcheck shell=bash
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 VENV="${VENV:-$ROOT/.venv}"
-PATH="$PATH:/usr/sbin:/sbin" # daemons are there, and it is on no path of Debian's users
+PATH="$PATH:/usr/sbin:/sbin" # for daemons; Debian does not have these folders on the PATH of users
 
-# say TEXT: one line of progress.
+# say TEXT: print a line of progress.
 say() {
     if [ -t 1 ]; then printf '\033[1m== %s\033[0m\n' "$*"; else printf '== %s\n' "$*"; fi
 }
 
-# fail TEXT: an error that ends the script.
+# fail TEXT: print an error and end the script.
 fail() {
     printf 'error: %s\n' "$*" >&2
     exit 1
 }
 
-# have COMMAND...: whether all of them are there; `command -v` is content with one.
+# have COMMAND...: whether all of the commands exist; for `command -v` one of them is enough.
 have() {
     local name
     for name in "$@"; do command -v "$name" >/dev/null || return; done
 }
 
-# timed TITLE COMMAND...: run it, say how long it took; its exit code. Within it errexit does not hold.
+# timed TITLE COMMAND...: run the command, print how long it took, return its exit code. It runs without errexit.
 timed() {
     local title="$1" start="$SECONDS" code=0
     shift
@@ -32,7 +32,7 @@ timed() {
     return "$code"
 }
 
-# apt_install PACKAGE...: as root, without questions; the package lists are fetched once a run.
+# apt_install PACKAGE...: install Debian packages as root, without questions. Fetches the package lists once in a run.
 apt_install() {
     have apt-get || fail "$* is missing and there is no apt-get here; install it by hand"
     [ "$(id -u)" -eq 0 ] || fail "$* is missing; run: sudo apt-get install $*"
@@ -40,13 +40,13 @@ apt_install() {
         DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "not all package lists were fetched; older ones serve"
         APT_UPDATED=1
     fi
-    # A machine that has just started may be updating itself.
+    # Waits for the lock: a machine that has just started may be updating itself.
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" \
         >/dev/null || fail "apt-get could not install $*"
 }
 
-# install_into VENV ARGUMENT...: what pip would install there, from where pip would take it; by uv, if there is one on
-# the path or in .venv, and by pip, which takes longer, where uv cannot.
+# install_into VENV ARGUMENT...: install what `pip install ARGUMENT...` would, from pip's indexes. Uses uv, from the
+# PATH or .venv; if uv fails, pip, which takes longer.
 install_into() {
     local venv="$1"
     shift
@@ -62,8 +62,8 @@ install_into() {
     }
 }
 
-# as_pip_variables VENV: pip's configuration files as the variables that pip would take instead; what the
-# environment sets stays.
+# as_pip_variables VENV: export the settings of pip's configuration files as pip's variables. Variables that are set
+# already stay.
 as_pip_variables() {
     local key value name
     while IFS='=' read -r key value; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a machine ready: Python environment, Docker engine, training image; Slurm, the image of a
-# cluster's nodes and a browser, which tests and benchmarks need.
-# Each part is left alone where it is in order, so a second run takes a second.
+# Sets up a machine: Python environment, Docker engine, training image; for tests and benchmarks also Slurm, the image
+# of a cluster's nodes and a browser.
+# Parts that are in order are not touched, so a second run takes a second.
 #
 # usage: scripts/setup.sh [venv | engine | image | slurm | cluster | browser]...    (no argument: the first three)
 #
@@ -28,10 +28,10 @@ make_venv() {
     have "$PYTHON" || fail "$PYTHON is missing; install Python 3.10 or newer, or name one: make ... PYTHON=python3.11"
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
         fail "$("$PYTHON" -V) is too old; name a Python 3.10 or newer: make ... PYTHON=python3.11"
-    # Debian ships venv without what fills it.
+    # Debian's Python has venv without ensurepip, which it needs.
     "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
     if ! is_own_venv; then
-        # What lies elsewhere may be needed there.
+        # An environment at another place may belong to something else, so it is not replaced.
         if [ -L "$VENV" ] || { [ "$VENV" != "$ROOT/.venv" ] && [ -e "$VENV" ]; }; then
             fail "$VENV is no environment that $PYTHON has made there; remove it"
         fi
@@ -42,8 +42,8 @@ make_venv() {
     install_into "$VENV" --editable "${ROOT}[dev]"
 }
 
-# Whether it is this Python's, and was made where it is: the programs of one that was copied or moved start the
-# Python of the old place.
+# Whether $VENV was made by this Python and at its present place: the programs of a copied or moved environment start
+# the Python of the old place.
 is_own_venv() {
     [ "$("$VENV/bin/python" -VV 2>/dev/null)" = "$("$PYTHON" -VV)" ] &&
         [[ "$("$VENV/bin/pip" --version 2>/dev/null)" == *" from $VENV/"* ]]
@@ -74,17 +74,17 @@ engine() {
 }
 
 start_engine() {
-    # It may run, and be closed to this user.
+    # The engine may run, but without access for this user.
     [ "$(id -u)" -eq 0 ] || fail "$("$VENV/bin/windtunnel" image status 2>&1)"
     if ! have dockerd; then
         say "installing docker.io and mmdebstrap"
         apt_install ca-certificates docker.io mmdebstrap
     fi
-    have docker || apt_install docker-cli # a package of its own since Debian 13
+    have docker || apt_install docker-cli # a separate package since Debian 13
     if [ -d /run/systemd/system ]; then
         systemctl start docker || fail "the Docker engine does not start; see journalctl -u docker"
     elif is_running dockerd /var/run/docker.pid; then
-        # Two engines in one network namespace take each other's bridge away.
+        # Not started again: two engines in one network namespace remove each other's bridge.
         say "dockerd runs but does not answer yet; waiting for it"
     else
         start_dockerd
@@ -97,17 +97,17 @@ start_engine() {
     done
 }
 
-# is_running NAME PIDFILE: whether the process of that number is alive and of that name.
+# is_running NAME PIDFILE: whether the process with the number in the file is alive and has that name.
 is_running() {
     local pid
     pid="$(cat "$2" 2>/dev/null)" || return 1
     [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ]
 }
 
-# Where there is no init system, by hand: in a session of its own, so that it outlives make. With
-# --live-restore jobs outlive it.
+# Start dockerd on a machine without systemd: in a session of its own, so that it outlives make. With --live-restore,
+# jobs outlive dockerd.
 start_dockerd() {
-    # An engine that was killed leaves its pid files, and takes whoever has such a number now for itself.
+    # A killed engine leaves its pid files. If another process has such a number now, a new engine would not start.
     rm -f /var/run/docker.pid
     local containerd=/var/run/docker/containerd/containerd.pid
     is_running containerd "$containerd" || rm -f "$containerd"
@@ -122,7 +122,7 @@ image() {
     timed "Training image" "$VENV/bin/windtunnel" image build
 }
 
-# Debian starts its daemons where it has them installed; without a configuration they end at once.
+# Debian starts the daemons when they are installed; without a configuration they end at once.
 slurm() {
     if have slurmctld slurmd munged sbatch; then
         say "Slurm: installed"
@@ -137,7 +137,7 @@ cluster() {
 }
 
 browser() {
-    # Without windows and pages of its own: the tests take 0.6 of the processor time that they took in `chromium`.
+    # It has no windows and no pages of its own: the tests take 0.6 of the processor time that `chromium` takes.
     if have chromium-headless-shell; then
         say "Chromium: installed"
     else

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything that must hold: style, types, the simulator's tests in the image, and all others.
-# The steps run side by side, for much of their time is waiting; each one's output is shown whole, one
-# after the other. Every step runs, whatever becomes of the others; pytest's own summary comes last.
+# Runs all checks: style, types, the simulator's tests in the image, and all other tests.
+# The steps run at the same time, because they spend much of it waiting. Their outputs are shown whole, one after the
+# other. A failed step does not stop the others. pytest's own summary comes last.
 #
 # usage: scripts/test.sh [PYTEST ARGUMENT]...    (for the tests outside of the image)
 set -uom pipefail # -m: each step is a process group, which can be ended as a whole
@@ -10,19 +10,19 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$ROOT" || exit 1
 BIN="$VENV/bin"
-WORKERS=$(($(nproc) + 1)) # some of them wait for a container; with more, those that compute starve
+WORKERS=$(($(nproc) + 1)) # one more than processors, since some wait for containers; still more would slow the others
 OUTPUT="$(mktemp -d)"
 TITLES=()
 PIDS=()
 FAILED=()
-# Hundreds of processes start here; without this each would compile our sources anew.
+# The tests start hundreds of processes; with this variable set, each would compile our sources again.
 unset PYTHONDONTWRITEBYTECODE
-# What mypy has found out holds for other checkouts too: 1 s instead of 24.
+# mypy's cache is valid for other checkouts too: 1 s instead of 24.
 export MYPY_CACHE_DIR="${MYPY_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/windtunnel/mypy}"
-# However this ends, no step goes on.
+# However this script ends, end all steps.
 trap 'kill -INT -- "${PIDS[@]/#/-}" 2>/dev/null; wait; rm -rf "$OUTPUT"' EXIT
 
-# start TITLE COMMAND...: begin a step.
+# start TITLE COMMAND...: start a step in the background.
 start() {
     TITLES+=("$1")
     shift
@@ -30,12 +30,12 @@ start() {
     PIDS+=("$!")
 }
 
-# step TITLE COMMAND...: begin one that says how long it took.
+# step TITLE COMMAND...: start a step that prints how long it took.
 step() {
     start "$1" timed "$@"
 }
 
-# show NUMBER: a step's output, from its beginning until it has ended.
+# show NUMBER: print a step's output from its beginning, until the step has ended.
 show() {
     tail --lines=+1 --follow --sleep-interval=0.1 --pid="${PIDS[$1]}" "$OUTPUT/$1"
     wait "${PIDS[$1]}" || FAILED+=("${TITLES[$1]}")
