@@ -1,7 +1,7 @@
-"""What counting words achieves: logistic regression on a bag of words.
+"""A baseline that only counts words: logistic regression on a bag of words.
 
-The yardstick for the generated reviews: a model that reads must beat it by far, or the data
-would not need one. Pure standard library, about a second for 8,000 reviews.
+It tests the generated reviews: a model that reads sentences must beat it by far, else the data
+would be too easy. Only the standard library; about a second for 8,000 reviews.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def accuracy(
             step = rate * (label - 1 / (1 + math.exp(-max(-30.0, min(30.0, score)))))
             bias += step
             for word in features:
-                # The small decay keeps words seen once from being learnt by heart.
+                # The small decay keeps the model from memorising words that occur once.
                 weights[word] = weights.get(word, 0.0) * (1 - 1e-4) + step
     right = 0
     for review in held_out:

@@ -1,8 +1,8 @@
-"""The words of the generated reviews: products, what one says about them, and how.
+"""The words of the generated reviews: products, their parts, and opinions about them.
 
-Singular nouns throughout, so that every frame of `reviews.py` is grammatical with every
-word. Opinion words come in two lists of equal length: a review drawn from one list is as
-long, and as rare, as one drawn from the other.
+All nouns are singular, so that every sentence frame of `reviews.py` is grammatical with every
+word. Positive and negative opinion words are lists of equal length, so that neither the length
+of a review nor the frequency of its words tells its label.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Category(NamedTuple):
-    """A shelf of the shop: its products, and the parts of them that reviewers judge."""
+    """One kind of product: its items, and the aspects of them that reviewers judge."""
 
     items: tuple[str, ...]
     aspects: tuple[str, ...]

@@ -25,11 +25,11 @@ Source = Literal["auto", "hub", "generated"]
 
 HUB_DATASET = "fancyzhx/amazon_polarity"
 _SHUFFLE_BUFFER = 20_000
-"""Rows read ahead to shuffle the stream: enough to mix labels, little enough to wait for."""
+"""Rows read ahead to shuffle the stream: enough to mix the labels, and few enough to load quickly."""
 
 
 class Prepared(NamedTuple):
-    """The two folders, one a channel, and where their reviews come from."""
+    """The folders of the two channels, and the source of their reviews."""
 
     train: Path
     val: Path
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
 
 
 class HubUnavailable(RuntimeError):
-    """The real reviews were asked for by name, and cannot be fetched from here."""
+    """The real reviews were asked for (source="hub"), but cannot be fetched from here."""
 
 
 def prepare(
@@ -48,18 +48,18 @@ def prepare(
     source: Source = "auto",
     load_dataset: Callable[..., Any] | None = None,
 ) -> Prepared:
-    """Write `train` and `held_out` reviews below `folder`. Idempotent: the same arguments, the same files.
+    """Write `train` and `held_out` reviews below `folder`. The same arguments give the same files.
 
     Args:
-        folder: made if missing; files of an earlier run are replaced.
-        train: training reviews.
-        held_out: validation reviews.
-        seed: chooses among the reviews.
-        source: "hub" and "generated" insist; "auto" prefers the hub.
-        load_dataset: `datasets.load_dataset`, unless another is given.
+        folder: created if missing; files of an earlier run are replaced.
+        train: number of training reviews.
+        held_out: number of validation reviews.
+        seed: seed of the random choice of reviews.
+        source: "hub", "generated", or "auto": the hub if it is available, else generated.
+        load_dataset: used in place of `datasets.load_dataset` (tests).
 
     Raises:
-        HubUnavailable: with source="hub", when the reviews cannot be fetched.
+        HubUnavailable: the reviews cannot be fetched, with source="hub".
     """
     if source != "generated" and load_dataset is None:
         load_dataset = _hub_loader()
@@ -78,7 +78,7 @@ def prepare(
 
 
 def write(path: Path, reviews: Iterable[Review]) -> None:
-    """One CSV file with a header line."""
+    """Write the reviews to a CSV file with a header line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -87,13 +87,13 @@ def write(path: Path, reviews: Iterable[Review]) -> None:
 
 
 def read(path: Path) -> list[Review]:
-    """What `write` wrote."""
+    """Read the reviews of a file that `write` has written."""
     with path.open(newline="", encoding="utf-8") as file:
         return [Review(row["title"], row["content"], int(row["label"])) for row in csv.DictReader(file)]
 
 
 def _from_hub(load_dataset: Callable[..., Any], split: str, count: int, seed: int) -> Sequence[Review]:
-    """`count` reviews of a split, as a stream: all of them would be a download of 688 MB."""
+    """`count` reviews of a split, streamed, because the whole data set is a download of 688 MB."""
     stream = load_dataset(HUB_DATASET, split=split, streaming=True).shuffle(
         seed=seed, buffer_size=_SHUFFLE_BUFFER
     )

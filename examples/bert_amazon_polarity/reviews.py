@@ -1,16 +1,16 @@
-"""Product reviews made up from a grammar, for machines that cannot fetch the real ones.
+"""Generate product reviews from a grammar, for machines that cannot fetch the real ones.
 
-Same columns as Amazon Polarity (title, content, label; 0 negative, 1 positive). The
-sentiment of a sentence never hangs on one word: it is negated ("far from awful"), outweighed
+They have the columns of Amazon Polarity (title, content, label; 0 negative, 1 positive). Often
+one word does not show the sentiment of a sentence: it is negated ("far from awful"), outweighed
 ("a great screen, but it died after a week"), compared ("my old kettle was worse than this
-one"), corrected ("others call it dull, and I disagree"), or belongs to another product
-altogether. Counting words finds part of the labels (`baseline.py` measures how many);
-reading the sentences finds them all.
+one"), corrected ("others call it dull, and I disagree"), or belongs to another product.
+So a model that counts words finds only a part of the labels (`baseline.py` measures how many);
+a model that reads the sentences can find them all.
 
-Training and held-out reviews share words but no sentence and no title: each belongs to exactly
-one of the two, decided by a hash.
+Training and held-out reviews share words, but no sentence and no title: a hash assigns each
+sentence to one of the two.
 
-Pure standard library, seeded, the same on every machine.
+Uses only the standard library; the same seed gives the same reviews on every machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import lexicon
 Split = Literal["train", "held_out"]
 
 HELD_OUT_SHARE = 4
-"""One sentence in so many is kept for the held-out reviews."""
+"""One of so many sentences is reserved for the held-out reviews."""
 
 TITLE_WITH_OPINION = 0.35
 """Share of titles that carry the sentiment; the others name the product only."""
@@ -38,11 +38,11 @@ class Review(NamedTuple):
     title: str
     content: str
     label: int
-    """0: the reviewer would not buy it again; 1: would."""
+    """0: the reviewer would not buy the product again; 1: the reviewer would."""
 
 
-# A frame's slots: `same` is an opinion of the sentence's own sentiment, `opposite` of the
-# other one, `either` of any; a `clause` is another sentence; the rest name things.
+# Slots of a frame: `same` is an opinion word of the sentence's own sentiment, `opposite` one of the
+# other sentiment, `either` one of any; a `clause` is another sentence; the other slots are for nouns.
 
 PLAIN = (
     "the {aspect} is {degree} {same}",
@@ -127,7 +127,7 @@ KINDS: tuple[tuple[Sequence[str], int], ...] = (
 
 
 def generate(count: int, seed: int, split: Split) -> list[Review]:
-    """`count` reviews in random order, half of each label (an odd one is negative).
+    """`count` reviews in random order, half of them of each label (if `count` is odd, one more is negative).
 
     The same arguments give the same reviews.
     """
@@ -152,7 +152,7 @@ def _review(rng: random.Random, split: Split, label: int) -> Review:
 
 
 class _Writer:
-    """Fills frames for one review of one product."""
+    """Fills the frames of one review of one product."""
 
     def __init__(self, rng: random.Random, split: Split, category: lexicon.Category, item: str) -> None:
         self.rng = rng
@@ -161,7 +161,7 @@ class _Writer:
         self.item = item
 
     def clause(self, frames: Sequence[str], positive: bool) -> str:
-        """A filled frame that belongs to this split; draws until it has one."""
+        """A filled frame that belongs to this split. Draws frames until one does."""
         while True:
             slots = _Slots(self, positive)
             text = " ".join(self.rng.choice(frames).format_map(slots).split())
@@ -170,7 +170,7 @@ class _Writer:
 
 
 class _Slots(dict[str, str]):
-    """Draws a word for each slot when a frame first asks for it."""
+    """The words of a frame's slots, each drawn when the frame first asks for it."""
 
     def __init__(self, writer: _Writer, positive: bool) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class _Slots(dict[str, str]):
         self._positive = positive
 
     def __missing__(self, slot: str) -> str:
-        """The word for `slot`; raises KeyError for a slot that no list serves."""
+        """Draw the word for `slot`; raises KeyError for a slot without a list of words."""
         self[slot] = word = self._draw(slot)
         return word
 
@@ -217,11 +217,11 @@ _OPINIONS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "event": (lexicon.GOOD_EVENTS, lexicon.BAD_EVENTS),
 }
 _ARTICLE = re.compile(r"\b([Aa])(?= (?:[aeio]|u(?!s)))")
-"""An article that needs its n: "an awful", "an ugly", but "a useless"."""
+"""An "a" that must become "an": "an awful", "an ugly", but "a useless"."""
 
 
 def _belongs(split: Split, sentence: str) -> bool:
-    """Whether this is a sentence of `split`."""
+    """Whether the hash assigns this sentence to `split`."""
     return (zlib.crc32(sentence.encode()) % HELD_OUT_SHARE == 0) is (split == "held_out")
 
 

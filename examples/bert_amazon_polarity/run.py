@@ -48,7 +48,7 @@ REAL: dict[str, Any] = {
 
 BASE: dict[str, Any] = {
     **REAL,
-    "model_name": "small",  # built from its dimensions: time and cost need no weights
+    "model_name": "small",  # built from its dimensions, because time and cost do not depend on the weights
     "vocab_size": 30_522,
     "embedding_rows": 30_522,
     "num_layers": 12,
@@ -56,13 +56,13 @@ BASE: dict[str, Any] = {
     "num_heads": 12,
     "dropout": 0.1,
 }
-"""BERT base with the batch and length of AWS's published job."""
+"""BERT base with the batch size and sequence length of AWS's published job."""
 
 
 def make_estimator(
     hyperparameters: dict[str, Any], session: Any = None, instance_type: str = "ml.trn1.2xlarge"
 ) -> PyTorch:
-    """The job, as one would send it to AWS: with session=AwsSession(...), it goes there."""
+    """The estimator of the job. It is written as for AWS, where session=AwsSession(...) would run it."""
     return PyTorch(
         "train.py",
         source_dir=str(HERE / "scripts"),
@@ -83,13 +83,13 @@ def make_estimator(
 
 
 def verify(job: TrainingJob, val: Path, at_least: float) -> bool:
-    """Load the job's model.tar.gz in plain PyTorch and let it judge the held-out reviews again.
+    """Load the job's model.tar.gz in plain PyTorch and classify the held-out reviews again.
 
-    Runs here if torch is installed, else in the training image. Prints what it finds; returns whether the
-    model loads and is right in `at_least` of the cases.
+    Runs on this machine if torch is installed, else in the training image. Prints the result; returns whether the
+    model loads and its accuracy is at least `at_least`.
 
     Raises:
-        RuntimeError: neither torch nor Docker is here.
+        RuntimeError: this machine has neither torch nor Docker.
     """
     with tempfile.TemporaryDirectory() as folder:
         job.download_model(folder)
@@ -101,7 +101,7 @@ def verify(job: TrainingJob, val: Path, at_least: float) -> bool:
 
 
 def _python_with_torch(model: str, val: Path) -> list[str]:
-    """A command line that starts a Python with torch and transformers in this folder."""
+    """The start of a command line: a Python that has torch and transformers, run in this folder."""
     if all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
         return [sys.executable]
     if os.environ.get("WINDTUNNEL_RUNNER") == "process":
@@ -120,7 +120,7 @@ def _python_with_torch(model: str, val: Path) -> list[str]:
 
 
 def rehearse_base(data: prepare_data.Prepared) -> None:
-    """A few steps of BERT base, and the answer for AWS's published job, beside what AWS published."""
+    """Run a few steps of BERT base, and print the answer for AWS's published job beside AWS's own figures."""
     print("\nBERT base as in AWS's published job, rehearsed in short (some three minutes)", flush=True)
     estimator = make_estimator(BASE, instance_type="ml.trn1.32xlarge")
     job = estimator.fit({"train": str(data.train), "val": str(data.val)}, rehearse=True)
@@ -180,7 +180,7 @@ def main() -> None:
 
     accuracy = job.metrics()["validation:accuracy"]
     print(f"\nvalidation accuracy {accuracy:.3f}; model in {job.model_data}", flush=True)
-    # The margin: a review that stands on the edge may fall to the other side when sums round differently.
+    # A margin, because sums round differently there, which may change the label of a borderline review.
     loads = verify(job, data.val, at_least=accuracy - 0.003)
     if given.real:
         print(

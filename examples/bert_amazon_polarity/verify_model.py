@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-# Where they are installed, as in the training image, transformers would load and use them.
+# Hide these packages: where they are installed, as in the training image, transformers would use them.
 XLA = ("torch_xla", "torch_neuronx", "libneuronxla")
-sys.modules.update(dict.fromkeys(XLA))  # type: ignore[arg-type]  # None: not to be found
+sys.modules.update(dict.fromkeys(XLA))  # type: ignore[arg-type]  # None: the import fails
 
 import torch  # noqa: E402 - after the line above
 from transformers import (  # noqa: E402

@@ -19,7 +19,7 @@ SIZE, SHAPES = 24, ("square", "ring", "cross", "stripes")
 
 
 def pictures(count, seed):
-    """Grey pictures of four shapes in any place, in noise, and the number of the shape in each."""
+    """Noisy grey pictures, each of one of four shapes at a random place, with the shape's number as label."""
     chance = torch.Generator().manual_seed(seed)
     labels = torch.arange(count) % len(SHAPES)
     grid = torch.arange(SIZE).float()
@@ -50,7 +50,7 @@ def network():
 
 
 def loader(data, batch_size, device, *, shuffle):
-    """Each core reads its own part, in batches of one size: a new shape would be a new graph."""
+    """A loader and its sampler. Each core reads its own part, in batches of one size: a new shape is a new graph."""
     sampler = DistributedSampler(
         data, num_replicas=xr.world_size(), rank=xr.global_ordinal(), shuffle=shuffle, drop_last=True
     )
@@ -73,7 +73,7 @@ def say(epoch, step, loss):
 
 
 def accuracy(model, batches, device):
-    """The share of pictures of all cores that are named right."""
+    """The share of pictures, over all cores, that are classified correctly."""
     model.eval()
     right, seen = torch.zeros((), device=device), 0
     torch_xla.sync()

@@ -1,4 +1,4 @@
-"""Train a small GPT-2 with ZeRO-1: each core holds the optimizer's state of its own part of the parameters."""
+"""Train a small GPT-2 with ZeRO-1: each core holds the optimizer's state for its own part of the parameters."""
 
 import argparse
 import os
@@ -50,7 +50,7 @@ def make_optimizer(model, lr):
 
 
 def save_and_load(model, optimizer, path, world, rank):
-    """Each rank has a file of its own; all of them hold the same model."""
+    """Save and load a checkpoint: a file for each rank. Raises ValueError if the models in the files differ."""
     xser.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path, master_only=False)
     xm.rendezvous("saved")
     saved = xser.load(path)

@@ -11,7 +11,7 @@ estimator = PyTorch(
     instance_type="ml.trn1.2xlarge",
     instance_count=1,
     distribution={"torch_distributed": {"enabled": True}},
-    # A few steps of a small model: better code would save XLA less than it takes to make.
+    # For a few steps of a small model, XLA's optimisation takes longer than it saves.
     environment={"XLA_FLAGS": "--xla_backend_optimization_level=0"},
     metric_definitions=[{"Name": "loss", "Regex": r"\bloss=([0-9.]+)"}],
 )

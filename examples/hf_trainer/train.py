@@ -72,7 +72,7 @@ def make_model(vocabulary):
         intermediate_size=64,
         max_position_embeddings=16,
         num_labels=2,
-        attn_implementation="eager",  # sdpa looks at the mask's values: the device would wait for it
+        attn_implementation="eager",  # sdpa reads the mask's values, which waits for the device
     )
     return BertForSequenceClassification(config)
 
@@ -86,14 +86,14 @@ def training_arguments(arguments):
         learning_rate=3e-3,
         lr_scheduler_type="linear",
         warmup_steps=4,
-        optim="adamw_torch",  # else, since transformers 4.54, the fused one, which raises without CUDA
+        optim="adamw_torch",  # the default since transformers 4.54 is the fused AdamW, which raises without CUDA
         bf16=arguments.bf16 == "True",
         logging_steps=8,
         eval_strategy="epoch",
         save_strategy="epoch",
         save_total_limit=2,
         dataloader_drop_last=True,
-        eval_accumulation_steps=1,  # else Trainer joins the results on the device, to a longer tensor each time
+        eval_accumulation_steps=1,  # else Trainer joins results on the device: a longer tensor, a new graph each time
         report_to="none",
         disable_tqdm=True,
     )

@@ -19,8 +19,8 @@ import urllib.request
 from collections import Counter
 from pathlib import Path
 
-# Before torch_xla: the Neuron compiler reads its flags when the first graph is compiled.
-# AWS trained it in 2022 with a compiler that multiplied fp32 in bf16 unasked; since Neuron 2.27 that takes a flag.
+# Set before torch_xla is imported: the Neuron compiler reads its flags when the first graph is compiled.
+# AWS's compiler of 2022 multiplied fp32 matrices in bf16 by default; since Neuron 2.27 that takes a flag.
 os.environ.setdefault("NEURON_CC_FLAGS", "--model-type=transformer --auto-cast=matmult")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
@@ -45,7 +45,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 SMALL = "small"
-"""The model_name of a BERT built here, its tokenizer trained on the reviews: no hub needed."""
+"""The model_name of a BERT that is built here, with a tokenizer trained on the reviews. It needs no hub."""
 
 Batch = dict[str, torch.Tensor]
 
@@ -82,7 +82,7 @@ def parse_args() -> argparse.Namespace:
 
 
 class Reviews(Dataset[Batch]):
-    """Tokenised reviews, every one padded to the same length: on XLA a new shape is a new graph."""
+    """Tokenised reviews, all padded to the same length: on XLA each new shape compiles a new graph."""
 
     def __init__(self, columns: Batch) -> None:
         self.columns = columns
@@ -94,11 +94,11 @@ class Reviews(Dataset[Batch]):
         return {name: column[index] for name, column in self.columns.items()}
 
     def __getitems__(self, indices: list[int]) -> Batch:
-        """A whole batch at once: 3 gathers instead of 3 a review."""
+        """Fetch a whole batch at once: 3 gathers in all, instead of 3 for each review."""
         return {name: column[indices] for name, column in self.columns.items()}
 
     def padded(self, multiple: int) -> Reviews:
-        """The same reviews, filled up with rows labelled -1, which no metric counts."""
+        """The reviews, filled up to a multiple with rows labelled -1, which the metrics leave out."""
         missing = -len(self) % multiple
         rows = [*range(len(self)), *[0] * missing]
         columns = {name: column[rows] for name, column in self.columns.items()}
@@ -112,10 +112,10 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def train_tokenizer(rows: list[dict[str, str]], vocab_size: int) -> PreTrainedTokenizerFast:
-    """A WordPiece tokenizer in the manner of bert-base-uncased, of the words of these reviews.
+    """A WordPiece tokenizer like that of bert-base-uncased, made of the words of these reviews.
 
-    The most frequent words are tokens, rarer ones are spelt. `WordPieceTrainer` would do more, but breaks
-    ties differently from run to run: the hosts of one job would number their words differently.
+    The most frequent words are tokens; rarer words are split into letters. `WordPieceTrainer` would do better, but
+    its order of equally frequent words differs from run to run, so the hosts of a job would number words differently.
     """
     special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
@@ -131,7 +131,7 @@ def train_tokenizer(rows: list[dict[str, str]], vocab_size: int) -> PreTrainedTo
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
     separators = [(token, tokenizer.token_to_id(token)) for token in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*separators)
-    # Without token_type_ids among the names, whoever loads the model gives it one segment instead of two.
+    # Without token_type_ids among the names, a program that loads the model would use one segment instead of two.
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
@@ -140,7 +140,7 @@ def train_tokenizer(rows: list[dict[str, str]], vocab_size: int) -> PreTrainedTo
 
 
 def tokenise(rows: list[dict[str, str]], tokenizer: PreTrainedTokenizerBase) -> Batch:
-    """Title and content as BERT's two segments, cut and padded to one length."""
+    """Tokenise title and content as BERT's two segments, cut and padded to one length."""
     columns: Batch = dict(
         tokenizer(
             [row["title"] for row in rows],
@@ -158,7 +158,7 @@ def tokenise(rows: list[dict[str, str]], tokenizer: PreTrainedTokenizerBase) -> 
 
 
 def hub_reachable(timeout_s: float = 3.0) -> bool:
-    """Whether the model hub answers; does not ask when HF_HUB_OFFLINE is set."""
+    """Whether the model hub answers. Makes no request if HF_HUB_OFFLINE is set."""
     if os.environ.get("HF_HUB_OFFLINE", "0").lower() in {"1", "true", "yes", "on"}:
         return False
     url = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
@@ -203,12 +203,12 @@ def choose_model(
 
 
 def prepare(args: argparse.Namespace, folder: Path) -> None:
-    """What every worker of this host starts from: tokenizer, first weights, tokenised reviews."""
+    """Write the files that every worker of this host loads: tokenizer, initial weights, tokenised reviews."""
     train_rows, val_rows = read_csv(args.train / "train.csv"), read_csv(args.val / "test.csv")
     model, tokenizer = choose_model(args, train_rows)
     tokenizer.model_max_length = (
         args.max_length
-    )  # saved with it: whoever loads the model cuts as training did
+    )  # saved with the tokenizer, so that texts are later cut as in training
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     torch.save(tokenise(train_rows, tokenizer), folder / "train.pt")
@@ -231,7 +231,7 @@ def prepare_once(
         prepare(args, folder)
     folders = xm.rendezvous("prepared", str(folder or "").encode())
     shared = Path(folders[xr.global_ordinal() - xr.local_ordinal()].decode())
-    # Attention as its formula says: what a NeuronCore computes, and counts, in any case.
+    # "eager": attention as its plain formula, which a NeuronCore computes in any case; so its work is counted.
     model = AutoModelForSequenceClassification.from_pretrained(shared, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(shared)
     train, val = (Reviews(torch.load(shared / name)) for name in ("train.pt", "val.pt"))
@@ -245,10 +245,10 @@ def prepare_once(
 
 
 class Optimizer:
-    """AdamW with linear warm-up and decay, the rate computed on the device.
+    """AdamW with linear warm-up and decay, whose learning rate is computed on the device.
 
-    A rate that is a Python number is baked into the graph, and a new number is a new graph: with
-    a schedule the compiler would run at every step. As tensors, step and rate are graph inputs.
+    A rate that is a Python number is a constant of the graph, and each new number is a new graph:
+    with a schedule, every step would be compiled. As tensors, step and rate are inputs of the graph.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ def train_epoch(
         loss.backward()
         optimizer.step()
         if step % log_every == 0 or step == len(loader):
-            # Runs when the step's graph has run: reading the loss here would cut the graph in two.
+            # The closure runs after the step's graph. Reading the loss here would split the graph in two.
             xm.add_step_closure(report, args=(step, loss.detach(), optimizer.rate))
 
 
@@ -303,7 +303,7 @@ def evaluate(model: PreTrainedModel, loader: pl.MpDeviceLoader, device: torch.de
     """Accuracy and mean loss over all reviews of all workers."""
     model.eval()
     sums = torch.zeros(3, device=device)  # right answers, reviews, loss
-    torch_xla.sync()  # from here on an input of the graph; else the first batch compiles one of its own
+    torch_xla.sync()  # makes sums an input of the graphs; else the first batch would have a graph of its own
     with torch.no_grad():
         for batch in loader:
             labels = batch.pop("labels")
@@ -321,7 +321,7 @@ def evaluate(model: PreTrainedModel, loader: pl.MpDeviceLoader, device: torch.de
 def loader_for(
     reviews: Reviews, args: argparse.Namespace, device: torch.device, *, shuffle: bool
 ) -> tuple[pl.MpDeviceLoader, DistributedSampler[Batch]]:
-    """Batches of one fixed shape, each review on exactly one worker."""
+    """A loader with batches of one fixed shape, and its sampler, which gives each review to exactly one worker."""
     sampler = DistributedSampler(
         reviews,
         num_replicas=xr.world_size(),
@@ -337,7 +337,7 @@ def loader_for(
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, args: argparse.Namespace) -> None:
-    """Writes from one worker what `AutoModelForSequenceClassification.from_pretrained` reads."""
+    """Writes, from one worker, the model as `AutoModelForSequenceClassification.from_pretrained` reads it."""
     args.model_dir.mkdir(parents=True, exist_ok=True)
     xm.save(model.state_dict(), args.model_dir / "pytorch_model.bin", global_master=True)
     if xm.is_master_ordinal(local=False):
@@ -348,7 +348,7 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, args: argpa
 
 def main() -> None:
     args = parse_args()
-    transformers_logging.disable_progress_bar()  # a log has no cursor to move
+    transformers_logging.disable_progress_bar()  # progress bars need a terminal
     dist.init_process_group("xla")
     device = torch_xla.device()
     model, tokenizer, train, val = prepare_once(args)
