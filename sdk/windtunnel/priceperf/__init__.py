@@ -1,19 +1,19 @@
 """Seconds and dollars of a training job, from counters, published figures and stated assumptions.
 
-Pure: no clock, no environment, no input but its own data; nothing but the standard library. The
-same numbers in give the same numbers out.
+Pure: it reads no clock, no environment and no files but its own data, and needs only the standard
+library. The same input always gives the same output.
 
-The rooms, each of which imports only those before it:
+The subpackages; each imports only those above it in this list:
 
-    instances/    what each instance type has
-    model/        seconds of one step, resource by resource, given constants
+    instances/    the hardware figures of each instance type
+    model/        seconds of one step, resource by resource, from given constants
     calibration/  the constants, the published rows behind them, and how wrong they are
     workload/     what one step of a job is, counted or described, and its time on any cluster
     money/        prices, billing, and one job compared on several instances
     published/    AWS's own jobs and tables, recomputed and predicted
 
-`api` lists the public names. They load when the first of them is used, so that a room alone costs
-no more than itself.
+`api` lists the public names. It is imported when the first of them is used, so that importing one
+subpackage does not load the others.
 """
 
 from __future__ import annotations

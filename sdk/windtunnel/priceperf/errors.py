@@ -4,8 +4,8 @@ PricePerfError
 ├── UnknownInstance      no such instance type in the catalog
 ├── NotCalibrated        an instance type that has no calibration
 ├── PriceUnknown         the price book has no price for that instance at that date
-├── InvalidCounters      counters.json is not what the model can read
-│   └── NothingTrained   no step of a training was counted
+├── InvalidCounters      counters.json breaks its schema, or cannot be modelled
+│   └── NothingTrained   no training step was counted
 └── InvalidInput         an argument is out of its range
 """
 
@@ -24,7 +24,7 @@ class UnknownInstance(PricePerfError):
 
 
 class NotCalibrated(PricePerfError):
-    """No calibration models the instance type: nothing published was fitted."""
+    """No calibration models the instance type: the model was fitted to no published row of its chip."""
 
 
 class PriceUnknown(PricePerfError):
@@ -32,11 +32,11 @@ class PriceUnknown(PricePerfError):
 
 
 class InvalidCounters(PricePerfError):
-    """The counters do not follow the schema ``windtunnel.counters/1``."""
+    """The counters do not follow the schema ``windtunnel.counters/1``, or cannot be modelled."""
 
 
 class NothingTrained(InvalidCounters):
-    """They count no step of a training: the script made none, or the job had ended before."""
+    """The counters hold no training step: the script made none, or the job ended before its first one."""
 
 
 class InvalidInput(PricePerfError):
@@ -44,16 +44,16 @@ class InvalidInput(PricePerfError):
 
 
 def quoted(value: object) -> str:
-    """What was given as Python writes it, not longer than a line."""
+    """The ``repr`` of a value for an error message, cut to 40 characters."""
     try:
         text = repr(value)
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
+    except ValueError:  # Python refuses to print an int of more than 4,300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 40 else f"{text[:40]}... ({len(text)} characters)"
 
 
 def did_you_mean(given: str, valid: Iterable[str]) -> str:
-    """`` Did you mean 'x'?``, or an empty string when nothing valid is close to ``given``, in capitals or not."""
+    """The hint `` Did you mean 'x'?``; an empty string if no valid name is close to ``given``. Case is ignored."""
     names = {name.casefold(): name for name in valid}
     close = difflib.get_close_matches(given.casefold(), names, n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(repr(names[name]) for name in close)}?" if close else ""

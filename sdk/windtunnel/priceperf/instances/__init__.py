@@ -1,7 +1,7 @@
 """The one home of every fact about an instance type.
 
-`instances.json` holds the numbers, with unit, source and date. `InstanceType` says what follows from
-them. A new instance type is one entry in that file, also for the simulator in the image, which reads
+`instances.json` holds the numbers, with unit, source and date. `InstanceType` derives the figures of
+one core from them. A new instance type is one entry in that file. The simulator in the image reads
 the same file (`neuron_sim.topology`).
 """
 

@@ -1,4 +1,4 @@
-"""`instances.json` as objects."""
+"""The catalog of instance types: `instances.json`, read into objects."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _instance(name: str, entry: Mapping[str, Any], accelerator: Accelerator) -> 
 
 
 def _figure(text: str, entry: Mapping[str, Any]) -> Figure:
-    """``32 GiB`` with the source and date of its entry."""
+    """Parse a text such as ``32 GiB``; source and date are those of its entry."""
     value, unit = text.split()
     return Figure(float(value), unit, entry["source"], entry["date"])
 
@@ -63,10 +63,10 @@ def _count(entry: Mapping[str, Any], what: str) -> Figure:
 
 
 CATALOG: Mapping[str, InstanceType] = _read()
-"""Every instance type that is known, by SageMaker name (``ml.trn1.32xlarge``)."""
+"""Every known instance type, by its SageMaker name (``ml.trn1.32xlarge``)."""
 
 NEURON_TYPES: Mapping[str, InstanceType] = {name: entry for name, entry in CATALOG.items() if entry.is_neuron}
-"""Those with NeuronCores, which are rehearsed here."""
+"""The instance types with NeuronCores. Only these can be rehearsed."""
 
 _LARGEST: Mapping[str, str] = {
     family: max(
@@ -75,14 +75,14 @@ _LARGEST: Mapping[str, str] = {
     )
     for family in {name.split(".")[1] for name in CATALOG}
 }
-"""The largest type of each family, the first of equals."""
+"""By family, the type with the most cores; of equal ones the first in the catalog."""
 
 
 def instance_type(name: str) -> InstanceType:
     """The instance type of that name, with or without ``ml.``.
 
     Raises:
-        UnknownInstance: not in the catalog; the message lists what is, of a family (``trn1``) its types.
+        UnknownInstance: it is not in the catalog. The message lists the known types, or those of a named family.
     """
     full = name if name.startswith("ml.") else f"ml.{name}"
     if types := [other for other in CATALOG if other.startswith(f"{full}.")]:
@@ -97,5 +97,5 @@ def instance_type(name: str) -> InstanceType:
 
 
 def named_instance(asked: str) -> str:
-    """``trn1`` as ``ml.trn1.32xlarge``, the family's largest type; any other name as it is."""
+    """Turn a family (``trn1``) into its largest type (``ml.trn1.32xlarge``); return any other name unchanged."""
     return _LARGEST.get(asked.removeprefix("ml."), asked)

@@ -1,7 +1,7 @@
-"""What an instance type has, and what follows from it for one of its cores.
+"""The hardware figures of an instance type, and those of one of its cores, derived from them.
 
-Peaks are the vendor's, in multiply-and-add counted as two FLOPs. What a job reaches of them is the
-business of the calibration.
+Peaks are the vendor's; a multiply-and-add counts as two FLOPs. The calibration says which part of a
+peak a job reaches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GIB = 2**30
 
 
 class Figure(NamedTuple):
-    """One number as published. ``date``: when it was first offered (ISO)."""
+    """One published number. ``date``: the day on which the hardware was first offered (ISO)."""
 
     value: float
     unit: str
@@ -34,25 +34,25 @@ class Accelerator:
 
     name: str
     is_neuron: bool
-    """Whether it has NeuronCores: scripts reach it through XLA, and graphs are compiled ahead."""
+    """Whether the chip has NeuronCores: scripts use it through XLA, and graphs are compiled ahead of time."""
     core_name: str
-    """What one worker runs on, for people."""
+    """The name of what one worker runs on, as shown to users."""
     cores: Figure
     """Physical cores."""
     logical_core_config: int
-    """How many physical cores make the one that a worker runs on: AWS's LNC. 1: each is its own."""
+    """Physical cores in one logical core, on which one worker runs (AWS's LNC). 1: each is a logical core."""
     memory: Figure
     memory_bandwidth: Figure
     peaks: Mapping[str, Figure]
-    """By dtype."""
+    """Peak of matrix multiplications, by dtype."""
     calibration: str | None
-    """Which calibration models its steps; None: none does."""
+    """Key of the calibration that models its steps; None: there is none."""
     from_specification: bool = False
-    """Nothing published was fitted: the parts of peaks that another accelerator reaches are taken for it."""
+    """No published row is of this chip: it is assumed to reach the same part of its peaks as another accelerator."""
 
     @cached_property
     def workers(self) -> int:
-        """Cores that run a worker each."""
+        """Workers of one chip: one for each logical core."""
         return int(self.cores.value) // self.logical_core_config
 
 
@@ -66,7 +66,7 @@ class InstanceType:
     vcpus: Figure
     host_memory: Figure
     accelerator_link: Figure | None
-    """Links of one accelerator to the others, both directions together; None: it has only one."""
+    """Bandwidth from one accelerator to the others, both directions together; None: the instance has only one."""
     network: Figure
     has_efa: bool
     """Whether its network is AWS's Elastic Fabric Adapter."""
@@ -80,34 +80,34 @@ class InstanceType:
 
     @property
     def trains_alone(self) -> bool:
-        """Whether several cannot train one model: NeuronCores of two instances meet over EFA only ("cannot be used
-        for running multi-node jobs", AWS Neuron documentation on trn1.2xlarge and its like).
+        """Whether several such instances cannot train one model: NeuronCores of two instances communicate over EFA
+        only ("cannot be used for running multi-node jobs", AWS Neuron documentation on types like trn1.2xlarge).
         """
         return self.is_neuron and not self.has_efa
 
     @cached_property
     def calibration(self) -> str | None:
-        """Which calibration models its steps; None: none does."""
+        """Key of the calibration that models its steps; None: there is none."""
         return self.accelerator.calibration
 
     @property
     def from_specification(self) -> bool:
-        """Whether its calibration is another accelerator's; see `Accelerator.from_specification`."""
+        """Whether its calibration was fitted to another accelerator; see `Accelerator.from_specification`."""
         return self.accelerator.from_specification
 
     @cached_property
     def core_count(self) -> int:
-        """Workers of one instance: a GPU each, or a (logical) NeuronCore."""
+        """Workers of one instance: one for each GPU or (logical) NeuronCore."""
         return int(self.accelerators.value) * self.accelerator.workers
 
     @property
     def core_name(self) -> str:
-        """What one worker runs on, for people."""
+        """The name of what one worker runs on, as shown to users."""
         return self.accelerator.core_name
 
     @property
     def host_memory_bytes(self) -> int:
-        """Memory of the host."""
+        """Memory of the host, bytes."""
         return int(self.host_memory.value * GIB)
 
     def core_peak_flops(self, dtype: str) -> float:
@@ -135,7 +135,7 @@ class InstanceType:
     def core_link_bandwidth(self) -> float:
         """Bytes per second between one core and its peers in the instance.
 
-        Cores of a single accelerator meet in its memory, so there its bandwidth counts.
+        If the instance has one accelerator, its cores exchange data through its memory: the memory's bandwidth counts.
         """
         if self.accelerator_link is None:
             return self.core_memory_bandwidth
@@ -147,15 +147,15 @@ class InstanceType:
         return self.network.value * GIGA / BITS_PER_BYTE
 
     def with_network(self, gbps: float | None) -> InstanceType:
-        """The same instance on another network of so many Gbps; None: its own."""
+        """The same instance with a network of ``gbps``; None: with its own."""
         if gbps is None:
             return self
         return replace(self, network=Figure(gbps, "Gbps", "given", self.network.date))
 
     def same_chips_as(self, other: InstanceType) -> bool:
-        """Whether it differs at most in how its accelerators are connected."""
+        """Whether both have the same accelerators, so that only their connections may differ."""
         return self.accelerator is other.accelerator and self.core_count == other.core_count
 
     def _share(self, of_accelerator: float) -> float:
-        """One core's part of what an accelerator has."""
+        """One core's share of a figure of a whole accelerator."""
         return of_accelerator / self.accelerator.workers
