@@ -1,1 +1,1 @@
-"""What one step of a job is, counted in a rehearsal or described, and its time on any cluster."""
+"""The work of one step of a job, counted in a rehearsal or described, and its time on any cluster."""

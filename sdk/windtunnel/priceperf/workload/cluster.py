@@ -1,4 +1,4 @@
-"""On what a job runs: instances, how many, with which batch."""
+"""What a job runs on (the type and number of instances), and with which batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .full_scale import LARGEST
 
 @dataclass(frozen=True)
 class PerDevice:
-    """So many samples of one step on each worker; of a model that is split, on each copy of it.
+    """A batch rule: ``samples`` of one step on each worker, or on each copy of a model that is split over workers.
 
     Raises:
         InvalidInput: no whole number of 1 or more.
@@ -27,29 +27,30 @@ class PerDevice:
         _whole(self.samples, "a batch a device")
 
     def __str__(self) -> str:
-        """``32 a device``."""
+        """The rule as text: ``32 a device``."""
         return f"{self.samples:,} a device"
 
 
 BatchRule = Literal["rehearsed", "global", "per_device"] | int | PerDevice
-"""Which batch an instance gets. It follows from the job and the instance alone, never from what stands beside it.
+"""Which global batch an instance gets. The other instances of a comparison do not matter.
 
-The job's own global batch is that of the instance it asked for, with all its cores, or what its description states.
+The job's own global batch is the one in its description, or that of a rehearsed worker times all workers of the
+instances that the job asked for.
 
 ``rehearsed``: Neuron instances keep the samples a worker. Others get the global batch of as many instances of the
     job's own type, or the samples a worker on each of theirs if that is more.
 ``global``: all get the job's own global batch.
-``per_device``: all get the same samples on each worker.
-A number: all get this global batch. `PerDevice`: all get so many on each worker.
+``per_device``: every instance gets the same samples on each worker.
+A number: every instance gets this global batch. `PerDevice`: every worker gets this number of samples.
 """
 BATCH_RULES = ("rehearsed", "global", "per_device")
 
 
 def checked_rule(given: Any) -> BatchRule:
-    """A rule that was given as an argument.
+    """Check a rule that was given as an argument, and return it.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is no batch rule.
     """
     if isinstance(given, PerDevice) or (isinstance(given, str) and given in BATCH_RULES):
         return given  # type: ignore[return-value]  # one of the names
@@ -61,7 +62,7 @@ def checked_rule(given: Any) -> BatchRule:
 
 
 def stated_batch(rule: BatchRule, copies: int) -> float | None:
-    """The global batch that a rule states in numbers, for so many workers or copies of a model; None: it does not."""
+    """The global batch of a rule that is a number or `PerDevice`; None for others. ``copies``: see `PerDevice`."""
     if isinstance(rule, PerDevice):
         return float(rule.samples * copies)
     return None if isinstance(rule, str) else float(rule)
@@ -77,7 +78,7 @@ def _whole(value: Any, what: str) -> int:
 
 
 def no_cluster(instance: InstanceType) -> str:
-    """Why several instances that train alone are no cluster."""
+    """The message that several of these instances cannot train one model together."""
     return (
         f"{instance.name} has no EFA, over which {instance.core_name}s of several instances meet: on AWS only one "
         "trains a model."
@@ -89,14 +90,14 @@ class Cluster:
     """``count`` instances of one type, all their cores at work.
 
     Raises:
-        InvalidInput: no instance.
+        InvalidInput: ``count`` is no whole number from 1 to `MOST_INSTANCES`.
     """
 
     instance: InstanceType
     count: int
 
     def __post_init__(self) -> None:
-        """A job has an instance."""
+        """Check the count."""
         if not self.count >= 1:
             raise InvalidInput(f"a job has at least 1 instance, not {self.count}")
         if self.count > MOST_INSTANCES:
@@ -106,11 +107,11 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """NeuronCores or GPUs over all instances."""
+        """Number of NeuronCores or GPUs over all instances."""
         return self.instance.core_count * self.count
 
     def __str__(self) -> str:
-        """``2 x ml.trn1.32xlarge``."""
+        """The cluster as text: ``2 x ml.trn1.32xlarge``."""
         return f"{self.count} x {self.instance.name}"
 
 

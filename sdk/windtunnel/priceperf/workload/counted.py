@@ -33,14 +33,14 @@ from .not_modelled import split_over_cores, trained_steps
 from .rehearsed import RehearsedJob
 
 _FP32_MATTERS = 0.01
-"""The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
+"""Part of a step's FLOPs that must be in fp32 for the precision of fp32 products to matter; autocast leaves less."""
 
 WEIGHT_MOVES = 5
-"""How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
-two products (forward, backward), its gradient the result of one; both pass the graph's edge once more. The
-optimizer's step comes to it: `OPTIMIZER_BYTES`."""
+"""How often a pass moves each parameter, for any batch, as the counters count it: the weight is an operand of two
+products (forward, backward) and an input of the graph; its gradient is the result of one product and an output of the
+graph. The optimizer's step moves `OPTIMIZER_BYTES` more."""
 FROZEN_MOVES = 3
-"""Of a parameter that is not trained: no gradient, which is the result of a product and passes the edge."""
+"""The same for a parameter that is not trained: without the two moves of the gradient."""
 
 
 _Self = TypeVar("_Self", bound="Counted")
@@ -50,11 +50,11 @@ _Self = TypeVar("_Self", bound="Counted")
 class Counted:
     """One worker's training step as a rehearsal counted it, and what else the job ran.
 
-    ``step``: with gradient accumulation one pass, without what only the last one of an optimizer step does.
-    ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
-    ``parameters``: of the model; None when neither an optimizer nor a reduction of gradients told them.
-    ``parameter_bytes``: of one of them in memory. ``peak_bytes``: what the fullest core held; inf: not known.
-    ``compiled``: each graph; None when the counters do not list them.
+    ``step``: with gradient accumulation one pass, without the work that only the last pass does (`accumulation`).
+    ``evaluation``: one step without optimizer, scaled to one sample; None if the job evaluated nothing.
+    ``parameters``: number in the model; None if neither an optimizer nor a reduction of gradients showed it.
+    ``parameter_bytes``: bytes of one parameter in memory. ``peak_bytes``: the most that a core held; inf: not known.
+    ``compiled``: every compiled graph; None if the counters do not list them.
     """
 
     instance_type: str
@@ -69,19 +69,20 @@ class Counted:
     graphs: int
     compiled: tuple[CompiledGraph, ...] | None = None
     found: FullScale | str | None = None
-    """Of a short rehearsal: the size of the whole job, or why it cannot be told."""
+    """After a short rehearsal: the size of the whole job, or why it is not known. None: it was no short rehearsal."""
     parameter_bytes: float = 4.0
     accumulation: Accumulation | None = None
-    """None: the optimizer steps after each pass."""
+    """What gradient accumulation adds; None: the optimizer steps after each pass."""
     frozen: float = 0.0
+    """Parameters that are not trained."""
     own: float | None = None
-    """Parameters that one worker's optimizers update, of shards its own. None: all. ``frozen`` are not trained."""
+    """Parameters that one worker's optimizers update (only its own shards, if they are sharded). None: all."""
     as_one_process: bool = False
-    """The script uses one core of whatever instance. What is modelled is its work shared out over all of them."""
+    """The script runs one process, so it uses one core. The model spreads its work over all cores of the instance."""
     unshared: bool = False
-    """No sampler shares out what it trains on, so that ``found`` has it once for each worker."""
+    """No sampler splits the training data between workers, so ``found`` counts the data once for each worker."""
     on_neuron: Precision = AUTO_CAST
-    """How the compiler had its products of fp32."""
+    """How the Neuron compiler ran fp32 products in the rehearsal."""
     peak_bytes: float = math.inf
 
     @property
@@ -91,7 +92,7 @@ class Counted:
 
     @property
     def stepped(self) -> float:
-        """Parameters that one worker's optimizers step."""
+        """Parameters that one worker's optimizers update; 0 if not known."""
         return (self.parameters or 0.0) if self.own is None else self.own
 
     @property
@@ -103,10 +104,13 @@ class Counted:
         return min(self.step.bytes_moved, moved)
 
     def at(self, samples: float) -> StepWork:
-        """The same step with another batch on one worker.
+        """The same step with ``samples`` on one worker.
 
-        FLOPs and activation bytes grow with the batch; weights, gradients and
-        what is reduced do not.
+        FLOPs and activation bytes grow with the batch; the bytes of weights, gradients and
+        collectives do not.
+
+        Raises:
+            InvalidInput: ``samples`` is not above 0.
         """
         if not samples > 0:
             raise InvalidInput(f"a worker needs more than 0 samples a step, not {samples}")
@@ -121,7 +125,7 @@ class Counted:
     def evaluation_at(self, samples: float) -> StepWork:
         """One forward step with ``samples`` on one worker.
 
-        From the rehearsal's own evaluation, or a third of a training step where it had none.
+        Scaled from the rehearsal's own evaluation; without one, a third of a training step.
         """
         if self.evaluation is not None:
             return self.evaluation.scaled(samples)
@@ -129,42 +133,41 @@ class Counted:
         share = samples / self.step.samples
         return replace(
             forward.scaled(share / 3),
-            scores=forward.scores * share,  # as many, gone through a third as often
+            scores=forward.scores * share,  # there are as many scores, read and written a third as often
             backward=False,
         )
 
     @property
     def is_transformer(self) -> bool:
-        """As all are that the constants are fitted to: attention, and few convolutions if any (of patches, say).
-
-        Counters of versions that told no products are taken for one's.
+        """Whether it is a transformer, like all models that the constants are fitted to: it has attention, and at most
+        a few convolutions (such as those of patches). Old counters that list no products are taken for a transformer's.
         """
         attends = self.step.scores.elements > 0 or not self.step.products
         return attends and not self.convolves
 
     @property
     def convolves(self) -> bool:
-        """Whether it has more than a few convolutions: on NeuronCores they are most of its products' time."""
+        """Whether it has more than a few convolutions, which on NeuronCores take most of the products' time."""
         return self.step.convolved >= FEW_CONVOLUTIONS
 
     @property
     def known_as(self) -> Known:
-        """Told by its counts, it is a transformer or another model."""
+        """``rehearsed`` for a transformer, ``others`` for another model."""
         return "rehearsed" if self.is_transformer else "others"
 
     @property
     def weights(self) -> float | None:
-        """As counted: see `parameters`."""
+        """Number of weights as counted; see ``parameters``."""
         return self.parameters
 
     @property
     def tokens_per_sample(self) -> int | None:
-        """Not counted: see `FullScale.sequence_length`."""
+        """None: counts do not tell it. See `FullScale.sequence_length`."""
         return None
 
     @property
     def default_count(self) -> int:
-        """As many as were rehearsed."""
+        """The number of instances of the rehearsed job."""
         return self.instance_count
 
     @property
@@ -181,7 +184,7 @@ class Counted:
         )
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
-        """From the rehearsed samples a worker; the job's own batch is that of the instance that it asked for."""
+        """See `Workload.batch`. It is computed from the rehearsed samples of a worker and an optimizer step."""
         stated = stated_batch(rule, cluster.workers)
         if stated is not None:
             return stated
@@ -193,7 +196,9 @@ class Counted:
         return kept if rule == "per_device" or cluster.instance.is_neuron else max(own, kept)
 
     def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
-        """A rehearsed script is one for trn1; on a GPU its fp32 products run as one line of it says."""
+        """See `Workload.precisions`. On a GPU the setting of fp32 products is one line of the script, so all are tried;
+        a script with almost no fp32 products has only its own dtype.
+        """
         known = on_neuron(on_trn1 or self.on_neuron) if instance.is_neuron else GPU_PRECISIONS
         flops = self.step.flops
         if flops.get("fp32", 0.0) >= _FP32_MATTERS * math.fsum(flops.values()):
@@ -225,7 +230,7 @@ class Counted:
         return Modelled(None, step.times(slower), evaluation, check, compilation)
 
     def step_with(self, constants: Constants, run: Run, host_slowness: float = HOST_SPEED.value) -> StepTime:
-        """The counted step with these constants: the calibration's, or those of a fit without some rows."""
+        """The time of the counted step with ``constants``: the calibration's, or those of a fit without some rows."""
         passes = self._passes_of(run)
         work = self.at(run.samples_per_worker / passes)
 
@@ -238,16 +243,16 @@ class Counted:
         )
         if self.accumulation is None:
             return seconds(work.moving(unfused))
-        if passes > 1:  # the gradient so far is read
+        if passes > 1:  # accumulating also reads the gradient so far
             work = work.moving(self.stepped * self.parameter_bytes)
         last = self.accumulation.last(work.moving(optimizer + unfused))
         return seconds(work).times(passes - 1).plus(seconds(last))
 
     def accumulating(self: _Self) -> _Self:
-        """The same job where a worker goes through a larger batch in passes of the rehearsed samples.
+        """The same job with gradient accumulation: a larger batch is split into passes of the rehearsed samples.
 
-        Where its script accumulates already, it is the job itself. Otherwise nobody has timed what tracing the
-        optimizer alone takes: each pass traces as long as the whole step.
+        If the script accumulates already, the job stays as it is. Otherwise the time to trace the optimizer alone
+        is not known, so each pass is taken to trace as long as the whole step.
         """
         if self.accumulation is not None:
             return self
@@ -257,13 +262,13 @@ class Counted:
         return replace(self, step=step, accumulation=Accumulation(1, self.step.collectives, 0.0, reads))
 
     def _passes_of(self, run: Run) -> int:
-        """A NeuronCore keeps the rehearsed samples of a pass, GPUs the number of passes."""
+        """Passes of one optimizer step: a NeuronCore keeps the samples of a rehearsed pass, a GPU their number."""
         if self.accumulation is None or not run.instance.is_neuron:
             return self.passes
         return max(1, math.ceil(run.samples_per_worker / self.step.samples - 1e-9))
 
     def quantities(self, run: Run, full_scale: FullScale) -> dict[str, float | None]:
-        """What is held against the calibrated ranges, by their names."""
+        """The quantities that are compared with the calibrated ranges, by their names; None: not known."""
         samples = run.samples_per_worker / self._passes_of(run)
         return {
             "model size": self.parameters,
@@ -272,11 +277,11 @@ class Counted:
         }
 
     def _range_check(self, run: Run, full_scale: FullScale, step: StepTime) -> RangeCheck:
-        """Against the data-parallel rows; the interval is that of rows predicted from counts.
+        """Compare the job with the range of the data-parallel rows, and make its interval.
 
-        Where the host traces or launches longer than the device works, the interval has the host's speed in it too; and
-        where the model is no transformer, what that adds, which is not known to grow beyond the range. On NeuronCores
-        its convolutions may be as fast as other products are (`engines.CONVOLVED`).
+        The interval is that of rows predicted from counts. It is wider by the host's speed, if the host traces or
+        launches longer than the device works, and for a model that is no transformer (this part does not grow outside
+        the range). On NeuronCores convolutions may be as fast as other products (`engines.CONVOLVED`).
         """
         traced = self.step.host is not None
         constants = calibration_of(run.instance).constants
@@ -296,20 +301,20 @@ class Counted:
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002
-        """Counts tell products, not the architecture behind them."""
+        """None: counts give the products, but not the architecture behind them."""
         return None
 
     def settled(self: _Self, run: Run) -> _Self:  # noqa: ARG002
-        """Nothing is left open."""
+        """The job itself: a counted job leaves no setting open."""
         return self
 
     @classmethod
     def from_counters(cls: type[_Self], counters: Mapping[str, Any] | Counters) -> _Self:
-        """From a ``counters.json``, or what was read from one.
+        """Create it from the object of a ``counters.json``, or from `Counters` read from one.
 
         Raises:
-            InvalidCounters: wrong schema, a missing or impossible member (named), no training step,
-                no samples in it, a short rehearsal that came to no optimizer, or a run for the compiler alone.
+            InvalidCounters: wrong schema, a missing or impossible member (named), no training step, no samples in
+                it, a short rehearsal in which no optimizer stepped, or a run of neuron_parallel_compile alone.
         """
         told = counters if isinstance(counters, Counters) else Counters.read(counters)
         train, world_size, cores = trained_steps(told)
@@ -367,20 +372,20 @@ class Counted:
 
 
 def _elsewhere(held: Parameters | None, step: StepWork) -> StepWork:
-    """On a GPU transformers would have chosen scaled dot product attention."""
+    """The same step with scaled dot product attention, if the transformers library would choose it on a GPU."""
     if held is None or not held.sdpa_elsewhere or step.fused.part:
         return step
     return replace(step, fused=Fused(1.0, float(held.is_causal)))
 
 
 def _on_neuron(graphs: Graphs) -> Precision:
-    """Older counters do not tell; then as published throughputs had it."""
+    """How the compiler ran fp32 products; counters of old versions do not say, then auto-cast as in published rows."""
     told = None if graphs.largest is None else graphs.largest.fp32_products
     return NO_CAST if told == NO_CAST.fp32_matmul else auto_cast_to(told)
 
 
 def _bytes_of_one(counters: Counters) -> float:
-    """Of a parameter in memory; fp32 where nothing tells."""
+    """Bytes of one parameter in memory; those of fp32 if the counters do not say."""
     told = counters.parameters
     if told is None or not told.count or not told.parameter_bytes:
         return DTYPE_BYTES["fp32"]

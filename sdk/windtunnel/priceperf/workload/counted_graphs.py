@@ -1,4 +1,4 @@
-"""What a counters.json holds of the graphs that were compiled; `counters` has the rest."""
+"""The part of counters.json about compiled graphs; `counters` has the rest."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..model.compile_time import CompiledGraph
 from .strict_reader import Limits, Shown
 
 MOST_GRAPHS = 1_000_000
-"""Assumption: a job that compiles one a second does so for 11 days."""
+"""Upper limit. Assumption: no job compiles more, which is one a second for 11 days."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a graph was new."""
+    """Why a graph had to be compiled."""
 
     kind: Shown[str] = "?"
     detail: Shown[str] = ""
@@ -24,7 +24,7 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """One entry of the ledger. ``cached``: it came from the Neuron compile cache; None: nobody looked."""
+    """One compiled graph in the ledger. ``cached``: it came from the Neuron compile cache; None: not checked."""
 
     graph: Shown[str] = "?"
     runs: Shown[int] = 0
@@ -43,7 +43,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class LargestGraph:
-    """The graph with the most arithmetic. ``fp32_products``: the dtype in which the device runs those of fp32."""
+    """The graph with the most FLOPs. ``fp32_products``: the dtype in which the device runs its fp32 products."""
 
     flops: Shown[float | None] = None
     input_bytes: Shown[float | None] = None
@@ -53,8 +53,8 @@ class LargestGraph:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncut:
-    """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache.
-    ``instructions``: of their HLO. None, and of ``convolution_flops``: counters of earlier versions.
+    """A graph as trn1 compiles it, not cut at collectives as in the rehearsal. ``cached``: all its pieces came from
+    the cache. ``instructions``: of its HLO. None here and for ``convolution_flops``: counters of earlier versions.
     """
 
     flops: float
@@ -65,7 +65,7 @@ class Uncut:
 
 @dataclass(frozen=True, kw_only=True)
 class Graphs:
-    """What was compiled. ``ledger``: the longest compilations first; ``uncut``: most FLOPs first. None: not listed."""
+    """All compiled graphs. ``ledger``: longest compilation first; ``uncut``: most FLOPs first. None: not listed."""
 
     count: Annotated[int, Limits(0, MOST_GRAPHS)]
     compile_seconds: Shown[float | None] = None
@@ -78,15 +78,15 @@ class Graphs:
 
 
 def compiled_graph(entry: LedgerEntry) -> CompiledGraph:
-    """One of the ledger: a piece of a graph where collectives cut it here."""
+    """The graph of a ledger entry: only a piece, if the rehearsal cut the graph at its collectives."""
     flops = math.fsum(entry.flops.values())
     return CompiledGraph(flops, entry.cached is True, entry.instructions or None, entry.convolution_flops)
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
-    """What neuronx-cc compiles: each graph with its pieces, which collectives cut off here.
+    """The graphs that neuronx-cc compiles: whole ones, although the rehearsal cuts them at collectives.
 
-    Counters of earlier versions have the pieces alone. What is left out has no arithmetic: it is the smallest.
+    Counters of earlier versions have only the pieces. Graphs that are not listed count 0 FLOPs: they are the smallest.
     """
     if graphs.uncut is not None:
         uncut = [

@@ -1,4 +1,4 @@
-"""What a counters.json holds of the script's loaders; `counters` has the rest."""
+"""The part of counters.json about the script's data loaders; `counters` has the rest."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from .strict_reader import Shown
 
 @dataclass(frozen=True, kw_only=True)
 class Loader:
-    """A loader that the script went over. Batches are those of one core.
+    """A data loader that the script looped over. Batches are those of one core.
 
-    Of a script that loops over none: what it trains on, a batch a step, in loops that end by a count (``bound``).
+    If the script loops over no loader: its training data, one batch a step, in loops that end by a count (``bound``).
 
     Attributes:
-        line: of the script's loop over it.
-        batches: of a whole pass; None: the loader does not say.
-        samples: of a batch.
-        last: of the last batch of a pass; None: the loader does not say.
-        split: each core goes through a part of the data set of its own.
-        sequence_length: tokens of a sample; None: the batches hold none.
-        passes: how often the script began to go over it.
-        planned: how often the ``for … in range(…)`` around it, and those around that, would, which the script may leave
-            before; None: there is none, or a loop of another kind is around it.
-        taken: batches that its loop got.
-        trains: gradients were computed from them.
+        line: of the script's loop over the loader.
+        batches: in a whole pass; None: the loader does not say.
+        samples: in a batch.
+        last: samples in the last batch of a pass; None: the loader does not say.
+        split: each core reads its own part of the data set.
+        sequence_length: tokens of a sample; None: the batches hold no tokens.
+        passes: how often the script began to loop over it.
+        planned: how often the ``for … in range(…)`` loops around it would make it do so (the script may leave them
+            earlier); None: there is no such loop, or a loop of another kind is around it.
+        taken: batches that the loop received.
+        trains: gradients were computed from the batches.
         left: the script left the latest pass before its end.
-        left_after: batches of the first pass, where the script left it before its end and then began another.
-        bound: batches after which a count of the script's own would end the loop; None: none was read.
-        bound_of_pass: the same, of a count that begins again in each pass.
-        bound_between: the same, of a count that is only looked at between passes.
-        decides: the script goes over the loader until a bound is reached, as ``while step < max_steps`` does.
-        wrapped: ``zip``, or what of itertools the loop goes through; None: neither.
+        left_after: batches of the first pass, if the script left that pass early and then began another.
+        bound: batches after which the script's own counter would end the loop; None: no counter was read.
+        bound_of_pass: the same, for a counter that starts again in each pass.
+        bound_between: the same, for a counter that is only tested between passes.
+        decides: the script repeats the loop until a bound is reached, as ``while step < max_steps`` does.
+        wrapped: ``zip``, or the function of itertools that the loop goes through; None: neither.
         inside: passes that began within a loop that trains.
-        every: batches of that loop from one of these to the next; None: not known.
+        every: batches of that training loop between two such passes; None: not known.
     """
 
     line: Shown[str] = "?"
@@ -59,9 +59,9 @@ class Loader:
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What the script's loaders showed. ``rehearsed_steps``: a short rehearsal's batches a pass; None: a whole run.
+    """What the script's loaders showed. ``rehearsed_steps``: batches a pass of a short rehearsal; None: a whole run.
 
-    ``ended_early``: the short rehearsal ended the script before its own end, or it failed or was stopped after a pass.
+    ``ended_early``: the rehearsal ended the script before its own end, or it failed or was stopped after a pass.
     """
 
     rehearsed_steps: int | None = None
@@ -70,5 +70,5 @@ class Input:
 
     @property
     def is_shared(self) -> bool:
-        """Whether a count of steps says how much a worker trains on, or a sampler."""
+        """Whether a sampler or a count of steps says how much each worker trains on, for every training loader."""
         return all(loader.split or loader.bound is not None for loader in self.loaders if loader.trains)

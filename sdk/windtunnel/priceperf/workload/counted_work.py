@@ -1,4 +1,4 @@
-"""What counters tell of one core's step, as the work that the model times."""
+"""From counters to `StepWork`: the work of one core's step, whose time the model predicts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .counters import Collectives, CountedProduct, Counters, ScaledDotProductAtt
 _GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 _NONE = Collectives(count=0, bytes=0)
 FEW_CONVOLUTIONS = 0.1
-"""Part of a step's FLOPs: those of patches are 0.01 at most (ViT, Swin, CLIP), of Whisper's spectra 0.03."""
+"""Convolutions below this part of a step's FLOPs are few: patches are at most 0.01 (ViT, Swin, CLIP), Whisper 0.03."""
 
 
 @dataclass(frozen=True)
 class Accumulation:
-    """Several passes for one optimizer step. ``passes``: how many; the rest is what the last one does beside a pass.
+    """Gradient accumulation: ``passes`` for one optimizer step, and what the last pass does more than the others.
 
-    ``collectives``: of the last one. ``trace_s``: how much longer it traces. ``reads``: the part of the last ones
-    in which the script reads a value of the device.
+    ``collectives``: its own. ``trace_s``: how many seconds longer it takes to trace. ``reads``: the part of the last
+    passes, 0 to 1, in which the script reads a value from the device.
     """
 
     passes: int
@@ -36,7 +36,7 @@ class Accumulation:
     reads: float
 
     def last(self, work: StepWork) -> StepWork:
-        """The last pass of an optimizer step, from any other that moves as much."""
+        """The last pass of an optimizer step. ``work``: another pass that moves the same bytes."""
         host = work.host and replace(work.host, trace_s=work.host.trace_s + self.trace_s, reads=self.reads)
         return replace(work, collectives=(*work.collectives, *self.collectives), host=host)
 
@@ -44,9 +44,9 @@ class Accumulation:
 def accumulated(
     step: StepWork, train: Steps, world_size: int, optimizer_bytes: float
 ) -> tuple[StepWork, Accumulation | None]:
-    """Of the mean step of a job that accumulates gradients: one pass, and what the last one does beside it.
+    """Split the mean step of a job that accumulates gradients: one pass, and what the last pass does more.
 
-    ``optimizer_bytes``: what the optimizer moves. Where it steps after each pass the step stays as it is.
+    ``optimizer_bytes``: moved by one step of the optimizer. If it steps after each pass, the step stays as it is.
     """
     updates = train.updates
     if updates is None:
@@ -74,7 +74,7 @@ def accumulated(
 
 
 def _hosts(mean: HostWork | None, train: Steps, steps_each: float) -> tuple[HostWork | None, float, float]:
-    """Of a pass; how many seconds longer the last one traces; the part of the last ones that read a value."""
+    """The host's work in a pass; seconds that the last pass traces longer; the part of last passes that read values."""
     if mean is None or train.updates is None:
         return None, 0.0, 0.0
     found = train.updates.least_trace_seconds or 0.0
@@ -86,10 +86,10 @@ def _hosts(mean: HostWork | None, train: Steps, steps_each: float) -> tuple[Host
 
 
 def evaluation_of(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
-    """A step without optimizer, scaled to one sample, and the samples of all ranks; None without samples."""
+    """A step without optimizer, scaled to one sample, and the samples of all ranks; None, 0 if there are no samples."""
     if other.samples < 1:
         return None, 0
-    # One step with all its samples: flops and bytes a sample.
+    # As many steps as samples of one rank: FLOPs and bytes then are those of one sample.
     work = step_of(other, other.samples / world_size, 1.0, world_size, backward=False)
     return replace(work, collectives=(), host=None), other.samples
 
@@ -97,9 +97,9 @@ def evaluation_of(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
 def step_of(
     part: Steps, steps: float, samples: float, world_size: int, *, tensors: float = 0.0, backward: bool = True
 ) -> StepWork:
-    """One worker's mean step, of ``steps`` with ``samples`` each. Raises `InvalidCounters`: a kind of collective.
+    """One worker's mean step, of ``steps`` with ``samples`` each. ``tensors``: the number of trained tensors.
 
-    ``tensors``: as many are trained.
+    Raises `InvalidCounters` for an unknown kind of collective.
     """
     work = StepWork(
         samples=samples,
@@ -120,9 +120,9 @@ def _part(repeated: float, whole: float) -> float:
 
 
 def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> StepWork:
-    """What counters of this version tell besides: dimensions of products, fused element-wise work.
+    """Add what only newer counters have: dimensions of products, fused element-wise work.
 
-    As many steps as ``part`` has made them, whatever a step of ``work`` is.
+    The sums in ``counted`` are divided by ``steps``; ``part.steps`` steps made them.
     """
     products: dict[str, list[Product]] = {}
     convolutions = {item[:-1]: item[-1] for item in counted.convolutions}
@@ -132,7 +132,7 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
     for item in counted.products:
         batch, rows, inner, columns, dtype, times = item
         several = batch > 1
-        # A few without groups are of patches, say: products as any other.
+        # A few convolutions without groups (such as those of patches) run like any other product.
         of_these = convolutions.get(item[:-1], 0.0) if several or convolved >= FEW_CONVOLUTIONS else 0.0
         for counts, is_one in ((min(times, of_these), True), (max(0.0, times - of_these), False)):
             product = Product(rows, inner, columns, batch * counts / steps, several, is_one)
@@ -143,7 +143,7 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
     of_attention = ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3
-    # Fewer are something else: the products of pairs, in a recommender.
+    # Fewer batched products than attention has are something else, such as the pairs of a recommender.
     scores = Scores.of(found, of_attention) if of_scores >= of_attention * part.steps else Scores()
     return replace(
         work,
@@ -151,7 +151,7 @@ def _with_shapes(work: StepWork, counted: Work, steps: float, part: Steps) -> St
         fused_bytes=moved / steps,
         scores=scores,
         score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
-        # Attention is counted where the script calls it, and its products as often as they run.
+        # Calls of attention are counted once, its products each time they run, so repeated ones are taken out.
         fused=_fused(counted.sdpa, scores.elements * steps * (1 - work.repeated)),
         repeated_bytes=_part(part.repeated.fused_bytes, moved) if part.repeated else 0.0,
         convolved=convolved,
@@ -164,7 +164,10 @@ def _flops(product: CountedProduct) -> float:
 
 
 def _fused(sdpa: ScaledDotProductAttention | None, scores: float) -> Fused:
-    """Of a step that computes attention again both count twice, and the products half as much more."""
+    """The part of the scores in scaled dot product attention. ``scores``: those that the products show.
+
+    If attention is recomputed, calls count twice, but products grow less: so the part is limited to 1.
+    """
     if sdpa is None or not (sdpa.scores > 0 and scores > 0):
         return Fused()
     return Fused(min(1.0, sdpa.scores / scores), min(1.0, sdpa.causal_scores / sdpa.scores))
@@ -188,9 +191,9 @@ def _collective(kind: str, counted: Collectives, steps: float, world_size: int) 
 
 
 def optimized(counters: Counters, step: StepWork) -> float | None:
-    """Parameters that optimizers step, as these told; where none did, as the reduction of gradients.
+    """Parameters that optimizers update, as counted; if no optimizer was seen, from the reduction of gradients.
 
-    In a short rehearsal that has to be in each step: DistributedDataParallel reduces once before its first, too.
+    In a short rehearsal the reduction must be in each step: DistributedDataParallel also reduces once at its start.
     """
     if counters.parameters is not None:
         return counters.parameters.count or None

@@ -1,10 +1,10 @@
-"""counters.json as objects: the backend writes it from them, report and model read it into them.
+"""counters.json as dataclasses: the backend writes the file from them, reports and the model read it into them.
 
 docs/reference/counters.md says what each member means. A new member is one line here.
 
-They are read strictly (`strict_reader`): what the model computes with must be there and be a figure. It is
-said at a member where that is otherwise: one with a default may be missing or null, as nothing counted it
-or an earlier version did not know it; one that is only `Shown` is left out where it is no figure.
+The file is read strictly (`strict_reader`): what the model computes with must be present and valid. Exceptions
+stand at the member: one with a default may be missing or null (nothing counted it, or an earlier version did not
+know it); one marked `Shown` is left out if it is invalid.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .strict_reader import AtLeastOne, Limits, Plain, Shown, Size, read
 
 SCHEMA = "windtunnel.counters/1"
 MOST_INSTANCES = 1_000_000
-"""Assumption: more than any cluster has; it keeps figures in the range of numbers."""
+"""Upper limit, so that figures stay finite. Assumption: no cluster has more."""
 SEVERITIES = ("error", "warning", "note")
-"""Of what is found in a script, worst first."""
+"""Severities of findings, worst first."""
 WRONG_RESULT = ("no_exchange", "same_data", "no_number", "untied_weights", "unequal_weights", "wrong_split")
-"""Kinds that no seconds measure."""
+"""Kinds of findings that make the result wrong, so that lost seconds do not measure them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collectives:
-    """All of one kind. ``bytes``: the payload of one rank."""
+    """All collectives of one kind. ``bytes``: the payload of one rank."""
 
     count: float
     bytes: float
@@ -48,7 +48,7 @@ class CountedProduct(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernels:
-    """Element-wise work; see the fusion model."""
+    """Element-wise work; docs/reference/counters.md explains the fusion model."""
 
     fused_bytes: float
     unfused_bytes: Shown[float | None] = None
@@ -58,7 +58,7 @@ class Kernels:
 
 @dataclass(frozen=True, kw_only=True)
 class Elementwise:
-    """What grows with the batch, and what does not."""
+    """Element-wise work: ``activations`` grow with the batch, ``state`` does not."""
 
     activations: Kernels
     state: Kernels | None = None
@@ -66,7 +66,7 @@ class Elementwise:
 
 @dataclass(frozen=True, kw_only=True)
 class ScaledDotProductAttention:
-    """Attention scores that it computed, those of all calls and those of calls with ``is_causal``."""
+    """Attention scores computed by scaled dot product attention: in all calls, and in those with ``is_causal``."""
 
     scores: float
     causal_scores: float = 0.0
@@ -74,10 +74,10 @@ class ScaledDotProductAttention:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Everything by class of operation.
+    """The work of steps, by class of operation.
 
-    ``convolutions``: those of the products that are one; earlier versions told none. ``sdpa``: scaled dot product
-    attention, which is among the products, too.
+    ``convolutions``: the products that are convolutions; earlier versions listed none. ``sdpa``: scaled dot product
+    attention, whose products are in ``products`` too.
     """
 
     products: tuple[CountedProduct, ...] = ()
@@ -94,10 +94,10 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Updates:
-    """Of gradient accumulation: the steps in which an optimizer stepped. Their own collectives, as sums.
+    """With gradient accumulation: the steps in which an optimizer stepped, and the sums of their own collectives.
 
-    ``passes``: steps that the script goes through for one of them, whatever was cut short; None: an earlier version
-    did not look. ``least_trace_seconds``: what such a step takes longer to trace than one without.
+    ``passes``: steps that the script makes for each step of the optimizer, even if the rehearsal ended earlier; None:
+    counters of an earlier version. ``least_trace_seconds``: how much longer such a step takes to trace than others.
     """
 
     steps: AtLeastOne
@@ -108,9 +108,9 @@ class Updates:
 
 @dataclass(frozen=True, kw_only=True)
 class Repeated:
-    """What trn1 computes twice because the script reads values in the midst of steps: of their sums, that part.
+    """What trn1 computes twice because the script reads values in the middle of steps. It is part of the sums.
 
-    ``fused_bytes``: of activations.
+    ``fused_bytes``: of the activations.
     """
 
     flops: float
@@ -119,9 +119,9 @@ class Repeated:
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """Sums over steps. Work and collectives: of one core. Samples: of all ranks. Seconds: of this machine.
+    """Sums over steps. Work and collectives: of one core. Samples: of all ranks. Seconds: of the rehearsal's machine.
 
-    ``updates``: of gradient accumulation; None where the optimizer steps each time, or nobody noted it.
+    ``updates``: of gradient accumulation; None if the optimizer steps each time, or the counters do not say.
     """
 
     steps: AtLeastOne
@@ -145,17 +145,17 @@ class Steps:
 
     @property
     def passes(self) -> int:
-        """For one step of the optimizer. A rehearsal that ended within an accumulation has more steps for each."""
+        """Passes of one optimizer step. Without `Updates.passes`, a rehearsal that ended early may show too many."""
         updates = self.updates
         return 1 if updates is None else updates.passes or max(1, round(self.steps / updates.steps))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """How cores hold one copy of a model together. ``zero1``: copies share the optimizer's state (ZeRO-1).
+    """How several cores share one copy of a model. ``zero1``: the copies shard the optimizer's state (ZeRO-1).
 
-    ``config``: of the model, as transformers has it in its config.json, plain values alone; None: it has none.
-    ``lora_rank``: of adapters that are trained in place of the weights.
+    ``config``: the plain values of the model's config.json, as the transformers library has it; None: there is none.
+    ``lora_rank``: rank of the adapters that are trained in place of the weights.
     """
 
     tensor_parallel: AtLeastOne
@@ -166,18 +166,18 @@ class Split:
 
     @property
     def cores(self) -> int:
-        """Of one copy."""
+        """Cores that share one copy of the model."""
         return self.tensor_parallel * self.pipeline_parallel
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What one rank holds, as its optimizers tell: ``count`` is what they train there.
+    """The parameters of one rank, as its optimizers show them. ``count``: those that the rank trains.
 
-    ``model``: of the whole model, with other ranks' shards and with ``frozen`` ones; None: not counted.
-    ``cores``: so many hold one copy of the model together, and go through the same batches; ``split`` has how.
-    ``sdpa_elsewhere``: transformers chose eager attention because torch_xla is there, and elsewhere chooses
-    scaled dot product attention; ``is_causal`` is what that is told then.
+    ``model``: those of the whole model, with other ranks' shards and ``frozen`` ones; None: not counted.
+    ``cores``: how many cores share one copy of the model, and train on the same batches; ``split`` says how.
+    ``sdpa_elsewhere``: the transformers library chose eager attention because of torch_xla; without it, it would
+    call scaled dot product attention, with this ``is_causal``.
     """
 
     count: float
@@ -196,7 +196,7 @@ class Parameters:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceMemory:
-    """Bytes by use at the fullest moment of a core, and at which line of the script that was."""
+    """Bytes by use when a core's memory was fullest, and the line of the script at that moment."""
 
     parameters: Shown[int | None] = None
     gradients: Shown[int | None] = None
@@ -210,10 +210,10 @@ class DeviceMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
-    """One thing to change.
+    """One finding: something to change in the script.
 
     Attributes:
-        kind: what it is, as `neuron_sim/diagnostics/advice.py` names it.
+        kind: its name in `neuron_sim/diagnostics/advice.py`.
         severity: ``error``, ``warning`` or ``note``.
         line: ``train.py:88``, the user's line to change; ``?`` where it is not known.
         message: what happens.
@@ -231,12 +231,12 @@ class Diagnostic:
     seconds: Shown[float] = 0.0
 
     def __str__(self) -> str:
-        """As in the job's log."""
+        """The finding as the job's log has it."""
         return f"{self.severity}: {self._place}{self.message} {self.advice}"
 
     @property
     def in_short(self) -> str:
-        """What happens in one sentence, and what to change."""
+        """The first sentence of the message, and what to change."""
         happens, more, _ = self.message.partition(". ")
         return f"{self._place}{happens}{'.' if more else ''} {self.advice}"
 
@@ -251,11 +251,11 @@ _NOTHING_RAN = Diagnostic(
     message="Nothing ran on a NeuronCore, which trn1 would bill.",
     advice="To train on them the script imports torch_xla and moves its model to torch_xla.device().",
 )
-"""What no core can tell, as none has run."""
+"""The finding for a job that used no core; no core can report it."""
 
 
 def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """By severity, then a wrong result before a slow one, by the seconds lost here, by how often it happened."""
+    """Sort findings by severity, then wrong results before slow ones, then by seconds lost, then by count."""
 
     def rank(one: Diagnostic) -> tuple[int, bool, float, int]:
         severity = (*SEVERITIES, one.severity).index(one.severity)  # an unknown one: last
@@ -266,7 +266,7 @@ def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Seconds:
-    """Of the job here."""
+    """Seconds of the job on the rehearsal's machine."""
 
     training_total: Shown[float | None] = None
     container: Shown[float | None] = None
@@ -275,9 +275,9 @@ class Seconds:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A script that a job ran on the device, among others. Steps: of its first core.
+    """One of several scripts that a job ran on the device. Steps: of its first core.
 
-    ``trial``: neuron_parallel_compile ran it for its graphs.
+    ``trial``: neuron_parallel_compile ran it, only to compile its graphs.
     """
 
     script: Shown[str | None] = None
@@ -289,7 +289,7 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceGroup:
-    """Of a job on instances of several types."""
+    """One instance group of a job that runs on several instance types."""
 
     instance_type: Shown[str] = ""
     instance_count: Shown[int] = 0
@@ -297,7 +297,7 @@ class InstanceGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Spot:
-    """What was simulated of managed spot training, and the saving that is assumed for it."""
+    """The simulated interruptions of managed spot training, and its assumed discount."""
 
     interruptions_simulated: Shown[int | None] = None
     interruptions_asked: Shown[int | None] = None
@@ -307,9 +307,9 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """A job's counters.json. ``train``, ``other``: None where no such step ran on the device.
+    """A job's counters.json. ``train``, ``other``: None if no such step ran on the device.
 
-    ``programs``: of a job that ran several; all else is of the first, which trained for longest.
+    ``programs``: the scripts, if the job ran several; all other members are of the first, which trained the longest.
     """
 
     job: Shown[str | None] = None
@@ -337,23 +337,23 @@ class Counters:
 
     @property
     def as_one_process(self) -> bool:
-        """Whether the script started one process where there was a core for each of several."""
+        """Whether the script ran as one process although there were several cores."""
         return self.world_size == 1 and (self.local_cores or self.instance_cores or 1) > 1
 
     @property
     def compiled_only(self) -> bool:
-        """Whether the script ran under neuron_parallel_compile alone, for its graphs."""
+        """Whether the script ran only under neuron_parallel_compile, to compile its graphs."""
         return bool(self.programs) and all(program.trial for program in self.programs or ())
 
     @property
     def cores_of_a_copy(self) -> int:
-        """How many cores hold one copy of the model: several, where its layers are split."""
+        """How many cores share one copy of the model; 1 unless its layers are split."""
         return 1 if self.parameters is None else self.parameters.cores
 
     def found(self, *, came_through: bool) -> tuple[Diagnostic, ...] | None:
-        """What there is to change, worst first; None: the simulator did not look.
+        """The findings, worst first; None: the simulator did not look for any.
 
-        ``came_through``: the job has ended, and did not fail: then a device that nothing ran on is a finding.
+        ``came_through``: the job ended without failure; only then it is a finding that nothing ran on the device.
         """
         if self.diagnostics is None:
             return None
@@ -362,7 +362,7 @@ class Counters:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Counters:
-        """From the object in a ``counters.json``.
+        """Read the object of a ``counters.json``.
 
         Raises:
             InvalidCounters: another schema, or a missing or impossible member, which is named.
@@ -374,7 +374,7 @@ class Counters:
         return read(cls, document)
 
     def to_dict(self) -> dict[str, Any]:
-        """The object for a ``counters.json``. What only some jobs have is left out for the others."""
+        """The object for a ``counters.json``. Members that only some jobs have are left out if None."""
         found = {"schema": SCHEMA, **asdict(self)}
         some = ("instance_groups", "programs", "attempts", "spot")
         return {key: value for key, value in found.items() if key not in some or value is not None}

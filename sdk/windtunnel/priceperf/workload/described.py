@@ -1,4 +1,4 @@
-"""A job known only by its description: a transformer, its batch, how it is split, its number formats."""
+"""A job known by its description: a transformer, its batch, its parallelism and its number formats."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ GPU_SETTINGS = (
     "microbatch", "tensor_parallel", "pipeline_parallel", "dtype", "matmul_dtype", "recompute", "zero",
     "attention", "gradient_bytes", "software", "network_gbps",
 )  # fmt: skip
-"""What a job may set otherwise on GPUs: how it runs there, not what it trains."""
+"""Settings that ``on_gpu`` may change: those of how the job runs, not of what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
-"""fp32 numbers that each keeps for a weight; ``sgd`` is with momentum."""
+"""fp32 numbers that each optimizer keeps for a weight; ``sgd`` is with momentum."""
 
 
 def _check_number(name: str, value: Any, least: float, most: float) -> None:
@@ -56,7 +56,7 @@ _Self = TypeVar("_Self", bound="Described")
 
 @dataclass(frozen=True)
 class Described:
-    """See `Workload.transformer`, which makes it and says what the fields are."""
+    """A described job. `Workload.transformer` creates it and documents the fields."""
 
     architecture: Architecture
     microbatch: int | None
@@ -80,10 +80,10 @@ class Described:
     lora: Lora | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
     rehearsed: RehearsedJob | None = None
-    """None: nobody has run it."""
+    """The rehearsal that found the description; None: the user gave it."""
 
     def __post_init__(self) -> None:
-        """Check what `Training` does not."""
+        """Check what `Training` does not check."""
         for name in ("microbatch", "sequence_length", "tensor_parallel", "pipeline_parallel",
                      "global_batch", "gradient_accumulation", "gradient_bytes"):  # fmt: skip
             value = getattr(self, name)
@@ -114,7 +114,7 @@ class Described:
                 "give global_batch or gradient_accumulation, not both: one follows from the other"
             )
         if self.neuron_version is not None:
-            parsed_version(self.neuron_version)  # refuses what is none
+            parsed_version(self.neuron_version)  # raises if it is no version
         if self.software is not None:
             object.__setattr__(self, "software", software_named(self.software))
         must_divide_heads(self.tensor_parallel, self.architecture)
@@ -127,10 +127,10 @@ class Described:
         if wrong:
             raise InvalidInput(f"on_gpu knows {', '.join(GPU_SETTINGS)}, not {', '.join(wrong)}")
         if self.on_gpu:
-            self._on_gpus()  # its settings are checked now, not when they are first used
+            self._on_gpus()  # to check these settings now, not when they are first used
 
     def there(self: _Self, instance: InstanceType) -> _Self:
-        """The job with the settings for that instance. How it is split, a rehearsal tells of its own alone."""
+        """The job with its settings for that instance. A rehearsal's split holds only for its own instance type."""
         job = self
         if self.rehearsed is not None and instance.name != self.rehearsed.instance_type:
             job = self._split_open(instance)
@@ -147,31 +147,32 @@ class Described:
 
     @property
     def weights(self) -> float | None:
-        """As given, or the architecture's."""
+        """Number of weights, as given or computed from the architecture."""
         return self.parameters
 
     @property
     def saved_weights(self) -> float:
-        """All, or the adapters alone, as PEFT saves them."""
+        """Number of saved weights: all, or with LoRA only the adapters, as PEFT does."""
         return self.parameters if self.lora is None else self.lora.weights(self.architecture)
 
     @property
     def tokens_per_sample(self) -> int | None:
-        """A sample is a sequence."""
+        """The sequence length: a sample is one sequence."""
         return self.sequence_length
 
     @property
     def default_count(self) -> int:
-        """As many as were rehearsed, or one."""
+        """The number of rehearsed instances, or 1."""
         return 1 if self.rehearsed is None else self.rehearsed.instance_count
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
-        """As described; without a global batch, what the cluster's copies of the model accumulate to.
+        """See `Workload.batch`. Without a described global batch: micro-batch x passes x copies of the model.
 
-        Of a rehearsed job that of ``count`` instances, on each of which it is as large.
+        A rehearsed job's global batch grows with ``count``: each instance keeps the same share.
 
         Raises:
-            InvalidInput: the rule needs the other way to describe a batch, or the job cannot be split so.
+            InvalidInput: the rule needs ``global_batch`` where passes are described or the reverse, nothing gives
+                the batch, or the parallelism does not divide the workers.
         """
         copies = self.data_parallel(cluster) if isinstance(rule, PerDevice) else 1
         stated = stated_batch(rule, copies)
@@ -194,7 +195,7 @@ class Described:
         return float(self.global_batch or self._accumulated(cluster))
 
     def _accumulated(self, cluster: Cluster) -> int:
-        """Sequences of all passes of all copies."""
+        """The global batch: sequences of all passes of all copies of the model."""
         microbatch = self.there(cluster.instance).microbatch
         if microbatch is None:
             one = "the samples of a pass: microbatch=32, --microbatch 32"
@@ -207,11 +208,11 @@ class Described:
 
     @property
     def is_split_open(self) -> bool:
-        """Whether nothing is said of how workers share the model."""
+        """Whether neither tensor nor pipeline parallelism nor ZeRO is stated."""
         return (self.tensor_parallel, self.pipeline_parallel, self.zero) == (None, None, None)
 
     def data_parallel(self, cluster: Cluster) -> int:
-        """Copies of the model on the cluster, data parallelism being all that is not described.
+        """Copies of the model on the cluster: workers / (tensor x pipeline parallelism).
 
         Raises:
             InvalidInput: tensor x pipeline parallelism does not divide the workers.
@@ -230,7 +231,7 @@ class Described:
         return cluster.workers // copy
 
     def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
-        """As described; fp32 storage leaves open how products run: on Neuron as the compiler has it unasked."""
+        """As described; several with fp32 storage and no ``matmul_dtype``: on Neuron the compiler's default first."""
         job = self.there(instance)
         if job.dtype == "fp32" and job.matmul_dtype is None:
             return (
@@ -241,7 +242,7 @@ class Described:
         return (_as_described(job.matmul_dtype or job.dtype, job.dtype),)
 
     def description(self, run: Run) -> Training:
-        """Whole passes; where the batch does not divide into them, each is a little smaller.
+        """The step, split over the cluster into whole passes; if the batch does not divide, each is a little smaller.
 
         Raises:
             InvalidInput: the cluster's workers do not divide, or the batch leaves one without a sequence.
@@ -249,7 +250,7 @@ class Described:
         return _split(self.there(run.instance), run)
 
     def settled(self: _Self, run: Run) -> _Self:
-        """With the passes, the split, the attention and the recomputation of this run."""
+        """The same job with the passes, split, attention and recomputation of this run."""
         training = self.description(run)
         job = self.there(run.instance)
         microbatch = math.ceil(training.microbatch) if job.microbatch is None else job.microbatch
@@ -266,7 +267,7 @@ class Described:
         )
 
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
-        """The predicted step, and what follows from it.
+        """Predict the step, and what follows from it.
 
         Raises:
             InvalidInput: as `description`.
@@ -291,11 +292,12 @@ class Described:
     def _range_check(
         self, run: Run, training: Training, step: StepTime, flops: float, software_speed: float | None
     ) -> RangeCheck:
-        """Against all rows; the interval is that of rows whose source was left out.
+        """Compare the job with the range of all rows, and choose its interval.
 
-        That of plain scripts where the job is one, that of left-out families where constants are fitted to its
-        software, that of new models where its speed is known otherwise, if it is the narrower. Where no software is
-        named that rows tell of, the slow end holds a plain script, whose host may be slower than the device.
+        The interval is that of rows whose source was left out; for plain scripts their own. If it is narrower, that of
+        left-out families where constants are fitted to the job's software, or that of new models where the software's
+        speed is known. On Neuron, and without known software, the slow end includes a plain script, whose host may be
+        slower than the device.
         """
         instance, neuron = run.instance, run.instance.is_neuron
         lacks = ["neuron_version"] if neuron and self.neuron_version is None else []
@@ -318,7 +320,7 @@ class Described:
         return RangeCheck(check.outside, check.unknown, check.log_fast, log_slow, check.by_known_software)
 
     def _neuron_speed(self, instance: InstanceType) -> float:
-        """Times the usual throughput that the named version of Neuron's software reaches."""
+        """Throughput of the named Neuron version divided by the usual one; 1 if no version is named."""
         version = self.neuron_version if instance.is_neuron else None
         return 1.0 if version is None else math.exp(log_speed(version))
 
@@ -336,7 +338,7 @@ def _as_described(products: str, dtype: str) -> Precision:
 
 
 def _compilation(run: Run, training: Training, flops: float, full_scale: FullScale) -> fixed_costs.FixedCost:
-    """One pass is a graph, and one of evaluation, whose products are a third."""
+    """Compile time: one graph for a training pass, and one for evaluation, with a third of the products."""
     if not run.instance.is_neuron:
         return fixed_costs.compilation(run.instance, 0, False, False)
     of_pass = flops / (training.workers * training.microbatches)
@@ -346,9 +348,8 @@ def _compilation(run: Run, training: Training, flops: float, full_scale: FullSca
 
 
 def _split(job: Described, run: Run) -> Training:
-    """As described; where nothing of the split is, and data parallelism alone does not do, the fastest that fits.
-
-    Neither does it where it fits only if all is recomputed, unless that is described: sharing the model costs less.
+    """The step, split as described. If nothing of the split is stated and data parallelism alone does not fit, or fits
+    only with full recomputation that is not asked for, the fastest split that fits. Raises `InvalidInput`.
     """
     copies = job.data_parallel(run.cluster)
     training: Training | None = None
@@ -387,7 +388,7 @@ def _split(job: Described, run: Run) -> Training:
 
 
 def _or_split(copies: Training | None, split: OpenSplit, run: Run) -> Training | None:
-    """Whole copies; the fastest split instead where they do not fit, or fit only by recomputing all and are slower."""
+    """``copies`` (data parallelism alone), or the fastest split if they do not fit, or recompute all and are slower."""
     fit = copies is not None and memory_need(copies, run.instance).fits
     if copies and fit and (copies.recompute != "full" or split.recompute == "full"):
         return copies

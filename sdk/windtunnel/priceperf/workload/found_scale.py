@@ -1,4 +1,4 @@
-"""The size of a job that was rehearsed in short, from what its loaders showed."""
+"""The size of the whole job after a short rehearsal, from what its data loaders showed."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .full_scale import FullScale
 
 
 def found_in_short(told: Counters, world_size: int) -> FullScale | str | None:
-    """The size of the whole job, or why it cannot be told; None: it was no short rehearsal."""
+    """The size of the whole job, or a sentence why it is not known; None: it was no short rehearsal."""
     if told.input is None or told.input.rehearsed_steps is None:
         return None
     workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
     if told.as_one_process:
-        workers = 1  # cores that are not used make none of the steps that a count of the script's asks for
-    # A sampler splits, and a count of steps asks, for copies of the model.
+        workers = 1  # unused cores make none of the steps that the script counts
+    # A sampler splits the data over copies of the model, and the script's count of steps is for each copy.
     copies = max(1, world_size // told.cores_of_a_copy)
     found = found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
     if told.as_one_process and isinstance(found, FullScale):
-        # One process has no sampler, and all of its work is shared out.
+        # One process evaluates without a sampler, but the model spreads all of its work over the cores.
         return replace(found, evaluation_split=True)
     return found
 
 
 def found_scale(seen: Input, world_size: int, workers: int | None = None) -> FullScale | str:
-    """The whole job, or why it cannot be told.
+    """The size of the whole job, or a sentence why it is not known.
 
     Args:
         seen: what the loaders showed.
-        world_size: of the rehearsal, by which its loaders split.
-        workers: of the whole job; None: as many. Each of them makes the steps that a count of the script's asks
-            for, and goes over all of what is not split.
+        world_size: processes of the rehearsal, over which its loaders split the data.
+        workers: workers of the whole job; None: ``world_size``. Each makes all steps that the script counts, and
+            reads all data of a loader that is not split.
     """
     if not (seen.loaders or seen.ended_early):
         return "the rehearsal was stopped before its end"
@@ -56,7 +56,7 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
     passes = {loader.line: loader.passes for loader in trained}
     trained = [_as_planned(loader) for loader in trained]
     sizes = [_samples(loader, world_size, workers, ended_early=seen.ended_early) for loader in trained]
-    most = max(range(len(sizes)), key=sizes.__getitem__)  # others may warm up, or try learning rates
+    most = max(range(len(sizes)), key=sizes.__getitem__)  # the other loops may warm up, or try learning rates
     first = trained[most]
     rehearsed = passes[first.line]
     a_pass = _of_pass(first, world_size, workers)
@@ -78,14 +78,14 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
 
 
 def _as_left(loader: Loader, *, ended_early: bool) -> Loader:
-    """As left only where the script left a pass, and was not ended in it while its loop is known to go on."""
+    """Clear ``left`` if the rehearsal, not the script, ended the latest pass: the loop is known to go on."""
     knows_more = loader.planned is not None and loader.passes > 1 and loader.left_after is None
     return replace(loader, left=loader.left and not (ended_early and knows_more))
 
 
 def _as_planned(loader: Loader) -> Loader:
-    """With the passes of the loop around them: a script that stops when a metric improves no more does so early in a
-    rehearsal, in which it cannot improve.
+    """Take the passes of the loop around it, if they are more: a script that stops when a metric no longer improves
+    stops too early in a rehearsal, which trains too little to improve it.
     """
     is_counted = loader.bound is not None or loader.bound_between is not None
     if is_counted or loader.left:
@@ -94,9 +94,9 @@ def _as_planned(loader: Loader) -> Loader:
 
 
 def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
-    """One for each loop that trains, or evaluates: some scripts make the loader anew for each pass.
+    """Join the loaders of one line of the script: some scripts create the loader again for each pass.
 
-    A function that evaluates may be given several loaders, of other lengths: these are several.
+    An evaluating function may be called with several loaders; those of different lengths stay apart.
     """
     found: dict[tuple[object, ...], Loader] = {}
     for loader in loaders:
@@ -106,7 +106,9 @@ def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
 
 
 def _joined(before: Loader, after: Loader) -> Loader:
-    """Two loaders of one loop. A count that goes on has less left in the second; one that began again, as much."""
+    """Join two loaders of one loop. If the second has as large a bound, the script's count starts again in each pass;
+    if it has a smaller one, the count goes on.
+    """
     bound, of_pass = before.bound, before.bound_of_pass
     if bound is not None and after.bound is not None and after.bound >= bound:
         bound, of_pass = None, bound
@@ -126,7 +128,7 @@ def _joined(before: Loader, after: Loader) -> Loader:
 
 
 def _why(loader: Loader, *, ended_early: bool) -> str | None:
-    """Why the size of a loop cannot be told, if so."""
+    """Why the size of a loop is not known; None: it is."""
     total = loader.bound if loader.bound is not None else loader.bound_between
     if loader.wrapped == "zip" or (loader.wrapped is not None and total is None):
         return f"the loop of {loader.line} goes through {loader.wrapped}()"
@@ -136,7 +138,7 @@ def _why(loader: Loader, *, ended_early: bool) -> str | None:
         return None
     is_open = ended_early and (loader.planned is None or (loader.passes == 1 and loader.left))
     if loader.trains and (is_open or (loader.left and loader.passes > 1)):
-        # Passes that were cut short are more, or fewer, than the script would have made.
+        # The rehearsal cut passes short, so the script may have made more or fewer of them than it would.
         return f"the loop of {loader.line} does not tell how often it runs"
     if loader.batches is None and not (loader.left and loader.passes == 1) and _limit(loader) is None:
         return f"the loader of {loader.line} does not tell its length"
@@ -144,21 +146,21 @@ def _why(loader: Loader, *, ended_early: bool) -> str | None:
 
 
 def _limit(loader: Loader) -> int | None:
-    """Batches after which the script leaves each pass, if it does."""
+    """Batches after which the script leaves each pass; None: it reads whole passes."""
     limits = [value for value in (loader.left_after, loader.bound_of_pass) if value is not None]
     if loader.left and loader.passes == 1 and loader.bound is None:
-        limits.append(loader.taken)  # the script has had all that it wanted
+        limits.append(loader.taken)  # the script left its only pass by itself
     return min(limits, default=None)
 
 
 def _held(loader: Loader) -> int:
-    """Samples of a whole pass of one core."""
+    """Samples of one core in a whole pass; 0 if the loader does not say its length."""
     whole = (loader.batches or 0) * loader.samples
     return whole if loader.last is None or not whole else whole - loader.samples + loader.last
 
 
 def _of_pass(loader: Loader, world_size: int, workers: int) -> int | None:
-    """Samples that all workers take in one pass."""
+    """Samples that all workers train on in one pass; None: not known."""
     limit = _limit(loader)
     sizes = [] if limit is None else [limit * loader.samples * workers]
     if loader.batches is not None:
@@ -167,7 +169,7 @@ def _of_pass(loader: Loader, world_size: int, workers: int) -> int | None:
 
 
 def _samples(loader: Loader, world_size: int, workers: int, *, ended_early: bool) -> int:
-    """That all workers take in the whole job."""
+    """Samples that all workers train on in the whole job."""
     a_pass = _of_pass(loader, world_size, workers)
     step = loader.samples * workers
     sizes = [] if loader.bound is None else [loader.bound * step]
@@ -180,7 +182,7 @@ def _samples(loader: Loader, world_size: int, workers: int, *, ended_early: bool
 
 
 def _evaluated(loader: Loader, world_size: int) -> int:
-    """Samples of one pass. Where they are not split, those of one worker."""
+    """Samples of one evaluation pass of all workers; of one worker, if the loader is not split."""
     limits = [limit * loader.samples for limit in (_limit(loader), loader.bound) if limit is not None]
     samples = min([*limits, *([] if loader.batches is None else [_held(loader)])])
     return samples * (world_size if loader.split else 1)
@@ -189,11 +191,11 @@ def _evaluated(loader: Loader, world_size: int) -> int:
 def _times(
     loader: Loader, first: Loader, rehearsed: int, real: int, batches: float, *, ended_early: bool
 ) -> float:
-    """Passes of an evaluation in the whole job, which goes ``real`` times over its training samples."""
+    """Passes of an evaluation in the whole job, which makes ``real`` passes over its training samples."""
     after = loader.passes - loader.inside
-    # In the same loop, after some of its passes.
+    # Whether it evaluates in the same outer loop as the training, after some of its passes.
     within = loader.planned is not None and loader.planned == first.planned
     if ended_early and rehearsed > 1 and after % rehearsed and (within or after % (rehearsed - 1) == 0):
-        rehearsed -= 1  # ended within a pass of training, before the evaluation after it
+        rehearsed -= 1  # the rehearsal ended in a training pass, before the evaluation that follows it
     scaled = after if after < rehearsed and not within else after * real / rehearsed
     return scaled + (batches // loader.every if loader.every else 0)

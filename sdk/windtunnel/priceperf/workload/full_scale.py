@@ -1,4 +1,4 @@
-"""The size of the real job behind a rehearsed sample."""
+"""The size of the whole job, of which a rehearsal ran only a few steps."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 
 LARGEST = 1e15
-"""Of any size of a job: beyond the samples of any data set, and far from where sums lose their last digits."""
+"""Upper limit of every size: more samples than any data set has, and small enough for exact sums of floats."""
 _SLOWEST = 1e-6
-"""Samples a second: one in twelve days."""
+"""Lower limit of samples a second: one in twelve days."""
 
 
 @dataclass(frozen=True)
 class FullScale:
-    """The real job behind a rehearsed sample.
+    """The size of the whole job.
 
     Args:
         train_samples: samples of one epoch.
-        epochs: passes over them.
+        epochs: passes over these samples.
         evaluation_samples: samples evaluated after each epoch.
-        dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
-        model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters; of adapters,
-            where a described job trains these.
-        preparation_s: seconds of the job that train nothing (tokenising, unpacking, checkpoints), as you know them.
-        evaluation_split: the workers share the evaluation samples; False: each worker evaluates all of them, as a
-            loader without a sampler has it.
-        tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
-            where you do not know how long that takes.
-        compile_cached: True when all graphs come from a compile cache.
-        sequence_length: tokens of a sample; only to check it against the calibrated range. Of a rehearsed job that is
-            modelled by its description it must be the job's own: `DescribedWorkload.changed` prices another.
-        loader_samples_per_s: what one process of a data loader prepares (decodes, augments) a second, with one on every
-            vCPU at work. Steps wait where those of all instances prepare fewer than are trained. None: not known, then
-            no step waits.
+        dataset_gib: GiB that each instance downloads; None: not known, no download is counted.
+        model_gib: GiB that each instance uploads; None: 4 bytes for each saved weight (only the adapters with LoRA),
+            or nothing if their number is not known.
+        preparation_s: seconds in which the job trains nothing (tokenising, unpacking, checkpoints), if you know them.
+        evaluation_split: True: the workers share the evaluation samples. False: each worker evaluates all of them,
+            as with a loader without a sampler.
+        tokenised_samples: text samples that the script itself tokenises, in one process, before it trains;
+            for when you do not know how long that takes.
+        compile_cached: True if all graphs come from a compile cache.
+        sequence_length: tokens of a sample; only compared with the calibrated range. For a rehearsed job that is
+            modelled by its description it must be the job's own: `DescribedWorkload.changed` models another one.
+        loader_samples_per_s: samples that one data loader process prepares (decodes, augments) a second while every
+            vCPU runs one. Steps wait if the vCPUs of all instances prepare fewer samples than the steps train. None:
+            not known, no step waits.
 
     Raises:
         InvalidInput: a number out of its range.
@@ -88,14 +88,14 @@ class FullScale:
             )
 
     def loading_s(self, samples: float, instance: InstanceType, count: int) -> float:
-        """Seconds in which the vCPUs of the instances prepare so many samples; 0 where it is not known."""
+        """Seconds in which the vCPUs of ``count`` instances prepare ``samples``; 0 if the rate is not known."""
         if self.loader_samples_per_s is None:
             return 0.0
         return samples / (self.loader_samples_per_s * instance.vcpus.value * count)
 
 
 def _within(value: object, least: float) -> bool:
-    """Whether it is a number of that range; comparing takes whole numbers that no float holds, too."""
+    """Whether ``value`` is a number from ``least`` to `LARGEST`. The comparison also works for ints beyond a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= LARGEST
 
 

@@ -1,4 +1,4 @@
-"""What the model says of one way to run a job."""
+"""The result of the model for one way to run a job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model.training_settings import Training
 
 
 class Modelled(NamedTuple):
-    """Its parts, each made once from the same split of the job."""
+    """The modelled parts of one run, all made from the same split of the job."""
 
     training: Training | None
     """The step as a description, split over the cluster; None: only counts are known."""
@@ -20,9 +20,9 @@ class Modelled(NamedTuple):
     evaluation_step: StepTime | None
     """One forward pass over the batch; None: the job does not evaluate."""
     range_check: RangeCheck
-    """How far from the calibration's rows it lies, and the interval that follows."""
+    """How far the job lies from the calibration's rows, and the interval that follows."""
     compilation: FixedCost
     """The compiler's time before the first step."""
     software_speed: float | None = None
-    """Times the modelled throughput that the job's software reaches, and ``step`` has; None: not named, not known, or
-    constants hold it."""
+    """Real over modelled throughput of the job's software, already in ``step``. None: no software is named, its speed
+    is not known, or constants are fitted to it."""

@@ -1,4 +1,4 @@
-"""Why counters are not modelled, in words that say what to do."""
+"""Messages that say why counters cannot be modelled, and what the user can do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .full_scale import FullScale
 
 
 def trained_steps(told: Counters) -> tuple[Steps, int, int]:
-    """The steps that trained, how many processes ran, and on how many cores.
+    """The training steps, the number of processes, and the number of cores that they used.
 
     Raises:
-        InvalidCounters: there is nothing to model, and why.
+        InvalidCounters: there is nothing to model; the message says why.
     """
     train, world_size = told.train, told.world_size
     if told.compiled_only:
@@ -45,7 +45,7 @@ def trained_steps(told: Counters) -> tuple[Steps, int, int]:
 
 
 def _no_step(told: Counters) -> InvalidCounters:
-    """Why there is nothing to model, as far as the counters tell."""
+    """The error for counters without a training step, with the likeliest reason."""
     grown = next((one for one in told.diagnostics or () if one.kind == "growing_graphs"), None)
     if grown is not None:
         return InvalidCounters(f"no training step had ended when the job did: {grown.in_short}")
@@ -64,7 +64,7 @@ def _no_step(told: Counters) -> InvalidCounters:
 
 
 def split_over_cores(told: Counters, world_size: int, why: str) -> str:
-    """Why a model whose layers are split over cores is not modelled, and what models it all the same."""
+    """The message that a model split over cores is not modelled, with a command that models it from a description."""
     found = found_in_short(told, world_size)
     size, length = " --full-scale-samples N", "N"
     if isinstance(found, FullScale):

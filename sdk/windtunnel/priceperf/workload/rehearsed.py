@@ -1,4 +1,4 @@
-"""What a rehearsal ran, whatever is modelled of it."""
+"""What a rehearsal ran, whether it is modelled by its counts or by its description."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .full_scale import FullScale
 
 @dataclass(frozen=True)
 class RehearsedJob:
-    """The job as it was rehearsed, and how large the whole one is.
+    """The job as it was rehearsed, and the size of the whole job.
 
-    ``samples``: trained on in the rehearsal, ``evaluation_samples`` evaluated. ``found``: see `Counted.found`;
-    ``as_one_process`` and ``unshared``: see there.
+    ``samples``, ``evaluation_samples``: how many the rehearsal trained on and evaluated. ``found``,
+    ``as_one_process`` and ``unshared``: see `Counted`.
     """
 
     instance_type: str
@@ -25,11 +25,11 @@ class RehearsedJob:
 
     @property
     def unknown_size(self) -> str:
-        """Why a short rehearsal could not tell it."""
+        """Why a short rehearsal does not show the size of the whole job; empty if it does."""
         return self.found if isinstance(self.found, str) else ""
 
     def full_scale(self) -> FullScale:
-        """What a short rehearsal found; else exactly what was rehearsed."""
+        """The size that a short rehearsal found; otherwise exactly what was rehearsed."""
         if isinstance(self.found, FullScale):
             return self.found
         return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)

@@ -1,7 +1,7 @@
-"""Plain scripts that the project rehearsed on simulated cores and measured on a GPU: what counts alone are off by.
+"""Plain scripts that were rehearsed on simulated cores and also measured on a GPU: how wrong counts alone are.
 
-`rehearsed.json` beside the calibrations has what one core counted (tests/benchmarks/gpu_transfer.py makes it),
-`measured.csv` and `measured_other_models.csv` have the runs. Only the fit and its tests read them.
+`rehearsed.json` in `calibration` has the counters of one core (tests/benchmarks/gpu_transfer.py writes it),
+`measured.csv` and `measured_other_models.csv` have the measured runs. Only the fit and its tests read them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .workload import CountedWorkload
 
 
 class Measured(NamedTuple):
-    """One run on one GPU or NeuronCore of that instance. ``batch``: its samples; ``dtype``: in which fp32 products ran;
-    ``reads``: see `OtherRun`.
+    """One measured run on one GPU or NeuronCore of the instance. ``batch``: samples of a step; ``dtype``: in which
+    fp32 products ran; ``reads``: see `OtherRun`.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Measured(NamedTuple):
 
     @property
     def run(self) -> Run:
-        """The same on each GPU or NeuronCore of the instance."""
+        """The same run on every GPU or NeuronCore of the instance."""
         known = (NO_CAST, AUTO_CAST) if self.instance.is_neuron else GPU_PRECISIONS
         precision = next(one for one in known if one.ran_as("fp32") == self.dtype)
         return Run(Cluster(self.instance, 1), self.instance.core_count * self.batch, precision)
 
     def of(self, job: CountedWorkload) -> CountedWorkload:
-        """The rehearsed job as this script has it."""
+        """The rehearsed job, with the host reads of this run's script."""
         if self.reads is None or job.step.host is None:
             return job
         return replace(job, step=replace(job.step, host=replace(job.step.host, reads=self.reads)))
@@ -54,13 +54,13 @@ class Measured(NamedTuple):
 
 @cache
 def rehearsals() -> Mapping[str, CountedWorkload]:
-    """By model."""
+    """The rehearsed jobs, by model."""
     found = json.loads(text_of("rehearsed.json"))
     return {model: CountedWorkload.from_counters(counters) for model, counters in found.items()}
 
 
 def runs(model: str) -> Iterator[Measured]:
-    """With `scaled_dot_product_attention`, as what was rehearsed has it."""
+    """The measured runs of a model that use `scaled_dot_product_attention`, as the rehearsed scripts do."""
     for row in measured():
         if f", {model} s" in row.config and row.training.attention == "flash":
             yield Measured(
@@ -70,7 +70,7 @@ def runs(model: str) -> Iterator[Measured]:
 
 
 def published(model: str) -> Iterator[Measured]:
-    """What others published of it. They set nothing."""
+    """The runs of a model that others published. No constant is fitted to them."""
     yield from (_measured(other) for other in published_others() if other.model == model)
 
 
@@ -82,7 +82,7 @@ def _measured(run: OtherRun) -> Measured:
 
 
 def compared(constants: Mapping[str, Constants], *, transformers: bool = True) -> dict[str, list[Script]]:
-    """By kind, each run of each model that is a transformer, or is none. ``constants``: by calibration."""
+    """By kind (`kind_of_run`), all runs of transformers, or of other models. ``constants``: by calibration."""
     found: defaultdict[str, list[Script]] = defaultdict(list)
     for model, job in rehearsals().items():
         for run in runs(model) if job.is_transformer is transformers else ():
@@ -101,7 +101,7 @@ def _script(model: str, job: CountedWorkload, measured: Measured, constants: Con
 
 
 def widening(constants: Mapping[str, Constants]) -> float:
-    """Log width of what it adds to an interval that a model is no transformer: where that was measured, on GPUs."""
+    """Log width that an interval gets in addition for a model that is no transformer, as measured on GPUs."""
     others = compared(constants, transformers=False)
     widths = [
         (speed_and_width(known)[1], speed_and_width(others[kind])[1])

@@ -1,4 +1,4 @@
-"""The slow end of a described job's interval: it may be a plain script, whatever software the rows are by."""
+"""The slow end of a described job's interval: the job may be a plain script, slower than tuned software."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Training
 
 _MATTERS = 0.02
-"""A part of a step below which an interval of a fifth or more does not show it."""
+"""Differences below this part of a step are ignored: the interval itself is a fifth or more."""
 
 
 def log_slower_as_script(
     training: Training, instance: InstanceType, step: StepTime, flops: float, constants: Constants, count: int
 ) -> float:
-    """How much longer a plain script may take, in logs: its host, and on GPUs its optimizer and its attention."""
+    """Log of how much longer a plain script's step may take: by its host, and on GPUs its optimizer and attention."""
     neuron, passes = instance.is_neuron, training.microbatches
     per_layer = PLAIN_TRACE_S_PER_LAYER
     if not neuron:
@@ -35,7 +35,7 @@ def log_slower_as_script(
             script = training_step(replace(training, plain=True), instance, constants, count)
             longer = max(longer, script.total_s / speed_of_script(instance, count) - step.total_s)
     peak = instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
-    if flops / peak >= host_s:  # the device takes longer, whatever it reaches
+    if flops / peak >= host_s:  # even at its peak the device takes longer than the host
         return math.log1p(longer / step.total_s) if longer > _MATTERS * step.compute_s else 0.0
     step_s = step.total_s
     return math.log1p((longer + max(0.0, host_s - step_s / passes) * passes) / step_s)

@@ -1,8 +1,8 @@
-"""A rehearsed job whose cores share one copy of the model: modelled by the description that its rehearsal showed.
+"""A rehearsed job whose cores share one copy of the model, modelled by the description that its rehearsal found.
 
-The counts of one core do not tell which exchanges stay within a copy, nor how long the stages of a pipeline wait. The
-configuration of the model, the degrees of NxD Core's groups and the batches do. On instances of another type, and on
-GPUs, the split is left open: nobody has tried it there.
+The counts of one core do not show which collectives stay within a copy, or how long the stages of a pipeline wait. The
+model's configuration, the sizes of NxD Core's groups and the batches do. On other instance types, and on GPUs, the
+split is left open: it was only tried on the rehearsed type.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from .rehearsed import RehearsedJob
 _T = TypeVar("_T", bound=Described)
 
 SOFTWARE = "neuronx-distributed"
-"""As published rows name NxD Core, which made the groups."""
+"""The name in published rows of NxD Core, which made the groups."""
 _ALIKE = 1.25
-"""Times that modules may hold more weights than their configuration makes, or fewer: heads that are kept twice."""
+"""Largest ratio between the weights that modules hold and those of their configuration: some heads are kept twice."""
 _SAME = 0.01
-"""By which a count of weights may be off that is the same model's."""
+"""Relative difference within which two numbers of weights are of the same model."""
 
 
 def described(cls: type[_T], told: Counters) -> _T:
-    """The job by its description.
+    """Describe the job by what its rehearsal found.
 
     Raises:
-        InvalidCounters: there is nothing to model, or no description is known; the command that models it all the same.
+        InvalidCounters: the counters hold nothing to model, or no description; the message has a command that
+            models the job from a description by the user.
     """
     train, world_size, _ = trained_steps(told)
     held, length = told.parameters, _sequence_length(told)
@@ -64,8 +65,8 @@ def described(cls: type[_T], told: Counters) -> _T:
 def _described(
     cls: type[_T], told: Counters, train: Steps, world_size: int, held: Parameters, split: Split, length: int
 ) -> _T:
-    seen = held.frozen or held.model  # beside frozen ones are adapters
-    whole = seen if split.pipeline_parallel == 1 else None  # of a pipeline one stage was looked at
+    seen = held.frozen or held.model  # with frozen weights, all others are adapters
+    whole = seen if split.pipeline_parallel == 1 else None  # in a pipeline only one stage was counted
     model, weights = _model_of(split, whole)
     if whole and not weights / _ALIKE <= whole <= weights * _ALIKE:
         raise InvalidInput(f"its configuration makes {weights:,} weights, and its modules hold {whole:,.0f}")
@@ -74,7 +75,7 @@ def _described(
     microbatch = max(1, round(train.samples_per_step_per_core))
     products = _most(train.flops)
     found = found_in_short(told, world_size)
-    # Of adapters the dtype is told, and not of the weights beside them.
+    # With adapters, the counters give the adapters' dtype, not that of the frozen weights.
     stored = products if held.frozen else _most(held.dtypes.get("parameters", {}))
     dtype = stored if stored in ("bf16", "fp16") else "fp32"
     return cls(
@@ -99,7 +100,7 @@ def _described(
             asked.name,
             told.instance_count,
             train.samples,
-            # A pipeline's first pass looks for shapes alone.
+            # A pipeline's first pass without training only finds shapes.
             told.other.samples if told.other and split.pipeline_parallel == 1 else 0,
             replace(found, sequence_length=length) if isinstance(found, FullScale) else found,
             unshared=told.input is not None and copies > 1 and not told.input.is_shared,
@@ -108,7 +109,10 @@ def _described(
 
 
 def _model_of(split: Split, whole: float | None) -> tuple[Architecture, int]:
-    """With its weights. optimum-neuron before 0.3 writes a core's share of the vocabulary into the configuration."""
+    """The architecture and its number of weights; ``whole``: weights of the modules.
+
+    optimum-neuron before 0.3 writes one core's share of the vocabulary into the configuration; it is scaled back.
+    """
     config = split.config or {}
     found, share = from_config(config), config.get("vocab_size")
     if whole and split.tensor_parallel > 1 and isinstance(share, int):
@@ -119,7 +123,7 @@ def _model_of(split: Split, whole: float | None) -> tuple[Architecture, int]:
 
 
 def _adapters(model: Architecture, held: Parameters, split: Split) -> Lora | None:
-    """With the targets that make about as many weights as one core trains."""
+    """The LoRA adapters; their targets are those with which one core would train about as many weights as counted."""
     if split.lora_rank is None or not held.frozen:
         return None
     found = [Lora(split.lora_rank, targets) for targets in get_args(LoraTargets)]
@@ -128,7 +132,7 @@ def _adapters(model: Architecture, held: Parameters, split: Split) -> Lora | Non
 
 
 def _optimizer(held: Parameters, split: Split, copies: int) -> Optimizer:
-    """By the numbers that it keeps for a weight: SGD and Lion have one at most, AdamW and LAMB two."""
+    """The optimizer, by the numbers that it keeps for a weight: SGD and Lion at most one, AdamW and LAMB two."""
     state = held.dtypes.get("optimizer")
     if state is None:
         return "adamw"

@@ -1,18 +1,19 @@
-"""The ways to split a transformer's training over a cluster that a launcher would take, and the fastest of them.
+"""The ways to split a transformer's training over a cluster that a launcher would accept, and the fastest of them.
 
-Assumptions, all as the published rows have them:
+Assumptions, all as in the published rows:
 
-- tensor parallelism divides the attention heads and stays inside an instance. On NeuronCores it has a degree that
-  a row of the same chip's calibration has, or is all of an instance's; where none of these divides the heads, one that
-  any published row of the chip has. Elsewhere any that divides the workers' number;
-- a stage has as many layers as every other, where embedding and head may count as a layer each (BLOOM's 70 layers
-  on 12 stages, the 126 of Llama 3.1 405B on 8), and a step at least as many micro-batches as stages;
-- the global batch is a whole number of micro-batches on each copy of the model, none of more tokens than were
-  published (a plan's; a comparison is of a given cluster, and takes a batch as if it divided);
-- copies share the optimizer's state (ZeRO-1); on GPUs, without a pipeline, also weights and gradients (FSDP,
-  ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on NeuronCores it then keeps
-  no fp32 weights (stochastic rounding). A copy on each of them may do so, too, which reduces gradients in 16 bits;
-- attention and recomputation are those of scripts of today, or all is recomputed.
+- the degree of tensor parallelism divides the attention heads, and the group stays inside an instance. On NeuronCores
+  the degree is one of the rows of the same chip's calibration, or all cores of an instance; if none of these divides
+  the heads, one of any published row of the chip. On GPUs, and on chips that are modelled from their specification, it
+  is any divisor of an instance's cores;
+- all stages have the same number of layers, where embedding and head may count as one layer each (BLOOM's 70 layers
+  on 12 stages, the 126 of Llama 3.1 405B on 8), and a step has at least as many micro-batches as stages;
+- each copy of the model gets a whole number of micro-batches, none with more tokens than a published one. (This is
+  strict for a plan; a comparison has a given cluster, and may leave a smaller last micro-batch);
+- copies shard the optimizer's state (ZeRO-1); on GPUs, without a pipeline, also weights and gradients (FSDP,
+  ZeRO-3) if that is faster or the only way to fit. A single copy shards nothing: on NeuronCores it then keeps
+  no fp32 weights (stochastic rounding). With one copy on each NeuronCore, this is tried too: gradients in 16 bits;
+- attention and recomputation are those of today's scripts, or everything is recomputed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from .full_scale import LARGEST
 
 
 class OpenSplit(NamedTuple):
-    """A job whose split is open, but for what is not None. Batches in sequences; see `Training` for the rest."""
+    """A job whose split is to be searched; fields that are not None are fixed. Batches in sequences; see `Training`."""
 
     architecture: Architecture
     parameters: float
@@ -65,7 +66,7 @@ class OpenSplit(NamedTuple):
     plain: bool = False
 
     def check(self) -> None:
-        """Refuse what no launcher would take.
+        """Refuse a job that no launcher would accept.
 
         Raises:
             InvalidInput: a number out of range, or a fixed setting that no cluster can have.
@@ -96,7 +97,7 @@ class OpenSplit(NamedTuple):
     def split(
         self, instance: InstanceType, copies: int, tensor: int, stages: int, zero: ZeroStage
     ) -> partial[Training]:
-        """All settings but recomputation, the micro-batch and the whole batch."""
+        """A `Training` that lacks only its recomputation, micro-batch and global batch."""
         attention = self.attention
         if attention is None:
             attention = attention_today(self.architecture, self.matmul_dtype, instance)
@@ -129,10 +130,10 @@ class OpenSplit(NamedTuple):
 
 @dataclass(frozen=True)
 class Searched:
-    """What a cluster offers: the fastest way for each pair of tensor and pipeline parallelism that fits.
+    """The result of a search on one cluster: the fastest way for each pair of tensor and pipeline parallelism.
 
-    ``best``: seconds of a step with its settings, fastest first. ``candidates``: how many ways there are,
-    ``fitting``: how many of them fit the memory. ``least``: of those that do not, the one that needs the least.
+    ``best``: pairs of a step's seconds and its settings, fastest first. ``candidates``: ways that were tried;
+    ``fitting``: how many fit the memory. ``least``: of the ways that do not fit, the one that needs the least memory.
     """
 
     best: tuple[tuple[float, Training], ...]
@@ -142,10 +143,9 @@ class Searched:
 
 
 def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
-    """The fastest passes and recomputation that fit; data parallelism alone where no split is fixed.
-
-    Where the batch does not divide into whole passes, each is a little smaller. Where nothing fits, it is what needs
-    the least.
+    """The job with its fixed parallelism (None: data parallelism alone), and the fastest passes and recomputation
+    that fit. If the batch does not divide into whole passes, each is a little smaller. If nothing fits, the way that
+    needs the least memory.
     """
     tensor, stages = job.tensor_parallel or 1, job.pipeline_parallel or 1
     copies = cluster.workers // (tensor * stages)
@@ -161,14 +161,14 @@ def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
             if memory_need(training, cluster.instance).fits:
                 fitting.append(training)
                 if stages == 1:
-                    break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
+                    break  # more passes are faster only in a pipeline, whose stages wait for the first pass
         if fitting and fitting[0].microbatch == sequences / counts[0]:
-            break  # nothing larger would fit if more was recomputed
+            break  # the largest passes fit already, so more recomputation gains nothing
     return fastest_of(fitting, cluster) if fitting else training
 
 
 def fastest_of(ways: Sequence[Training], cluster: Cluster) -> Training:
-    """Of equals the first."""
+    """The way with the shortest step; of equal ones the first."""
     if len(ways) == 1:
         return ways[0]
     constants = calibration_of(cluster.instance).constants
@@ -176,8 +176,8 @@ def fastest_of(ways: Sequence[Training], cluster: Cluster) -> Training:
 
 
 def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceType) -> Sequence[int]:
-    """Of a step, the fewest first: as given; else powers of two, none larger than any that was published and no fewer
-    than stages, and one a sequence.
+    """Numbers of passes of a step to try, smallest first: the given one; else powers of two (no pass with more tokens
+    than a published one, as many passes as stages at least), and one pass for each sequence.
     """
     if job.microbatch is not None:
         return (math.ceil(sequences / job.microbatch - 1e-9),)
@@ -189,9 +189,9 @@ def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceTyp
 
 @lru_cache(maxsize=64)
 def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
-    """The fastest way of all, or what needs the least memory where none fits; None: no copies share the batch.
+    """The fastest way that fits, or if none does the one that needs the least memory; None: no split takes the batch.
 
-    Where the batch does not divide over its copies, it is modelled as `as_stated` models a split that is given.
+    If the batch does not divide over the copies of the model, the split is modelled as by `as_stated`.
 
     Raises:
         NotCalibrated: no calibration models the instance.
@@ -209,13 +209,13 @@ def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
 
 
 def search(job: OpenSplit, cluster: Cluster, *, whole: bool = True) -> Searched:
-    """Model each way to run the job on a cluster. Deterministic; of equals the smaller micro-batch wins.
+    """Model every way to run the job on a cluster. Deterministic; of equal ways the smaller micro-batch wins.
 
     Args:
-        job: what is open of it is searched.
+        job: its fields that are None are searched.
         cluster: what it runs on.
-        whole: each copy of the model has as many micro-batches, all of one size; else copies may wait for those that
-            have a sequence more, and a last micro-batch may be smaller.
+        whole: True: all copies of the model have the same number of micro-batches, all of one size. False: some
+            copies may have one sequence more, for which the others wait, and a last micro-batch may be smaller.
 
     Raises:
         NotCalibrated: no calibration models the instance.
@@ -230,7 +230,7 @@ def search(job: OpenSplit, cluster: Cluster, *, whole: bool = True) -> Searched:
         for microbatch in batches:
             training = with_microbatch(microbatch=microbatch)
             need = memory_need(training, cluster.instance)
-            if not need.fits:  # a larger one does not fit either
+            if not need.fits:  # a larger micro-batch does not fit either
                 if need.needed_bytes < least_bytes:
                     least, least_bytes = training, need.needed_bytes
                 break
@@ -246,7 +246,7 @@ def search(job: OpenSplit, cluster: Cluster, *, whole: bool = True) -> Searched:
 def _settings(
     job: OpenSplit, cluster: Cluster, whole: bool
 ) -> Iterator[tuple[partial[Training], Sequence[int]]]:
-    """All but the micro-batch, with the micro-batches to try, smallest first."""
+    """Settings that lack only the micro-batch, each with the micro-batches to try, smallest first."""
     instance = cluster.instance
     for tensor in _tensor_degrees(job, instance):
         for stages in _fixed_or(job.pipeline_parallel, _stages(job.architecture)):
@@ -267,7 +267,7 @@ def _settings(
 def _recomputations(
     job: OpenSplit, split: partial[Training], instance: InstanceType
 ) -> tuple[Recompute, ...]:
-    """As given; else what libraries do at the least, and all."""
+    """Recomputations to try: the given one; else the least that libraries do, and full."""
     if job.recompute is not None:
         return (job.recompute,)
     return usual_recompute(split.keywords["tensor_parallel"], split.keywords["attention"], instance), "full"
@@ -287,7 +287,7 @@ def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:
 
 
 def _stages(model: Architecture) -> tuple[int, ...]:
-    """Numbers of stages that have layers alike."""
+    """Numbers of stages that make all stages equal, also with embedding and head as one layer each."""
     with_ends = (count for count in divisors(model.layers + 2) if count <= model.layers)
     return tuple(sorted({*divisors(model.layers), *with_ends}))
 
@@ -295,7 +295,7 @@ def _stages(model: Architecture) -> tuple[int, ...]:
 def _microbatches(
     job: OpenSplit, instance: InstanceType, sequences: int, stages: int, even: bool
 ) -> tuple[int, ...]:
-    """Of a copy's sequences, which they divide where they are ``even``; a step has at least as many as stages."""
+    """Micro-batches to try for one copy's ``sequences``, at least as many as stages. ``even``: only divisors."""
     most = max(1, most_tokens(calibration_of(instance)) // job.sequence_length)
     powers = (2**doubled for doubled in range(sequences.bit_length()))
     free = [size for size in (divisors(sequences) if even else powers) if size <= most]
@@ -320,12 +320,12 @@ def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:
 
 
 def batch_that_divides(batch: float, workers: int) -> int:
-    """The nearest that has whole sequences on each worker."""
+    """The nearest batch with the same whole number of sequences on each worker."""
     return max(1, round(batch / workers)) * workers
 
 
 def must_divide_heads(tensor_parallel: int | None, model: Architecture) -> None:
-    """Raise InvalidInput where not each worker of a layer gets as many attention heads, with the degrees that do."""
+    """Raise InvalidInput if ``tensor_parallel`` does not divide the attention heads; the message has what does."""
     _must_divide("tensor_parallel", tensor_parallel, model.attention_heads, "attention heads")
 
 

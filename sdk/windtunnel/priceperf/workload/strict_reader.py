@@ -1,11 +1,11 @@
-r"""JSON into dataclasses, by their annotations: a wrong member is an error that names it.
+r"""Read JSON into dataclasses by their annotations. An error names the wrong member.
 
-It is lenient in two cases, and both are said at the member:
+The reader is lenient in two cases, both declared at the member:
 
 - a member with a default may be missing or null;
-- a member that is only `Shown` is left out where it is of another kind, and so is what is no object in a list.
+- a member marked `Shown` is left out if its value is of another type; so are entries of a list that are no objects.
 
-A script can write what it likes: of texts, what a terminal would obey or no file can hold is written out, as ``\x1b``.
+A script may have written anything, so characters of texts that cannot be printed are escaped, as ``\x1b``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, Union, get_arg
 from ..errors import InvalidCounters, quoted
 
 MOST_COUNTED = 1e30
-"""Of anything: the largest training runs have some 1e26 FLOPs. It keeps sums in the range of numbers."""
+"""Upper limit of every number, so that sums stay finite: the largest training runs have some 1e26 FLOPs."""
 
 
 class Limits(NamedTuple):
-    """Between what a number lies."""
+    """The smallest and largest allowed value of a number."""
 
     least: float = 0.0
     most: float = MOST_COUNTED
@@ -31,16 +31,16 @@ class Limits(NamedTuple):
 
 AtLeastOne = Annotated[int, Limits(1)]
 Plain = str | int | float | bool
-"""Any of these."""
+"""A JSON value that is no list, object or null."""
 Size = Annotated[float, Limits(1e-9)]
 _ONLY_SHOWN = "shown"
 _T = TypeVar("_T")
 Shown = Annotated[_T, _ONLY_SHOWN]
-"""A member of which no modelled figure is made: left out where a file holds something else."""
+"""Marks a member that no modelled figure depends on: it is left out if the file has a value of another type."""
 
 
 def read(cls: type[_T], given: Mapping[str, Any]) -> _T:
-    """One of these objects; members that it does not have are left out.
+    """Create a ``cls`` from a JSON object; members that ``cls`` does not have are ignored.
 
     Raises:
         InvalidCounters: a missing or impossible member, which is named.
@@ -50,7 +50,7 @@ def read(cls: type[_T], given: Mapping[str, Any]) -> _T:
 
 
 class _OfAnotherKind(InvalidCounters):
-    """A member's own value is wrong; what is wrong inside of it is a plain `InvalidCounters`."""
+    """The value of a member itself is wrong. An error deeper inside it is a plain `InvalidCounters`."""
 
 
 def _object(cls: Any, given: Mapping[str, Any], where: str) -> Any:
@@ -90,7 +90,7 @@ def _members(cls: Any) -> tuple[_Member, ...]:
 
 
 def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
-    """``path``: how an error names it; ``inner``: where its members are."""
+    """Convert a value to its annotation. ``path``: its name in errors; ``inner``: the path of its members."""
     if kind == Plain:
         if not isinstance(value, Plain):
             _refuse(path, "a text, a number or a flag", value)
@@ -100,7 +100,7 @@ def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
         Annotated,
         Union,
         UnionType,
-    ):  # a union is with None, which has been dealt with
+    ):  # a union is always with None, which the caller has handled
         limits = next(
             (item for item in getattr(kind, "__metadata__", ()) if isinstance(item, Limits)), limits
         )
@@ -140,7 +140,7 @@ def _printable(text: str) -> str:
 
 def _number(value: Any, path: str, limits: Limits) -> int | float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Comparing takes whole numbers that no float holds; NaN is neither above nor below.
+    # Comparing also works for ints beyond a float, and is false for NaN.
     if number and limits.least <= value <= limits.most:
         return value  # type: ignore[no-any-return]
     too_large = number and value > limits.most

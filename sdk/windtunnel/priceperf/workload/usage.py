@@ -1,7 +1,7 @@
-"""usage.json as objects: what the cores of a running job do now, and who waits for whom.
+"""usage.json as objects: what the cores of a running job do now, and which core the others wait for.
 
-The simulator publishes what each process has done so far; the backend makes one document of it each second.
-Everything is measured on the machine of the rehearsal. None of it is Trainium's.
+Each simulated process publishes what it has done so far; the backend writes all into one document every second.
+All figures are measured on the rehearsal's machine, none is a figure of Trainium.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 QUIET_S = 3.0
-"""A core that has published nothing for so long is compiling, executing one long graph, or not using the device."""
+"""A core that publishes nothing for this time is compiling, executing one long graph, or not using the device."""
 _BUSIER = 0.1
-"""So much more of the time must a core execute than the others before they can be said to wait for it."""
+"""The others wait for a core if its utilization is higher than theirs by more than this."""
 _LARGEST = 1e24
-"""No core counts as much: beyond it a script wrote the figure. Sums and quotients of two are finite, too."""
+"""Upper limit of a figure, larger than any real one: a script may have written it. Sums and ratios stay finite."""
 _LONGEST_NAME = 100
 
 
@@ -24,9 +24,9 @@ _LONGEST_NAME = 100
 class CoreUsage:
     """One process on its NeuronCores. Rates are those of the last second in which it ended a step.
 
-    ``utilization``: share of the time in which graphs were executing, 0 to 1. ``processors``: CPUs of this
-    machine in use. ``device_bytes`` and ``flops_per_second``: None where they are not counted.
-    ``quiet_s``: since when nothing is new.
+    ``utilization``: share of the time in which graphs were executing, 0 to 1. ``processors``: CPUs in use on this
+    machine. ``device_bytes`` and ``flops_per_second``: None if not counted.
+    ``quiet_s``: seconds since the process last published something.
     """
 
     host: str
@@ -48,20 +48,20 @@ class CoreUsage:
     quiet_s: float
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """All fields as a dict, for JSON."""
         return asdict(self)
 
     @property
     def core_numbers(self) -> str:
-        """``3``, ``0,1``, ``0-15``."""
+        """The numbers of its cores as text: ``3``, ``0,1`` or ``0-15``."""
         cores = self.cores
         return ",".join(map(str, cores)) if len(cores) < 3 else f"{cores[0]}-{cores[-1]}"
 
 
 def read(document: Mapping[str, Any]) -> list[CoreUsage]:
-    """Every process of every host, in order of ranks.
+    """Read every process of every host, in order of ranks.
 
-    What is not of the simulator's form is left out: a script can write where the simulator does.
+    Entries that do not have the simulator's form are left out: a script can write to the same place.
     """
     found = []
     for host in _listed(document, "hosts"):
@@ -77,10 +77,10 @@ def _listed(holder: Any, name: str) -> list[Any]:
 
 
 def waited_for(usages: Sequence[CoreUsage]) -> tuple[CoreUsage, ...]:
-    """The processes that the others wait for where cores exchange something, as far as that can be told; or none.
+    """The processes that the others wait for in collectives; empty if there is none, or if it is not clear.
 
-    Those with fewer steps than others are behind. Where all have ended as many, one that executes clearly longer of
-    each second than all others is it.
+    These are the processes with fewer steps than others. If all have as many steps, it is the one whose utilization
+    is clearly higher than that of all others.
     """
     if len(usages) < 2:
         return ()
@@ -128,7 +128,7 @@ def _whole(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    """Raises ``ValueError`` for what is no figure of a core."""
-    if not isinstance(value, (int, float)) or not abs(value) <= _LARGEST:  # NaN is not
+    """Return ``value``; raise ``ValueError`` if it cannot be a figure of a core."""
+    if not isinstance(value, (int, float)) or not abs(value) <= _LARGEST:  # "not ... <=" also catches NaN
         raise ValueError(f"{value!r} is no figure of a core")
     return value

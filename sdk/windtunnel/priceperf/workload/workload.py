@@ -1,4 +1,4 @@
-"""One optimizer step of a job, however it is known: counted in a rehearsal, or described."""
+"""One optimizer step of a job, either counted in a rehearsal or described by its settings."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .split_job import described
 
 
 class Workload(ABC):
-    """One optimizer step of a job on any cluster. Made by `from_counters` or `transformer`."""
+    """One optimizer step of a job, for any cluster. Create one with `from_counters` or `transformer`."""
 
     @property
     @abstractmethod
     def weights(self) -> float | None:
-        """Of the model; None: not known."""
+        """Number of weights of the model; None: not known."""
 
     @property
     def saved_weights(self) -> float | None:
-        """Those that the script is taken to save: all."""
+        """Number of weights that the script is assumed to save: all of the model's."""
         return self.weights
 
     @property
@@ -46,25 +46,29 @@ class Workload(ABC):
     @property
     @abstractmethod
     def default_count(self) -> int:
-        """Instances where the caller names no number."""
+        """Number of instances if the caller gives none."""
 
     @property
     @abstractmethod
     def rehearsed(self) -> RehearsedJob | None:
-        """What was rehearsed of it; None: it is described alone."""
+        """The rehearsal that the workload comes from; None: the workload was only described."""
 
     @property
     def known_as(self) -> Known:
-        """Which of the measured plain scripts it is like."""
+        """Which kind of measured plain script the workload is like (`measured_scripts`)."""
         return "scripts"
 
     @property
     def unknown_size(self) -> str:
-        """Why the size of the whole job cannot be told; empty where it can. Without a stated size it has no answer."""
+        """Why the rehearsal does not show the whole job's size; empty if it does. The caller must then state a size."""
         return "" if self.rehearsed is None else self.rehearsed.unknown_size
 
     def full_scale(self) -> FullScale:
-        """The job where the caller tells no size: what a rehearsal tells."""
+        """The size of the whole job as the rehearsal shows it, for a caller who states none.
+
+        Raises:
+            InvalidInput: the workload was only described.
+        """
         if self.rehearsed is not None:
             return self.rehearsed.full_scale()
         raise InvalidInput(
@@ -73,10 +77,10 @@ class Workload(ABC):
         )
 
     def sized(self, full_scale: FullScale | None) -> FullScale:
-        """The size that the caller tells, or else its own.
+        """The size that the caller states; if None, that of `Workload.full_scale`.
 
         Raises:
-            InvalidInput: what is told is none.
+            InvalidInput: ``full_scale`` is something else, or None for a workload that was only described.
         """
         size = full_scale or self.full_scale()
         if not isinstance(size, FullScale):
@@ -85,18 +89,18 @@ class Workload(ABC):
 
     @abstractmethod
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
-        """The global batch on a cluster, whatever it is compared with. ``count``: instances of the job itself."""
+        """The global batch on a cluster. ``count``: the number of instances of the job itself."""
 
     @abstractmethod
     def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
-        """How products can run there: first the one shown, then alternatives of the script's settings."""
+        """How the instance can run matrix products: first the precision to show, then those of other settings."""
 
     @abstractmethod
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
-        """Its step, its interval, its evaluation and its compilation.
+        """Model a run: its step, evaluation, interval and compile time.
 
         Raises:
-            InvalidInput: it cannot be run so.
+            InvalidInput: the job cannot run in this way.
         """
 
     @abstractmethod
@@ -105,13 +109,13 @@ class Workload(ABC):
 
     @abstractmethod
     def settled(self, run: Run) -> Workload:
-        """The same job with all that it leaves to the memory chosen as for this run."""
+        """The same job, with the settings that it leaves open (passes, split, recomputation) fixed as in this run."""
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any] | Counters) -> Workload:
         """Read ``counters.json`` (schema ``windtunnel.counters/1``).
 
-        A model that cores share is modelled by its description, as the rehearsal showed it.
+        If several cores share one copy of the model, it is modelled by the description that the rehearsal found.
 
         Raises:
             InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
@@ -149,50 +153,50 @@ class Workload(ABC):
         lora_targets: LoraTargets | None = None,
         on_gpu: Mapping[str, Any] | None = None,
     ) -> DescribedWorkload:
-        """A transformer's training by its settings: for models too large to rehearse.
+        """Describe a transformer's training by its settings, for models that are too large to rehearse.
 
-        Data parallelism is what tensor and pipeline parallelism leave of a cluster's workers.
+        The degree of data parallelism is the number of workers divided by tensor x pipeline parallelism.
 
         Args:
             architecture: a name of `ARCHITECTURES`, dimensions, or the configuration of a Hugging Face model: what its
                 `config.json` holds, or `AutoConfig.from_pretrained(...).to_dict()`.
-            microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
-                leaves fewer. None: with ``recompute`` what is fastest of all that fits the memory, none more than any
-                published row has.
+            microbatch: sequences of one forward and backward pass on one data-parallel worker; fewer if the global
+                batch is too small. None: the fastest that fits the memory (chosen together with ``recompute``), with
+                at most as many tokens as a published row has.
             sequence_length: tokens (or patches) of a sequence; None: what models of its family usually have.
             global_batch: sequences of one optimizer step over all workers.
-            gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
-                neither: 1. The global batch of each instance then follows from its data-parallel workers.
+            gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``, which
+                then follows from the number of data-parallel workers. Default if both are None: 1.
             tensor_parallel: workers that share a layer.
-            pipeline_parallel: stages of layers.
+            pipeline_parallel: number of pipeline stages.
             dtype: of weights and activations in memory.
-            matmul_dtype: in which products run; None: bf16 storage in bf16; fp32 storage on Neuron in fp32
-                (alternative, and up to Neuron 2.26: auto-cast), on GPUs as TF32 (alternatives: fp32, bf16 autocast).
-            optimizer: ``adamw``, ``lamb`` or ``sgd`` (with momentum): decides what it keeps and moves.
-            recompute: ``none``, ``selective``, ``full``; ``auto``: the faster one that fits of ``full`` and what
-                libraries do at the least: ``none``, with tensor parallelism ``selective`` (not on GPUs with flash
-                attention).
-            zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP). Where
-                neither this nor ``tensor_parallel`` nor ``pipeline_parallel`` is said, it is data parallelism alone,
-                and if that does not fit an instance's memory, or only with all recomputed, the fastest split that
-                does, as `windtunnel.plan` finds it.
-            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs, where only software whose
-                published rows of such models are eager is taken to be.
-            parameters: weights of the model; None: the architecture's.
+            matmul_dtype: in which matrix products run. None: with 16-bit ``dtype`` the same; with fp32 on Neuron fp32
+                (alternative, and up to Neuron 2.26: auto-cast), on GPUs TF32 (alternatives: fp32, bf16 autocast).
+            optimizer: ``adamw``, ``lamb`` or ``sgd`` (with momentum). It decides the size of the optimizer's state.
+            recompute: ``none``, ``selective``, ``full``; ``auto``: what is fastest and fits the memory, ``full`` or
+                the least that libraries recompute: ``none``, with tensor parallelism ``selective`` (but ``none`` on
+                GPUs with flash attention).
+            zero: what data-parallel workers shard: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP). If
+                this, ``tensor_parallel`` and ``pipeline_parallel`` are all None, the job is data-parallel alone; if
+                that does not fit the memory, or only with full recomputation, it gets the fastest split that fits,
+                as `windtunnel.plan` finds it.
+            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and for all models on GPUs, except
+                with ``software`` whose published rows of such models are eager.
+            parameters: number of weights; None: as many as the architecture has.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1
                 on NeuronCores 4. Some libraries reduce in fp32 (4) what is stored in bf16.
             neuron_version: of the Neuron software on trn1, as ``2.21``: newer ones are faster. None: the usual speed,
                 with a wider interval.
-            software: what trains it, as published rows name it: ``neuronx-distributed``, ``llm-foundry``,
-                ``torchtitan``, ... The interval is narrower. Where no constant is fitted to its rows, these say how
-                much faster or slower than modelled it is (`calibration.software`).
-            network_gbps: of one instance, where it is not AWS's: published clusters of A100s have 1600 (InfiniBand).
-            lora_rank: of adapters (LoRA) that are trained in place of the weights, which are frozen; None: the weights
+            software: the training software, as published rows name it: ``neuronx-distributed``, ``llm-foundry``,
+                ``torchtitan``, ... It makes the interval narrower. If no constant is fitted to its rows, they still
+                say how much faster or slower than modelled it is (`calibration.software`).
+            network_gbps: of one instance, if it is not AWS's: published clusters of A100s have 1600 (InfiniBand).
+            lora_rank: rank of the adapters (LoRA) that are trained while the weights are frozen; None: the weights
                 are trained. Weights in 4 bits (QLoRA) are not modelled.
-            lora_targets: matrices that have adapters: ``attention`` or ``all-linear``; None: all.
-            on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
-                Without it GPUs get the same split, which may not be what one would run there.
+            lora_targets: matrices that have adapters: ``attention`` or ``all-linear``; None: ``all-linear``.
+            on_gpu: settings that differ on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
+                None: GPUs get the same split, which may not be the one that users would choose there.
 
         Raises:
             InvalidInput: an unknown name or software, a number out of range, heads that tensor parallelism does not
@@ -225,26 +229,26 @@ class Workload(ABC):
 
 
 class CountedWorkload(Counted, Workload):
-    """As a rehearsal counted it."""
+    """A workload as a rehearsal counted it."""
 
 
 class DescribedWorkload(Described, Workload):
-    """By its settings; see `Workload.transformer`."""
+    """A workload described by its settings; see `Workload.transformer`."""
 
     @classmethod
     def from_split(cls, told: Counters) -> DescribedWorkload:
-        """A rehearsed job whose cores share one copy of the model; see `split_job`.
+        """Describe a rehearsed job whose cores share one copy of the model; see `split_job`.
 
         Raises:
-            InvalidCounters: there is nothing to model, or no description is known.
+            InvalidCounters: the counters hold nothing to model, or give no description.
         """
         return described(cls, told)
 
     def sized(self, full_scale: FullScale | None) -> FullScale:
-        """See `Workload.sized`. The step of a rehearsed one is that of its own sequences.
+        """See `Workload.sized`. A rehearsed job keeps the sequence length of its rehearsal.
 
         Raises:
-            InvalidInput: sequences of another length are told.
+            InvalidInput: as `Workload.sized`, or ``full_scale`` states another sequence length.
         """
         size = super().sized(full_scale)
         if self.rehearsed is not None and size.sequence_length not in (None, self.sequence_length):
@@ -266,7 +270,7 @@ class DescribedWorkload(Described, Workload):
     ) -> DescribedWorkload:
         """The same job with another model, or other settings, by their names in `Workload.transformer`.
 
-        As of one that was made smaller for its rehearsal: the split, batch and samples stay those of the rehearsal.
+        For example the large model of a job that was rehearsed with a smaller one. Split, batch and samples stay.
 
         Raises:
             InvalidInput: as `Workload.transformer`.
