@@ -1,1 +1,1 @@
-"""Seconds of one step, resource by resource, given the constants of a family of accelerators."""
+"""The modelled seconds of one step, resource by resource, from the constants of a kind of accelerator."""

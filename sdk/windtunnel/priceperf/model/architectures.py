@@ -1,7 +1,7 @@
 """Dimensions of the transformers in the published tables, from their own papers and configurations.
 
-Attention heads of `kv_hidden_size` smaller than `hidden_size` are shared (grouped
-queries). ``family`` decides what a layer holds and how scripts train it: see `_FAMILIES`.
+If `kv_hidden_size` is smaller than `hidden_size`, query heads share keys and values (grouped-query
+attention). ``family`` decides what a layer consists of and how scripts train it: see `_FAMILIES`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ModelFamily = Literal["encoder", "decoder", "llama", "vision"]
 
 @dataclass(frozen=True)
 class _Family:
-    """What models of one family have in common.
+    """What the models of one family have in common.
 
-    ``gated``: the feed-forward network has three matrices, not two. ``own_head``: the head has a table of its
-    own, not the embedding's. ``causal``: it predicts the next token. ``masked``: it predicts masked tokens.
+    ``gated``: the feed-forward network has three matrices, not two. ``own_head``: the head has its own weights,
+    not those of the embedding. ``causal``: it predicts the next token. ``masked``: it predicts masked tokens.
     ``flash_on_neuron``: neuronx-distributed trains it with a flash attention kernel. ``recomputed_by_nemo``: NeMo
-    Megatron's scripts for Neuron recompute its layers whole (aws-neuron/neuronx-nemo-megatron, test_llama.sh).
-    ``length``: tokens of a sequence that BERT, GPT-3 and MPT, Llama 2 and ViT were trained with.
+    Megatron's scripts for Neuron recompute whole layers (aws-neuron/neuronx-nemo-megatron, test_llama.sh).
+    ``length``: tokens of a training sequence, as of BERT, GPT-3 and MPT, Llama 2 and ViT.
     """
 
     gated: bool = False
@@ -50,11 +50,11 @@ _FAMILIES: Mapping[str, _Family] = {
 class Architecture:
     """Dimensions of a transformer. ``vocabulary`` 0: it has none (vision).
 
-    ``trained_length``: tokens of the sequences that it was trained with, where they are not its family's. ``name``:
-    what reports call it, where it is none of `ARCHITECTURES`.
+    ``trained_length``: tokens of a training sequence, if other than its family's. ``name``: its name in reports, if it
+    is not in `ARCHITECTURES`.
 
     Raises:
-        InvalidInput: a dimension below 1, or a family that is none.
+        InvalidInput: a dimension below 1, or an unknown family.
     """
 
     layers: int
@@ -84,15 +84,15 @@ class Architecture:
 
     @cached_property
     def layer_weights(self) -> int:
-        """Weights of the matrices of one layer."""
+        """Number of weights in the matrices of one layer."""
         attention = 2 * self.hidden_size * (self.hidden_size + self.kv_hidden_size)
         return attention + (self.up_projections + 1) * self.hidden_size * self.ffn_hidden_size
 
     @property
     def parameters(self) -> int:
-        """Weights of all layers and of the embedding; biases, norms and positions left out.
+        """Number of weights of all layers, the embedding and the head, without biases, norms and positions.
 
-        Llama's head has a table of its own, the others share the embedding's.
+        Llama's head has its own weights; in other families it shares those of the embedding.
         """
         tables = 2 if _FAMILIES[self.family].own_head else 1
         return self.layers * self.layer_weights + tables * self.vocabulary * self.hidden_size
@@ -104,7 +104,7 @@ class Architecture:
 
     @property
     def usual_length(self) -> int:
-        """Tokens of a sequence where nothing is said."""
+        """Tokens of a sequence if the user states no length."""
         return self.trained_length or _FAMILIES[self.family].length
 
     @property
@@ -119,7 +119,7 @@ class Architecture:
 
     @property
     def recomputed_by_nemo(self) -> bool:
-        """Whether NeMo Megatron's scripts for Neuron recompute its layers whole."""
+        """Whether NeMo Megatron's scripts for Neuron recompute whole layers of it."""
         return _FAMILIES[self.family].recomputed_by_nemo
 
 
@@ -156,7 +156,7 @@ def architecture(name: str) -> Architecture | None:
 
 
 def name_key(name: str) -> str:
-    """What two spellings of a model's name have in common."""
+    """A model's name in lower case, without separators, to compare spellings."""
     return "".join(letter for letter in name.lower() if letter not in " -_/")
 
 

@@ -1,10 +1,10 @@
-"""The time of collectives: bytes over the links and the network, and hops.
+"""The time of collectives: bytes over the links and the network, and the latency of hops.
 
 Inside an instance a ring moves the payload over each core's links; between instances the
-shards of all rings of an instance share its network. To that comes the latency of one hop
-for each member of the ring and each message: small messages, and many members, are bound
-by the hops. That the ring runs through all members, also over many instances, is what the
-published rows of up to 512 workers show (`calibration`); see `hops` for more.
+rings of an instance share its network. The latency of one hop is added for each member of
+the ring and each message; it dominates for small messages and many members. The published
+rows of up to 512 workers show that the ring runs through all members, also over many
+instances (`calibration`); see `hops` for more members.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ BUCKET_BYTES = 50e6
 """Gradients travel in buckets of this size (torch_xla's ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB=50)."""
 
 RING_MEMBERS = 512
-"""The largest ring that published rows of trn1 show. That more members form several, joined by a tree, as
-NCCL's do, is an assumption."""
+"""The largest ring in published rows of trn1. Assumption: more members form several rings that a tree joins, as
+with NCCL."""
 
 
 class Kind(NamedTuple):
-    """``passes``: in a ring of n, each link carries ``passes`` x (n - 1) / n of the (full) payload.
+    """One kind of collective. ``passes``: in a ring of n, each link carries ``passes`` x (n - 1) / n of the payload.
 
     ``counts_shard``: a rehearsal counts one worker's shard of the payload, not all of it.
     """
@@ -48,10 +48,10 @@ KINDS = {
 
 
 class Collective(NamedTuple):
-    """Collectives of one kind, of `KINDS`, in one step of one worker.
+    """All collectives of one kind (of `KINDS`) in one step of one worker.
 
-    ``times`` of them, together ``payload_bytes``. For all_gather the payload is
-    the gathered result, so that it does not change with the number of workers.
+    There are ``times`` of them, with ``payload_bytes`` together. The payload of an all_gather
+    is the gathered result, so it does not change with the number of workers.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Collective(NamedTuple):
 
     @classmethod
     def of_counted(cls, kind: str, count: float, counted_bytes: float, workers: int) -> Collective:
-        """Of the bytes that one of so many workers counted.
+        """Create it from the bytes that one of ``workers`` workers counted.
 
         Raises:
             InvalidInput: a kind that is not in `KINDS`, or a negative count or size.
@@ -74,9 +74,9 @@ class Collective(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Who takes part: ``members`` workers, ``local`` of them in each instance.
+    """The workers of a collective: ``members`` in all, ``local`` of them in each instance.
 
-    ``sharing``: how many such groups send over one instance's network at the same time.
+    ``sharing``: number of such groups that send over one instance's network at the same time.
     """
 
     members: int
@@ -85,14 +85,14 @@ class Group(NamedTuple):
 
     @property
     def instances(self) -> int:
-        """Over how many instances the group spreads."""
+        """Number of instances over which the group spreads."""
         return math.ceil(self.members / self.local)
 
 
 def collective_seconds(
     collective: Collective, instance: InstanceType, constants: Constants, group: Group
 ) -> float:
-    """Seconds one worker spends in these collectives, nothing else running.
+    """Seconds that one worker spends in these collectives if nothing else runs.
 
     Raises:
         InvalidInput: an empty group.
@@ -109,15 +109,15 @@ def collective_seconds(
 
 
 def hops(members: int) -> float:
-    """Steps of one pass through so many members: a ring up to `RING_MEMBERS`, beyond it a tree of rings.
+    """Steps of one pass through all members: of a ring up to `RING_MEMBERS`, beyond that of a tree of rings.
 
-    Each doubling of the rings is one more step of the tree.
+    Each doubling of the number of rings is one more step of the tree.
     """
     return min(members, RING_MEMBERS) - 1 + math.log2(max(1.0, members / RING_MEMBERS))
 
 
 def buckets(payload_bytes: float) -> float:
-    """Into how many messages a reduction of gradients is cut."""
+    """Number of messages of a reduction of gradients; see `BUCKET_BYTES`."""
     return math.ceil(payload_bytes / BUCKET_BYTES)
 
 

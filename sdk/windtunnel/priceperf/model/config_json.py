@@ -1,4 +1,4 @@
-"""A transformer's dimensions out of the `config.json` that Hugging Face keeps beside its weights."""
+"""Read a transformer's dimensions from its `config.json`, as models on the Hugging Face hub have one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
     ),
     "vision": ("beit", "deit", "dinov2", "vit", "vit_mae"),
 }  # fmt: skip
-"""By model_type. What is not here may be built otherwise (experts, states, local attention), and is refused."""
+"""Known model_types by family. Others are refused: they may be built differently (experts, states, local attention)."""
 _TIED = ("cohere", "gemma", "gemma2", "gemma3_text", "smollm3")
 _UNTIED = ("codegen", "gpt_neox", "gptj", "phi")
-"""Where a config says nothing: models whose head is, or is not, the embedding, unlike others of their family."""
+"""If a config has no tie_word_embeddings: models whose head shares the embedding (`_TIED`) or has its own weights
+(`_UNTIED`), unlike others of their family."""
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
@@ -39,16 +40,16 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "vocabulary": ("vocab_size",),
     "embedding": ("embedding_size", "word_embed_proj_dim"),
 }
-"""What each dimension is called; the first that is there counts."""
+"""The names of each dimension in configs; the first one present counts."""
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _MOST = 10**9
 
 
 def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> tuple[Architecture, int]:
-    """The dimensions of that name or configuration, and how many weights they make.
+    """The dimensions of a name, a configuration or an `Architecture`, and the number of weights.
 
     Raises:
-        InvalidInput: no such name, and the message lists them; or see `from_config`.
+        InvalidInput: the name is unknown (the message lists the known ones), or as `from_config`.
     """
     if isinstance(architecture, Mapping):
         return from_config(architecture)
@@ -68,13 +69,13 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
 
 
 def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
-    """The dimensions that a configuration of transformers states, and how many weights they make.
+    """The dimensions in a configuration of the transformers library, and the number of weights.
 
     Args:
         config: the content of a `config.json`, or `AutoConfig.from_pretrained(...).to_dict()`.
 
     Raises:
-        InvalidInput: a model_type that is not known, or dimensions that are missing or make no model.
+        InvalidInput: an unknown model_type, or dimensions that are missing or impossible.
     """
     kind = config.get("model_type")
     family = next((family for family, kinds in _TYPES.items() if kind in kinds), None)
@@ -90,7 +91,7 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         hidden_size=hidden,
         attention_heads=heads,
         ffn_hidden_size=_number(config, "ffn_hidden_size") or 4 * hidden,
-        # Heads that are together wider than the hidden size, or narrower: as many weights as they have.
+        # Heads may together be wider or narrower than the hidden size; this value gives the right number of weights.
         kv_hidden_size=max(1, (kv_heads + heads) * head_size - hidden),
         vocabulary=0 if kind in _TYPES["vision"] else _needed(config, "vocabulary"),
         family=family,
@@ -103,7 +104,7 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
 
 
 def _length(config: Mapping[str, Any], model: Architecture) -> int:
-    """The family's, where there are positions for it; of images, one for each patch and the class."""
+    """Usual tokens of a sequence: the family's, at most the model's positions. For images: patches and the class."""
     if not model.vocabulary:
         image, patch = config.get("image_size"), config.get("patch_size")
         if isinstance(image, int) and isinstance(patch, int) and 1 <= patch <= image:
@@ -114,12 +115,12 @@ def _length(config: Mapping[str, Any], model: Architecture) -> int:
 
 
 def _attention(config: Mapping[str, Any]) -> tuple[int, int, int, int]:
-    """Hidden size, heads, heads of keys and values, and the size of a head."""
+    """Hidden size, attention heads, key-value heads, and the size of a head."""
     hidden, heads = _needed(config, "hidden_size"), _needed(config, "attention_heads")
     head_size = _number(config, "head_size")
     if head_size is None and hidden % heads:
         raise InvalidInput(f"the config's {heads} attention heads do not divide its hidden size of {hidden}")
-    # Falcon says multi_query of its older models and of its newer ones, which name a number all the same.
+    # Falcon's newer models also set multi_query, but have a number of key-value heads.
     one = config.get("multi_query") and not config.get("new_decoder_architecture")
     kv_heads = 1 if one else _number(config, "kv_heads") or heads
     if heads % kv_heads:
@@ -130,7 +131,7 @@ def _attention(config: Mapping[str, Any]) -> tuple[int, int, int, int]:
 
 
 def _is_tied(config: Mapping[str, Any]) -> bool:
-    """Whether the head is the embedding."""
+    """Whether the head shares the weights of the embedding."""
     kind, tied = config["model_type"], config.get("tie_word_embeddings")
     if tied is None:
         return kind in _TIED or kind not in (*_TYPES["llama"], *_UNTIED)

@@ -1,16 +1,16 @@
-"""One training step from a rehearsal's counts: its time, broken down.
+"""The time of one training step from a rehearsal's counts, part by part.
 
-step = the longer of compute and memory, and the part of the shorter that does not overlap
-       + what of the collectives nothing hides + the host's part (`host_tracing`)
+step = the longer of compute and memory + the part of the shorter that does not overlap
+       + exposed collectives (those that nothing hides) + the host's part (`host_tracing`)
 
-The same constants as `described_step`. Counts tell each product's dimensions, and the bytes that element-wise
-work moves once a compiler has fused it (docs/reference/counters.md has the rules). Those rules fuse more than the
-compilers behind the published rows do, most of all around attention: the bytes of attention scores are
-taken out, by `SCORE_FUSED_PASSES`, and put back as often as eager attention passes over scores in the
-published rows; the others count `VECTOR_PER_FUSED_BYTE` times. Counters of earlier versions tell neither;
-two ratios, counted from the published rows with eager attention, stand for them then:
-`PRODUCT_SLOWDOWN` and `VECTOR_PER_PRODUCT_BYTE`. `Calibration.counts_errors` says what counting
-instead of knowing the model costs.
+The constants are those of `described_step`. Counts give the dimensions of each product, and the bytes that
+element-wise work moves after fusion (docs/reference/counters.md has the rules). These rules fuse more than the
+compilers behind the published rows do, above all around attention. So the counted bytes of attention scores
+(`SCORE_FUSED_PASSES`) are replaced by those of eager attention in the published rows, and the other bytes are
+multiplied by `VECTOR_PER_FUSED_BYTE`. Counters of earlier versions have neither dimensions nor fused bytes. For
+them two ratios are used, counted from the published rows with eager attention: `PRODUCT_SLOWDOWN` and
+`VECTOR_PER_PRODUCT_BYTE`. `Calibration.counts_errors` says how much less accurate counts are than a
+description.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from .precision import Precision, compute_seconds
 from .step_time import StepTime
 
 PRODUCT_SLOWDOWN = 1.5
-"""What the sizes of a step's products cost over large ones: 1.4 to 1.7 in the rows with eager attention."""
+"""Time of a step's products over that of large products with as many FLOPs: 1.4 to 1.7 in rows of eager attention."""
 VECTOR_PER_PRODUCT_BYTE = 2.0
 """Bytes that element-wise work moves for each byte of the products' operands and results that grow with
 the batch: 1.4 to 2.6 in the rows with eager attention."""
 VECTOR_PER_FUSED_BYTE = 1.25
-"""Bytes that element-wise work apart from attention scores moves for each byte of the fusion model: 1.0 to
-1.4 in BERT, GPT-2, Llama and ViT, as `engines.HIDDEN_PASSES` and `engines.FFN_PASSES` have them."""
+"""Bytes that element-wise work without attention scores moves for each byte of the fusion model: 1.0 to
+1.4 in BERT, GPT-2, Llama and ViT, compared with `engines.HIDDEN_PASSES` and `engines.FFN_PASSES`."""
 SCORE_FUSED_PASSES = 12.0
-"""Times the fusion model goes through the attention scores of a training step: 10 without dropout, 15 with."""
+"""How often the fusion model reads or writes each attention score in a training step: 10 without dropout, 15 with."""
 _FORWARD_PART = 1 / 3
 
 
 @dataclass(frozen=True)
 class StepWork:
-    """What one worker does in one step: FLOPs by dtype as written, bytes moved, collectives.
+    """What one worker does in one step: FLOPs by the dtype in the script, bytes moved, collectives.
 
     ``state_bytes``: the part of ``bytes_moved`` that does not grow with the batch: weights,
-    gradients, optimizer state. ``products`` by dtype, and ``fused_bytes`` of element-wise work that grows
-    with the batch, are empty and None in counters of earlier versions; ``scores`` are the attention's, of
-    ``score_bytes`` each; ``fused``: what of them a GPU has a kernel for. ``convolved``: the part of the FLOPs that
-    convolutions are. ``backward``: whether the step has a backward pass.
-    ``host``: None where nobody measured it. ``repeated``, ``repeated_bytes``: the parts of the FLOPs and of the fused
-    bytes that a Neuron instance computes twice, because the script reads values in the midst of steps.
+    gradients, optimizer state. ``products`` (by dtype) and ``fused_bytes`` (of element-wise work that grows
+    with the batch) are empty and None in counters of earlier versions. ``scores``: of attention, ``score_bytes``
+    each. ``fused``: the part of them for which a GPU has a fused kernel. ``convolved``: the part of the FLOPs in
+    convolutions. ``backward``: whether the step has a backward pass.
+    ``host``: None if not measured. ``repeated``, ``repeated_bytes``: the parts of the FLOPs and of the fused
+    bytes that a Neuron instance computes twice, because the script reads values in the middle of steps.
     """
 
     samples: float
@@ -71,20 +71,20 @@ class StepWork:
     repeated_bytes: float = 0.0
 
     def __post_init__(self) -> None:
-        """The state is a part of all bytes."""
+        """Check that the state's bytes are a part of all bytes."""
         if not 0 <= self.state_bytes <= self.bytes_moved:
             raise InvalidInput(
                 f"state bytes must lie between 0 and the {self.bytes_moved} moved, not {self.state_bytes}"
             )
 
     def moving(self, state_bytes: float) -> StepWork:
-        """The same with more bytes of weights, gradients or optimizer state."""
+        """The same work, with more bytes of weights, gradients or optimizer state moved."""
         return replace(
             self, bytes_moved=self.bytes_moved + state_bytes, state_bytes=self.state_bytes + state_bytes
         )
 
     def on(self, instance: InstanceType) -> StepWork:
-        """The work that such an instance does: a GPU computes step by step, and twice nothing that is read."""
+        """The work on that instance. A GPU runs eagerly, so it does not repeat work when the script reads a value."""
         if instance.is_neuron or not self.repeated:
             return self
         once = 1 - self.repeated
@@ -96,7 +96,7 @@ class StepWork:
         )
 
     def as_products(self) -> StepWork:
-        """The same, its convolutions as any other product."""
+        """The same work, with convolutions treated as any other product."""
         if not self.convolved:
             return self
         return replace(
@@ -119,10 +119,10 @@ class StepWork:
         )
 
     def scaled(self, samples: float) -> StepWork:
-        """The work of so many times the samples: FLOPs, bytes and products; collectives and host stay.
+        """The work for ``samples`` times as many samples: FLOPs, bytes and products; collectives and host stay.
 
-        The sizes of products stay as counted, and their number grows: on a larger batch they would run a little better
-        than this says.
+        The number of products grows, not their size. In a larger real batch the products are larger and run a little
+        better than this says.
         """
         return replace(
             self._with_products(samples),
@@ -143,8 +143,8 @@ def step_time(
 ) -> StepTime:
     """The modelled time of one step on ``instance_count`` instances with all their cores.
 
-    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch traces nothing, but launches its kernels by the same
-    Python, behind which a small step is hidden.
+    ``host_slowness``: see `HOST_SPEED`. Eager PyTorch on a GPU traces nothing, but the same Python launches the
+    kernels; in a small step this takes longer than the kernels.
 
     Raises:
         InvalidInput: no instance, negative work, or a dtype the instance has no peak for.
@@ -208,5 +208,5 @@ def _compute_s(work: StepWork, instance: InstanceType, precision: Precision, con
 
 
 def _in_buckets(item: Collective) -> Collective:
-    """A large payload counts as several messages, also where the rehearsal reduced it in one piece."""
+    """Count a large payload as several messages (`collectives.buckets`), although the rehearsal reduced it in one."""
     return Collective(item.kind, max(item.times, buckets(item.payload_bytes)), item.payload_bytes)

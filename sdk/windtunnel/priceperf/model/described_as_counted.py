@@ -1,9 +1,9 @@
-"""A description as a rehearsal would count it: products, fused element-wise work, collectives.
+"""Convert a description into the counts that a rehearsal would make: products, fused element-wise work, collectives.
 
-Both count by the same rule, so that constants carry over: FLOPs are those of matrix products
-(2mkn for m x k by k x n); bytes are the operands and results of the products and the inputs
-and outputs of the graph, everything element-wise being fused into them. A backward pass runs
-two such products for each one forward.
+Both follow the same rules, so that constants of one hold for the other: FLOPs are those of matrix
+products (2mkn for m x k by k x n); bytes are the operands and results of the products and the inputs
+and outputs of the graph, with all element-wise work fused into these. A backward pass runs
+two products for each forward one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ FUSED_PASSES: Mapping[ModelFamily, tuple[float, float]] = {
     "llama": (68.6, 10.3),
     "vision": (57.2, 10.0),
 }
-"""Bytes in and out of fused element-wise work for each byte of the hidden state, and of the attention scores,
-of a layer: counted by the simulator in the training graphs of Hugging Face's BERT, GPT-2 (both with dropout),
+"""Bytes that fused element-wise work reads and writes for each byte of a layer's hidden state, and of its attention
+scores: counted by the simulator in the training graphs of Hugging Face's BERT, GPT-2 (both with dropout),
 Llama and ViT (without), with eager attention, at two to three sequence lengths each."""
 HEAD_FUSED_PASSES = 4.7
-"""The same for a logit, from BERT's masked-language head."""
+"""The same for each byte of a logit, from BERT's masked-language head."""
 
 
 def step_work(training: Training) -> StepWork:
-    """One microbatch of a data-parallel worker, the optimizer's and the reduction's share included."""
+    """The work of one microbatch on a data-parallel worker, with its share of the optimizer and the reduction."""
     accumulated = training.microbatches
     share = training.data_parallel * accumulated
     moves = _WEIGHT_MOVES + (1 if accumulated > 1 else 0)  # accumulating reads the old gradient
@@ -58,7 +58,7 @@ def step_work(training: Training) -> StepWork:
 
 
 def fused_bytes(training: Training) -> float:
-    """Bytes of one microbatch's element-wise work as the fusion model counts them; eager attention."""
+    """Bytes of one microbatch's element-wise work as the fusion model counts them, with eager attention."""
     model = training.architecture
     hidden, scores = FUSED_PASSES[model.family]
     per_token = model.layers * (

@@ -1,9 +1,9 @@
-"""From a description to the seconds of one optimizer step, part by part.
+"""The seconds of one optimizer step from its description, part by part.
 
-step = (microbatches + pipeline stages - 1) x microbatch, stretched by stragglers
-       + optimizer + what of the reduction of gradients nothing hides
+step = (microbatches + pipeline stages - 1) x microbatch, longer by stragglers
+       + optimizer + the part of the gradients' reduction that nothing hides
 
-microbatch = the longer of products and memory, and the part of the shorter that does not
+microbatch = the longer of products and memory + the part of the shorter that does not
              overlap + tensor-parallel collectives + transfers between stages + host
 
 Tensor-parallel collectives are on the critical path: a layer waits for them.
@@ -42,20 +42,20 @@ from .step_time import StepTime
 from .training_settings import DTYPE_BYTES, Training
 
 _WEIGHT_MOVES = 5
-"""Of a weight in each microbatch: read forward and backward, its gradient written, and read and written
+"""Moves of a weight in each microbatch: read forward and backward, its gradient written, then read and written
 again, by accumulation or by the copies of its reduction."""
 _GPU_WEIGHT_MOVES = 2
-"""A GPU's products read weights and write gradients while they compute; what is left is accumulation."""
+"""The same on a GPU, whose products read weights and write gradients while they compute: only accumulation is left."""
 _FROZEN_READS = 2
-"""Of a frozen weight: forward and backward, on a GPU while its products run, which are no faster."""
+"""Reads of a frozen weight: forward and backward. On a GPU its products read it, and cannot be faster than that."""
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
-_BACKWARD_FROZEN = 1  # that of a weight's own gradient is left out
+_BACKWARD_FROZEN = 1  # without the product that computes the weight's gradient
 
 
 def training_step(
     training: Training, instance: InstanceType, constants: Constants, instance_count: int | None = None
 ) -> StepTime:
-    """The modelled step of a description on ``instance_count`` instances (default: as many as it needs).
+    """Model the step of a description on ``instance_count`` instances (default: as many as its workers need).
 
     Raises:
         InvalidInput: more workers than the instances have cores.
@@ -73,8 +73,8 @@ def training_step(
 def forward_step(
     training: Training, step: StepTime, instance: InstanceType, constants: Constants, instance_count: int
 ) -> StepTime:
-    """One forward pass over the batch of a `training_step`: a third of it with nothing recomputed and frozen, half of
-    its collectives.
+    """One forward pass over the batch of a `training_step`: a third of that step without recomputation and frozen
+    weights, and half of its collectives.
     """
     if training.recompute != "none" or training.lora is not None:
         step = _step(training, instance, constants, instance_count, forward=True)
@@ -96,7 +96,7 @@ def forward_step(
 def _step(
     training: Training, instance: InstanceType, constants: Constants, count: int, *, forward: bool = False
 ) -> StepTime:
-    """``forward``: nothing is recomputed, reduced, optimized and frozen."""
+    """Model the step. ``forward``: without recomputation, reduction of gradients, optimizer and frozen weights."""
     settings, backward = _of_a_microbatch(training), _BACKWARD if forward else _backward(training)
     if forward:
         settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
@@ -138,9 +138,8 @@ _of_a_microbatch = attrgetter(*_OF_A_MICROBATCH)
 def _microbatch(
     settings: tuple[Any, ...], instance: InstanceType, constants: Constants, backward: int
 ) -> tuple[float, float, float, float]:
-    """Seconds of products, memory, tensor-parallel collectives and transfers: alike on any number of copies.
-
-    ``backward``: see `_backward`.
+    """Seconds of products, memory, tensor-parallel collectives and transfers. The number of copies does not matter, so
+    the result is cached without it. ``backward``: see `_backward`.
     """
     named = dict(zip(_OF_A_MICROBATCH, settings, strict=True))
     training = Training(**named, data_parallel=1, global_batch=max(1.0, named["microbatch"]))
@@ -155,7 +154,8 @@ def _microbatch(
 def host_s(training: Training, instance: InstanceType, worked_s: float) -> float:
     """Seconds of a microbatch in which the device waits for its host.
 
-    The host goes ahead: it counts where recording the layers, or launching their kernels, takes longer than they run.
+    The host runs ahead of the device. The device waits only if tracing the layers, or launching their kernels, takes
+    longer than ``worked_s``, the time to run them.
     """
     layers = layers_launched(training)
     if instance.is_neuron:
@@ -173,7 +173,7 @@ def _graphs_s(training: Training) -> float:
 
 
 def layers_launched(training: Training) -> float:
-    """Layers of a stage, with adapters as the parts of a layer that their kernels are."""
+    """Layers of a stage whose kernels are launched; adapters count as fractions of a layer (`lora.LAUNCHES`)."""
     layers = training.architecture.layers / training.pipeline_parallel
     if training.lora is None:
         return layers
@@ -181,7 +181,7 @@ def layers_launched(training: Training) -> float:
 
 
 def training_flops(training: Training) -> float:
-    """FLOPs of the products of one optimizer step over all workers, nothing recomputed, nothing skipped."""
+    """FLOPs of the products of one optimizer step over all workers, without recomputation, causal masks ignored."""
     model, length = training.architecture, training.sequence_length
     weights = model.layers * model.layer_weights + model.hidden_size * model.vocabulary * training.head_part
     attention = model.layers * 4 * length * model.hidden_size
@@ -192,12 +192,12 @@ def training_flops(training: Training) -> float:
 
 
 def _backward(training: Training) -> int:
-    """Products of a weight's backward pass."""
+    """Products for each weight in the backward pass: 2, for a frozen weight 1."""
     return _BACKWARD if training.lora is None else _BACKWARD_FROZEN
 
 
 def _products_s(training: Training, instance: InstanceType, constants: Constants, backward: int) -> float:
-    """The slowest stage: the last one, which also has the vocabulary head."""
+    """Seconds of a microbatch's products in the slowest stage: the last one, which also has the vocabulary head."""
     again = _again(training, constants)
     products = training_products(training, again, backward)
     seconds = products_s(products, instance, training.matmul_dtype, constants)
@@ -217,7 +217,7 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
 
 
 class _Again(NamedTuple):
-    """Parts of a forward pass that the backward pass repeats: of a layer, and of its attention."""
+    """The parts of a forward pass that recomputation repeats: of a layer, and of its attention scores."""
 
     layer: float = 0.0
     attention: float = 0.0
@@ -235,9 +235,9 @@ def training_products(
     again: _Again = _Again(),  # noqa: B008
     backward: int | None = None,
 ) -> Iterator[Product]:
-    """Products of one microbatch on one worker of the slowest stage, forward and backward.
+    """The products of one microbatch on one worker of the slowest stage, forward and backward.
 
-    ``backward``: of a weight's; None: as many as the training has.
+    ``backward``: products for each weight in the backward pass; None: those of the training.
     """
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
@@ -251,7 +251,7 @@ def training_products(
     yield Product(tokens, ffn, hidden, times)
     if model.vocabulary and training.head_part:
         rows = tokens * training.head_part
-        in_16_bits = 2 if training.matmul_dtype == "fp8" else 1  # the head's precision is not lowered
+        in_16_bits = 2 if training.matmul_dtype == "fp8" else 1  # with fp8 the head stays in 16 bits
         yield Product(rows, hidden, model.vocabulary / tp, in_16_bits * (_FORWARD + backward))
     if training.attention == "eager":
         length, head_size = training.sequence_length, hidden / model.attention_heads
@@ -266,12 +266,12 @@ def training_products(
 
 
 def _memory_s(training: Training, instance: InstanceType, constants: Constants) -> float:
-    """Element-wise work, and the weights and gradients of each microbatch."""
+    """Seconds in which a microbatch moves the bytes of its element-wise work, weights and gradients."""
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
     again = _again(training, constants)
     recomputed = 1 + again.layer / 3
-    # Rows of full recomputation are met without a split, also torchtitan's, which have it.
+    # Rows with full recomputation are predicted best without a split, even torchtitan's, which has one.
     split = 1 if training.recompute == "full" else training.sequence_split
     per_token = (
         HIDDEN_PASSES * model.hidden_size / split
@@ -295,7 +295,7 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
 
 
 def _scores(training: Training, instance: InstanceType) -> float:
-    """Attention scores of one worker's microbatch in all its layers."""
+    """Number of attention scores of one worker's microbatch in all its layers; NeuronCores pad the rows."""
     length = training.sequence_length
     rows = math.ceil(length / PARTITIONS) * PARTITIONS if instance.is_neuron else length
     layers = training.architecture.layers / training.pipeline_parallel
@@ -307,9 +307,10 @@ def _worker_heads(training: Training) -> float:
 
 
 def _tensor_parallel_s(training: Training, instance: InstanceType, constants: Constants) -> float:
-    """Four all-reduces a layer (or as many halves, with sequence parallelism): two forward, two backward.
+    """Seconds of a microbatch's four all-reduces a layer, two forward and two backward. (Sequence parallelism has pairs
+    of reduce-scatter and all-gather instead, with as many bytes.)
 
-    A layer that is recomputed has its forward ones twice; the fitted rows of GPUs are met without.
+    A recomputed layer repeats the forward ones, but the fitted rows of GPUs are predicted better without that.
     """
     tp = training.tensor_parallel
     each = 6 if training.recompute == "full" and instance.is_neuron else 4
@@ -321,7 +322,7 @@ def _tensor_parallel_s(training: Training, instance: InstanceType, constants: Co
 
 
 def _transfer_s(training: Training, instance: InstanceType, constants: Constants) -> float:
-    """Activations to the next stage, their gradient back; stages lie in different instances."""
+    """Seconds to send activations to the next stage and their gradients back; stages are in different instances."""
     if training.pipeline_parallel == 1:
         return 0.0
     element = DTYPE_BYTES[training.storage_dtype]
@@ -333,10 +334,10 @@ def _transfer_s(training: Training, instance: InstanceType, constants: Constants
 def _gathered_s(
     training: Training, instance: InstanceType, constants: Constants, worked_s: float, backward: int
 ) -> float:
-    """What nothing hides of a microbatch's gathered weights and reduced gradients, where both are shared.
+    """Exposed seconds of a microbatch's gathered weights and reduced gradients with ZeRO-3 (FSDP).
 
-    Layer by layer gathered before forward and before backward, and reduced after it, but for adapters: as many passes
-    as a weight has products.
+    The weights of each layer are gathered before forward and before backward, and gradients reduced after it (not with
+    adapters): as many times as a weight has products.
     """
     if training.zero != "full":
         return 0.0
@@ -346,7 +347,7 @@ def _gathered_s(
 
 
 def _reduced_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
-    """What nothing hides of a step's reduced gradients."""
+    """Exposed seconds of the reduction of a step's gradients."""
     if training.zero == "full":
         return 0.0
     trained = training.worker_trained
@@ -363,8 +364,8 @@ def _data_parallel_s(
     instance: InstanceType,
     constants: Constants,
 ) -> float:
-    """So many weights or gradients once through the copies of the model, in so many collectives."""
-    # Data-parallel copies of one shard are spread over the instances, tensor-parallel ones are neighbours.
+    """Seconds to send ``weights`` (or gradients) once through the copies of the model, in ``count`` collectives."""
+    # Tensor-parallel workers are neighbours in an instance; the copies of one shard are spread over the instances.
     local = max(1, min(training.data_parallel, instance.core_count // training.tensor_parallel))
     group = Group(training.data_parallel, local, min(instance.core_count, training.tensor_parallel))
     payload = weights * training.gradient_bytes
@@ -372,10 +373,10 @@ def _data_parallel_s(
 
 
 def _optimizer_s(training: Training, instance: InstanceType, constants: Constants, waited_s: float) -> float:
-    """With ZeRO shared by the data-parallel workers of one instance.
+    """Seconds of the optimizer. With ZeRO, the data-parallel workers of one instance shard it.
 
-    Sharing over all instances saves a further part of what is then under 1 % of a step; it is
-    left away, so that twice the instances are never modelled as more than twice as fast. ``waited_s``: for which a
+    Real sharding goes over all instances; it would save more of what is then below 1 % of a step. That is left
+    out, so that twice the instances are never modelled as more than twice as fast. ``waited_s``: time in which a
     GPU waits for its host. The kernels of a plain script's optimizer run in that time.
     """
     local = min(training.data_parallel, instance.core_count // training.tensor_parallel)

@@ -1,10 +1,10 @@
-"""What each engine of an accelerator takes for its work: products, element-wise work, memory.
+"""The time of each engine of an accelerator: for matrix products, for element-wise work, for memory.
 
 A worker (a NeuronCore-v2, an A100) has a matrix engine with a peak for each dtype, and
 engines for element-wise work (vector and scalar engines; CUDA cores). Element-wise work is
-bound by the bytes that it moves: on the A100 by HBM, on a NeuronCore by HBM and, for what
+bound by the bytes that it moves: on the A100 by HBM; on a NeuronCore by HBM and, for data that
 stays on chip, by 128 lanes at 1.12 GHz (287 GB/s of bf16 elements against 410 GB/s of HBM).
-Both are expressed as a part of the HBM bandwidth, so one constant covers both.
+Both limits are expressed as a part of the HBM bandwidth, so one constant covers both.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ..errors import InvalidInput
 from ..instances import InstanceType
 
 HALF_SIZE = 128
-"""At this size of one dimension a product reaches half of what a large one does. The matrix engine of a
+"""If one dimension has this size, a product reaches half the speed of a large one. The matrix engine of a
 NeuronCore is 128 x 128 (NKI architecture guide); cuBLAS's usual tile on an A100 has a side of 128."""
 
 FP32_REACHED = 0.78
-"""Part of a GPU's fp32 peak that large products reach at least: it has no power limit, as its matrix engine has on an
-H100. As fitted on the A100; with it plain scripts in fp32 on an H100 are off by 4 % (`measured_scripts`).
-"""
+"""Part of a GPU's fp32 peak that large products reach at least: the power limit that slows the matrix engine of an
+H100 does not matter in fp32. Fitted on the A100; with it plain scripts in fp32 on an H100 are off by 4 %
+(`measured_scripts`)."""
 
 CONVOLVED = 0.0125
-"""Part of a NeuronCore's bf16 peak that the convolutions of a training step reach, in whichever precision: 1.2 TFLOP/s
-on trn1. Of the one residual network whose step was published while the device was waited for; CIFAR-10's network of
-another source agrees (calibration/published_other_models.csv). Others may be as fast as products are: their intervals
-say so."""
+"""Part of a NeuronCore's bf16 peak that the convolutions of a training step reach, in any precision: 1.2 TFLOP/s
+on trn1. It comes from the one residual network with a published step in which the host waited for the device; another
+source's network for CIFAR-10 agrees (calibration/published_other_models.csv). Other convolutions may be as fast as
+products: their intervals include that."""
 
 _SMALLEST_HEAD = 16
 
 HIDDEN_PASSES = 32
-"""Times an element of the hidden size is read or written in a layer, forward and backward, outside
+"""How often an element of the hidden size is read or written in a layer, forward and backward, outside of
 products: two norms (16), two residuals and their gradients (6), biases or dropout and the copies
 around products (10). Counted, not fitted."""
 FFN_PASSES = 12
@@ -45,24 +45,25 @@ HEAD_PASSES = 8
 """The same for a logit: softmax, loss and their gradient. Counted, not fitted."""
 
 PARTITIONS = 128
-"""A NeuronCore's memory has as many partitions: rows of attention scores are padded to a multiple of them."""
+"""Partitions of a NeuronCore's on-chip memory: rows of attention scores are padded to a multiple of this number."""
 
 HOST_S = 0.005
-"""What the host adds to each graph of a microbatch and cannot hide (loader, tracing). Assumption. Plain scripts on an
-H100 took 3 to 7 ms longer than their kernels where these were the longer (tests/benchmarks/gpu_training.py)."""
+"""Seconds that the host (loader, tracing) adds to each graph of a microbatch and that nothing hides. Assumption. Plain
+scripts on an H100 took 3 to 7 ms longer than their kernels, in steps whose kernels took longer than the host
+(tests/benchmarks/gpu_training.py)."""
 
 PIPELINE_GRAPHS = 6
-"""Graphs of a microbatch in a stage of a pipeline on NeuronCores: to receive, compute and send, forward and backward,
-each run by itself (neuronx-distributed's 1F1B schedule). Without a pipeline forward and backward are one graph."""
+"""Graphs of a microbatch in a pipeline stage on NeuronCores: receive, compute and send, each forward and backward
+(neuronx-distributed's 1F1B schedule). Without a pipeline, forward and backward are one graph."""
 
 LAUNCH_S_PER_LAYER = 0.001
-"""Seconds that tuned software takes to launch the kernels of a layer, forward and backward. Assumption; a step cannot
-be shorter. `plain_script` has what scripts take."""
+"""Seconds in which tuned software launches the kernels of a layer, forward and backward: the shortest that a layer can
+take. Assumption. `plain_script` has the figures of plain scripts."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What one kind of accelerator reaches. `fitting` says which are fitted, and from which rows.
+    """The constants of the model for one kind of accelerator. `fitting` says which are fitted, and to which rows.
 
     Args:
         tensor: part of the matrix engine's peak that large products reach.
@@ -71,16 +72,16 @@ class Constants:
         eager_passes: times an attention score is read or written in eager attention, forward and backward.
         flash: part of the matrix engine's peak that a flash attention kernel reaches.
         link: part of the links' bandwidth inside an instance that collectives reach.
-        network: part of the network's bandwidth that they reach.
-        hop_s: seconds of each step of a ring, whatever its size.
-        overlap: part of the shorter of product time and memory time that runs behind the longer.
-        hidden_collectives: part of a microbatch behind which gradients and gathered weights can travel.
-        straggling: how much longer a step takes for each doubling of the instances.
-        pipeline: how much longer a microbatch takes in a pipeline of many stages than its own work: graphs for
-            forward and backward apart, waits between unequal stages.
-        recomputed: part of a forward pass that full recomputation costs. Under 1: what comes after the last
-            activation that is kept is not computed again, and products forward run better than backward.
-        crowding: how much longer arithmetic takes where state fills the memory (`memory_need.crowding`).
+        network: part of the network's bandwidth that collectives reach.
+        hop_s: latency of each step of a ring, seconds, independent of the message size.
+        overlap: part of the shorter of product time and memory time that runs at the same time as the longer.
+        hidden_collectives: part of a microbatch's time that can hide collectives of gradients and gathered weights.
+        straggling: part by which a step is longer for each doubling of the instances.
+        pipeline: part by which a microbatch is longer than its own work in a pipeline of many stages: separate graphs
+            for forward and backward, waits between unequal stages.
+        recomputed: part of a forward pass that full recomputation costs. Below 1, because nothing after the last
+            kept activation is recomputed, and forward products run better than backward ones.
+        crowding: part by which arithmetic is longer when state fills the memory (`memory_need.crowding`).
     """
 
     tensor: float
@@ -99,7 +100,7 @@ class Constants:
     crowding: float = 0.0
 
     def __post_init__(self) -> None:
-        """Nothing runs above its peak."""
+        """Check that each constant is in its range: nothing runs above its peak."""
         for name in ("tensor", "vector", "memory", "flash", "link", "network"):
             check_efficiency(getattr(self, name), name)
         for name in ("overlap", "hidden_collectives", "straggling", "pipeline", "recomputed", "crowding"):
@@ -113,8 +114,8 @@ class Constants:
 class Product(NamedTuple):
     """``times`` products of (rows x inner) by (inner x columns).
 
-    ``batched``: both operands change from one to the next, as in attention; otherwise one is a weight. Of a
-    convolution: its features are in groups.
+    ``batched``: a batch of products that all have other operands, as in attention; otherwise one operand is a weight.
+    A ``convolution`` is batched if its features are in groups.
     """
 
     rows: float
@@ -126,22 +127,22 @@ class Product(NamedTuple):
 
     @property
     def flops(self) -> float:
-        """A multiplication and an addition are two."""
+        """FLOPs of all ``times`` products; a multiply-and-add counts as two."""
         return 2 * self.rows * self.inner * self.columns * self.times
 
     @property
     def is_of_scores(self) -> bool:
-        """Whether it makes attention scores or multiplies by them. Counters of before the groups of convolutions were
-        told apart have these among the batched, most of them with small sides.
+        """Whether the product computes attention scores or multiplies by them. In older counters grouped convolutions
+        are batched products too; most of them have a small side, which excludes them.
         """
         sides = (self.rows, self.inner, self.columns)
         return self.batched and not self.convolution and min(sides) >= _SMALLEST_HEAD
 
     def slowdown(self, half_size: float = HALF_SIZE) -> float:
-        """How much longer each FLOP takes than in a large product: the curve of size.
+        """How many times longer each FLOP takes than in a large product.
 
-        Each dimension fills the engine like size / (size + half_size): filling and draining
-        the array (or the last wave of tiles) costs the same however long the dimension is.
+        Each dimension uses a part size / (size + half_size) of the engine: filling and draining
+        the array (or the last wave of tiles) costs the same for any length of the dimension.
         """
         return (1 + half_size / self.rows) * (1 + half_size / self.inner) * (1 + half_size / self.columns)
 
@@ -156,7 +157,7 @@ def products_s(
         reached = max(reached, FP32_REACHED)
     seconds = 0.0
     if not instance.is_neuron and dtype != "fp32":
-        # GPUs compute grouped convolutions beside their matrix engine.
+        # GPUs compute grouped convolutions without their matrix engine, so at the fp32 peak.
         products = tuple(products)
         if grouped := [item for item in products if item.convolution and item.batched]:
             seconds = products_s(grouped, instance, "fp32", constants)
@@ -173,26 +174,26 @@ def products_s(
 
 @dataclass(frozen=True)
 class Scores:
-    """Elements of the attention scores of one step: as they are, and with rows padded to `PARTITIONS`."""
+    """Number of attention scores of one step: unpadded, and with rows padded to `PARTITIONS`."""
 
     elements: float = 0.0
     padded: float = 0.0
 
     def on(self, instance: InstanceType) -> float:
-        """Elements that an instance's cores go through."""
+        """Scores that the instance's cores process: NeuronCores the padded ones."""
         return self.padded if instance.is_neuron else self.elements
 
     def __mul__(self, factor: float) -> Scores:
-        """The scores of so many times the samples."""
+        """The scores of ``factor`` times as many samples."""
         return Scores(self.elements * factor, self.padded * factor)
 
     @classmethod
     def of(cls, products: Iterable[Product], products_of_attention: int) -> Scores:
-        """From the products of a step that are of scores: each has the two sides of the scores, and the size of a head.
+        """Count the scores from a step's products. Each product of scores has the scores' two sides and the head size.
 
         Args:
-            products: of the step.
-            products_of_attention: 2 forward (scores, and their product with the values), 6 with backward.
+            products: all products of the step.
+            products_of_attention: products for each score: 2 forward (scores, scores x values), 6 with backward.
         """
         found = [cls._in(item) for item in products if item.is_of_scores]
         return cls(sum(item.elements for item in found), sum(item.padded for item in found)) * (
@@ -207,9 +208,10 @@ class Scores:
 
 
 def half_size_of(instance: InstanceType, dtype: str) -> float:
-    """`HALF_SIZE`, but in proportion to the peak where filling weighs more (fp8) or less.
+    """`HALF_SIZE`; for fp8 and fp32 multiplied by the ratio of their peak to that of bf16.
 
-    fp32 weighs less: it runs beside the matrix engine. TF32 fills it as 16 bits do.
+    Filling the engine costs more in fp8, which is faster, and less in fp32, which does not use the matrix engine. TF32
+    fills it as 16-bit types do.
     """
     if dtype not in ("fp8", "fp32"):
         return HALF_SIZE
@@ -217,7 +219,7 @@ def half_size_of(instance: InstanceType, dtype: str) -> float:
 
 
 def bytes_s(moved: float, instance: InstanceType, efficiency: float) -> float:
-    """Seconds one core takes to move bytes. ``efficiency``: the reached part of the bandwidth, 0 < e <= 1.
+    """Seconds in which one core moves these bytes. ``efficiency``: the reached part of the bandwidth, 0 < e <= 1.
 
     Raises:
         InvalidInput: efficiency out of range or negative bytes.

@@ -1,9 +1,8 @@
-"""What a job takes besides its steps: start, download, set-up, preparation, compile, evaluation, upload.
+"""The time of a job besides its steps: start, download, set-up, preparation, compile, evaluation, upload.
 
-None of the rates here is published. Each is an assumption, or fitted to the one published job
-that has such a part, with a low and a high value, shown apart from the modelled steps. AWS's own
-benchmark spent 61-65 % of its billable time outside training steps, so this part deserves the
-reader's eye.
+None of these rates is published. Each is an assumption, or fitted to the one published job that
+has such a part. Each has a low and a high value, and reports show it apart from the modelled steps.
+It matters: AWS's own benchmark spent 61-65 % of its billable time outside of training steps.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from .compile_time import CompiledGraph
 
 
 class FixedCost(NamedTuple):
-    """One such part: seconds with their low and high end, and why.
+    """One part of a job besides its steps: seconds, their low and high end, and in ``basis`` where they come from.
 
-    ``billed`` False: AWS does not charge it.
+    ``billed`` False: AWS does not charge this time.
     """
 
     name: str
@@ -48,14 +47,14 @@ _LEAST_GIB, _WHOLE_GIB = 0.001, 1000
 COMPILE_LARGE_S = Assumed(120, 60, 600)
 COMPILE_SMALL_S = Assumed(10, 5, 30)
 TOKENISE_S = Assumed(0.93e-3, 0.5e-3, 2e-3)
-"""Seconds a text sample that one process tokenises and stores before the training begins. Fitted to what
-AWS's two BERT base jobs took for 4,000,000 reviews beside everything else (`published.bert_jobs`): 0.89 ms on trn1
-and 0.96 ms on p4d. The ends are half and twice that, rounded: other tokenizers, texts and processors."""
+"""Seconds in which one process tokenises and stores one text sample before training. Fitted to the time of AWS's two
+BERT base jobs with 4,000,000 reviews that nothing else explains (`published.bert_jobs`): 0.89 ms on trn1
+and 0.96 ms on p4d. The ends are half and twice that, rounded, for other tokenizers, texts and processors."""
 
 
 @cache
 def start() -> FixedCost:
-    """Provisioning, before billing begins."""
+    """The time of provisioning, before billing begins."""
     return FixedCost(
         "start",
         START_S.value,
@@ -68,7 +67,7 @@ def start() -> FixedCost:
 
 @cache
 def setup() -> FixedCost:
-    """The container's start, imports, model and device, once billing has begun."""
+    """The time to start the container, import modules and set up model and device, after billing has begun."""
     return FixedCost(
         "set-up",
         SETUP_S.value,
@@ -80,7 +79,7 @@ def setup() -> FixedCost:
 
 @lru_cache(maxsize=1024)
 def transfer(name: str, gib: float | None) -> FixedCost:
-    """Download or upload of ``gib`` GiB by each instance; None: size not known, then 0 s."""
+    """The time of each instance's download or upload of ``gib`` GiB; None: size not known, then 0 s."""
     if gib is None:
         return FixedCost(name, 0.0, 0.0, 0.0, "size not known: not counted")
     rate = TRANSFER_GIB_PER_S
@@ -102,7 +101,7 @@ def transfer(name: str, gib: float | None) -> FixedCost:
 
 @lru_cache(maxsize=1024)
 def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
-    """Seconds that the user states, taken as they are, and the time to tokenise ``tokenised_samples``."""
+    """The preparation that the user states in ``seconds``, plus the time to tokenise ``tokenised_samples``."""
     rate = TOKENISE_S
     stated = ["as you stated"] if seconds else []
     if tokenised_samples:
@@ -127,15 +126,15 @@ def compilation(
     cached: bool,
     ledger: tuple[CompiledGraph, ...] | None = None,
 ) -> FixedCost:
-    """Neuron compiler time. A GPU running eager PyTorch compiles nothing.
+    """The time of the Neuron compiler. A GPU with eager PyTorch compiles nothing.
 
     Args:
         instance: on which the job runs.
-        graphs: how many the rehearsal counted.
+        graphs: number of graphs that the rehearsal counted.
         evaluates: whether the job evaluates.
-        cached: the user's word that all graphs come from a compile cache.
-        ledger: each graph with its size and whether the compile cache had it; None: the counters do
-            not tell (see `_assumed_compilation`).
+        cached: the user states that all graphs come from a compile cache.
+        ledger: every graph with its size and whether the compile cache had it; None: the counters do
+            not list them (see `_assumed_compilation`).
     """
     if not instance.is_neuron:
         return FixedCost("compile", 0.0, 0.0, 0.0, "on GPUs eager PyTorch compiles nothing")
@@ -152,9 +151,10 @@ def compilation(
 
 
 def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
-    """The training step is one large graph on trn1 (a rehearsal counts it as two).
+    """The compile time if only the number of graphs is known.
 
-    Evaluation is another; all further graphs are taken as small.
+    The training step is one large graph on trn1 (a rehearsal counts it as two), evaluation is another one; all
+    further graphs are assumed to be small.
     """
     large = 2 if evaluates else 1
     small = max(0, graphs - large - 1)
@@ -171,10 +171,9 @@ def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
 
 
 def evaluation(seconds: float, log_fast: float, log_slow: float, loading: Assumed | None) -> FixedCost:
-    """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`).
+    """The time of evaluation: forward steps, with the interval of training steps (``log_fast``, ``log_slow``).
 
-    ``loading``: seconds in which the samples are prepared, where that is known; neither the middle nor an end is
-    shorter.
+    ``loading``: seconds in which the loaders prepare the samples, if known; evaluation cannot be shorter than that.
     """
     basis = "modelled like the steps, forward only" if seconds else "no evaluation"
     low_s, high_s = seconds * math.exp(-log_fast), seconds * math.exp(log_slow)

@@ -1,8 +1,8 @@
-"""Models that are known by their name without the Hugging Face hub: what their `config.json` there says of dimensions.
+"""Models that are known by name without access to the Hugging Face hub: the dimensions in their `config.json`.
 
-`hub_models.csv` has a line a model: a short name, that of the hub, and members of the configuration under their own
-names (dimensions as in Lightning-AI/litgpt's config.py, commit 2685705, and in the models' own papers). A test holds
-each against the number of weights that its card states.
+`hub_models.csv` has one line for each model: a short name, its name on the hub, and members of its configuration under
+their own names (dimensions as in Lightning-AI/litgpt's config.py, commit 2685705, and in the models' own papers). A
+test compares each with the number of weights that its model card states.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 from .architectures import name_key
 
 _TUNED = re.compile(r"[-_ ](instruct|chat|it|base|hf)(?=[-_ ]|$)", re.IGNORECASE)
-"""Parts of a model's name that leave its dimensions as they are."""
+"""Parts of a model's name that do not change its dimensions."""
 
 
 def hub_config(name: str) -> Mapping[str, Any] | None:
-    """The configuration of the model of that name, short or as on the hub; None: it is not known here."""
+    """The configuration of a model, by its short name or its name on the hub; None: it is not in the file."""
     return _by_key().get(name_key(name)) or _by_key().get(name_key(_TUNED.sub("", name)))
 
 
 def hub_names() -> list[str]:
-    """The short names."""
+    """The short names of all models in the file."""
     return list(dict.fromkeys(config["_name_or_path"] for config in _by_key().values()))
 
 

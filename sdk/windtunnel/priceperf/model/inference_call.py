@@ -1,11 +1,11 @@
-"""One call of a traced model on one NeuronCore: its time, part by part; and what an instance makes of many.
+"""The time of one call of a traced model on one NeuronCore, part by part, and the throughput of an instance.
 
-call = products + element-wise work + weights that nothing hides + what the call itself costs
-       + the answer's way to the host, faster or slower with the Neuron version
+call = products + element-wise work + reading of weights that nothing hides + overhead of the call
+       + transfer of the answer to the host, all divided by the speed of the Neuron version
 
-Each core has the model and answers one call after the other. Element-wise work is counted in bytes of fp32, as a
-third of what a training step moves (`engines`): the compiler keeps most of it on chip, so it may seem to move more
-than the memory could.
+Each core has a copy of the model and answers one call after the other. Element-wise work is counted in fp32 bytes, as
+a third of those of a training step (`engines`). The compiler keeps most of it on chip, so the modelled rate may be
+higher than the memory's bandwidth.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .architectures import Architecture
 from .engines import FFN_PASSES, HIDDEN_PASSES, PARTITIONS
 
 MODELLED_FAMILIES = ("encoder", "vision", "decoder")
-"""Of a decoder one pass over the whole sequence; not tokens one by one."""
+"""For a decoder, one pass over the whole sequence is modelled, not the generation of tokens one by one."""
 LARGEST_BATCH = 1024
 _FORWARD = 1 / 3
 _SCORE_PASSES = 25 * _FORWARD
-"""As `fitting.PRIORS` takes it for training on trn1. Counted, not fitted."""
+"""How often a score is read or written: a third of the prior for training on trn1 (`fitting.PRIORS`). Not fitted."""
 _STORED, _READ = 4, 2
-"""Bytes of an element: AWS's tables store fp32, and the compiler casts products' operands to bf16; since Neuron 2.27
-a model is traced with ``--auto-cast=matmult`` for that."""
+"""Bytes of an element in memory and in products: AWS's tables store fp32, and the compiler casts the operands of
+products to bf16 (since Neuron 2.27 only if a model is traced with ``--auto-cast=matmult``)."""
 _ERA_STARTS = ((2, 10), (2, 22))
-"""The first Neuron versions of which most configurations got faster together."""
+"""The Neuron versions from which on most configurations are faster."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Inference:
         architecture: dimensions of the model.
         batch_size: sequences (or images) of a call.
         sequence_length: tokens (or patches) of each.
-        hidden_output: the answer is the last hidden states, as of ``AutoModel``; otherwise a few numbers.
+        hidden_output: the answer is the last hidden states, as with ``AutoModel``; otherwise it is a few numbers.
 
     Raises:
         InvalidInput: a number out of range.
@@ -66,7 +66,7 @@ class Inference:
 
     @property
     def flops(self) -> float:
-        """FLOPs of the products of one call."""
+        """FLOPs of the matrix products of one call."""
         model, length = self.architecture, self.sequence_length
         per_token = model.layers * (2 * model.layer_weights + 4 * length * model.hidden_size)
         return per_token * length * self.batch_size
@@ -82,29 +82,29 @@ class Inference:
 
     @property
     def weight_bytes(self) -> float:
-        """Bytes of the layers' weights as the products read them."""
+        """Bytes of the layers' weights that the products read."""
         return _READ * self.architecture.layers * self.architecture.layer_weights
 
     @property
     def answer_bytes(self) -> float:
-        """Bytes that go back to the host; a few numbers count as none."""
+        """Bytes of the answer that go back to the host; 0 unless it is the hidden states."""
         tokens = self.batch_size * self.sequence_length
         return _STORED * tokens * self.architecture.hidden_size if self.hidden_output else 0.0
 
 
 @dataclass(frozen=True)
 class InferenceConstants:
-    """What NeuronCores-v2 reach in inference; fitted (`calibration.inference_fitting`).
+    """The constants of NeuronCores-v2 in inference, fitted by `calibration.inference_fitting`.
 
     Args:
-        tensor: part of the matrix engine's peak.
+        tensor: reached part of the matrix engine's peak.
         vector: bytes of element-wise work a second, as a part of the HBM bandwidth.
-        weights: part of the time of reading the weights that no computing hides.
-        answer: part of 10 GB/s at which answers reach the host.
-        call_s: seconds of any call.
-        inferentia2: how many times as long as Trainium1 an Inferentia2 computes.
-        early: speed of Neuron 2.8 and 2.9 beside that of 2.10 to 2.21.
-        late: speed from 2.22 on.
+        weights: part of the time to read the weights that no computation hides.
+        answer: reached part of `ANSWER_BYTES_PER_S` for answers to the host.
+        call_s: overhead of each call, seconds.
+        inferentia2: time of the same computation on Inferentia2, relative to Trainium1.
+        early: speed of Neuron 2.8 and 2.9, relative to 2.10 to 2.21.
+        late: speed of Neuron 2.22 and later, relative to 2.10 to 2.21.
     """
 
     tensor: float
@@ -129,7 +129,7 @@ class CallTime:
 
     @property
     def total_s(self) -> float:
-        """From the input on the host to the answer there."""
+        """Seconds from the input on the host to the answer on the host."""
         return math.fsum(self.parts.values())
 
 
@@ -172,14 +172,14 @@ def _speed(constants: InferenceConstants, version: tuple[int, int] | None) -> fl
 
 @dataclass(frozen=True)
 class Served:
-    """What an instance answers while calls keep it busy. ``throughput_per_s``: sequences, not calls."""
+    """Throughput and latency of an instance under steady load. ``throughput_per_s``: sequences, not calls."""
 
     throughput_per_s: float
     latency_p50_s: float
 
 
 def served(inference: Inference, call_s: float, cores: int, in_flight: int | None = None) -> Served:
-    """``in_flight``: calls at a time on the whole instance; None: one a core. More than cores wait for each other."""
+    """What an instance serves. ``in_flight``: calls at a time; None: one a core. More calls than cores have to wait."""
     calls = cores if in_flight is None else in_flight
     throughput = min(calls, cores) * inference.batch_size / call_s
     return Served(throughput, call_s * max(1.0, calls / cores))

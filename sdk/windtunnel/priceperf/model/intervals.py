@@ -1,7 +1,7 @@
-"""Prediction intervals from the errors of left-out rows, and what lies outside the calibrated range.
+"""Prediction intervals from the errors of left-out rows, wider for jobs outside the calibrated range.
 
-Conformal: an interval is as wide as the quantile of left-out errors, so that at least
-`COVERAGE` of rows drawn like them lie inside. `calibration.left_out` has the errors. Widths are in
+The intervals are conformal: the width is a quantile of left-out errors, so that at least `COVERAGE` of
+similar rows lie inside. `calibration.left_out` has the errors. Widths are in
 logs: 0.2 is a factor of 1.22 to either side.
 """
 
@@ -14,22 +14,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 COVERAGE = 0.80
-"""The part of left-out rows that lies inside an interval."""
+"""The part of left-out rows that shall lie inside an interval."""
 
 WIDENING_PER_DOUBLING = 0.5
-"""Outside the range, each factor of two adds half of the error again. Assumption."""
+"""Outside the range, each factor of two widens the interval by this part of its width. Assumption."""
 
 
 _SAME = 1.02
-"""So far outside a range a value still counts as its end: a job that is rehearsed twice is not counted alike, and an
-architecture's parameters are without biases and norms, up to 1.6 % of them."""
+"""A value outside a range by up to this factor counts as inside: two rehearsals of a job differ a little in their
+counts, and an architecture's parameters leave out biases and norms, up to 1.6 %."""
 
 
 def group_quantile(groups: Sequence[Sequence[float]]) -> float:
-    """The conformal quantile of scores for a row of a group that is not among these.
+    """The conformal quantile (at `COVERAGE`) of scores, for a row of a new group.
 
-    Each group weighs one, shared by its scores; the group to come weighs one more. With too few groups for
-    `COVERAGE` the largest score.
+    Each group has weight 1, divided among its scores; the new group counts as one more. If there are too few groups
+    for `COVERAGE`, it is the largest score.
     """
     needed = COVERAGE * (len(groups) + 1) - 1e-9
     weight = found = 0.0
@@ -42,7 +42,7 @@ def group_quantile(groups: Sequence[Sequence[float]]) -> float:
 
 @dataclass(frozen=True)
 class Range:
-    """Smallest and largest value of one quantity among the rows."""
+    """The smallest and the largest value of one quantity among the calibration's rows."""
 
     quantity: str
     unit: str
@@ -50,14 +50,14 @@ class Range:
     high: float
 
     def distance(self, value: float) -> float:
-        """How many times ``value`` lies outside: 1 inside, 2 at half the low or twice the high end."""
+        """The factor by which ``value`` lies outside: 1 inside, 2 at half the low end or twice the high end."""
         if value <= 0:
             return math.inf
         return max(1.0, self.low / value, value / self.high)
 
     @cached_property
     def words(self) -> str:
-        """``from 2 nodes to 64 nodes``."""
+        """The range as text: ``from 2 nodes to 64 nodes``."""
         low, high = _short(self.low, self.unit), _short(self.high, self.unit)
         return f"at {low} only" if self.low == self.high else f"from {low} to {high}"
 
@@ -68,11 +68,11 @@ class Range:
 
 
 class RangeCheck(NamedTuple):
-    """Whether a job lies where the constants were fitted.
+    """Whether a job lies in the range of the rows to which the constants were fitted, and its interval.
 
-    ``outside``: sentences, one a quantity; ``unknown``: quantities that are not told.
-    ``log_fast``, ``log_slow``: the interval's, widened by the distance outside. ``by_known_software``: the interval is
-    for a new model by software whose speed is known.
+    ``outside``: a sentence for each quantity outside; ``unknown``: quantities whose value is not known.
+    ``log_fast``, ``log_slow``: log widths of the interval, larger outside the range. ``by_known_software``: the
+    interval is that of new models by software whose speed is known.
     """
 
     outside: tuple[str, ...]
@@ -83,16 +83,16 @@ class RangeCheck(NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """No known quantity is outside."""
+        """Whether no known quantity is outside."""
         return not self.outside
 
 
 def check_ranges(
     ranges: Sequence[Range], values: Mapping[str, float | None], log_fast: float, log_slow: float
 ) -> RangeCheck:
-    """Compare quantities with the calibrated ranges and widen the error outside them.
+    """Compare quantities with the calibrated ranges, and widen the interval outside them.
 
-    ``values`` are keyed as `Range.quantity`; None or absent means not known.
+    ``values``: by the names in `Range.quantity`; None or absent: not known.
     """
     outside, unknown, farthest = [], [], 1.0
     for limits in ranges:

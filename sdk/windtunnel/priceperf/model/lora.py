@@ -1,7 +1,7 @@
 """Low-rank adapters (LoRA, Hu et al. 2021): what they add to a step of a model whose own weights are frozen.
 
-Beside a frozen matrix of (inner x columns) stand one of (inner x rank) and one of (rank x columns), which alone are
-trained. A frozen matrix has two products instead of three: forward, and backward for what went in.
+A frozen matrix of (inner x columns) gets two more matrices, of (inner x rank) and (rank x columns); only these are
+trained. A frozen matrix has two products instead of three: forward, and backward for the gradient of its input.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from ..errors import InvalidInput, quoted
 from .architectures import Architecture
 
 LoraTargets = Literal["attention", "all-linear"]
-"""Matrices that have adapters: those of attention, or all of a layer (PEFT's word)."""
+"""The matrices that get adapters: those of attention, or all of a layer (the names are PEFT's)."""
 INPUT_PASSES = 8
-"""Times an element that enters an adapter is read or written, forward and backward, outside of its products: dropout
+"""How often an input element of an adapter is read or written, forward and backward, outside of its products: dropout
 and the sum of two gradients. Counted, not fitted."""
 OUTPUT_PASSES = 8
-"""The same for an element that leaves it: scaling, and the sum with what the frozen matrix gives. Counted."""
+"""The same for an output element: scaling, and the sum with the output of the frozen matrix. Counted, not fitted."""
 LAUNCHES = 0.2
-"""Kernels of an adapter for each of a layer without: some 20 (casts, dropout, products, scaling, sum; forward and
-backward) of 100. Counted, not fitted."""
+"""Kernels of one adapter, relative to those of a layer without adapters: some 20 (casts, dropout, products, scaling,
+sum; forward and backward) of 100. Counted, not fitted."""
 
 
 class Matrix(NamedTuple):
     """``copies`` matrices of a layer that turn ``inner`` elements of a token into ``columns``.
 
-    ``split_inner``: tensor parallelism splits what goes in; else what comes out.
+    ``split_inner``: tensor parallelism splits its input; otherwise its output.
     """
 
     inner: float
@@ -42,14 +42,14 @@ class Lora:
     """Adapters of one rank.
 
     Raises:
-        InvalidInput: no such rank, or targets of another name.
+        InvalidInput: the rank is no whole number of 1 or more, or the targets are unknown.
     """
 
     rank: int
     targets: LoraTargets = "all-linear"
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Check rank and targets."""
         whole = isinstance(self.rank, int) and not isinstance(self.rank, bool)
         if not (whole and self.rank >= 1):
             raise InvalidInput(f"lora_rank must be a whole number of 1 or more, not {quoted(self.rank)}")
@@ -69,13 +69,13 @@ class Lora:
             yield Matrix(ffn, hidden, 1, split_inner=True)
 
     def adapters(self, model: Architecture) -> int:
-        """Of a layer."""
+        """Number of adapters of a layer."""
         return sum(each.copies for each in self.matrices(model))
 
     def weights(self, model: Architecture, tensor_parallel: int = 1) -> float:
-        """Of all adapters of the model, as each tensor-parallel worker has them.
+        """Number of weights of all adapters of the model on each tensor-parallel worker.
 
-        PEFT and NxD split one matrix of the two, the way the frozen one is; the other is whole on each worker.
+        PEFT and NxD split one of the two matrices, as the frozen matrix is split; each worker has all of the other.
         """
         split = 1 / tensor_parallel
         of_layer = sum(
@@ -86,7 +86,7 @@ class Lora:
         return model.layers * self.rank * of_layer
 
     def elements(self, model: Architecture) -> float:
-        """Read or written for a token in a layer, outside of products."""
+        """Elements that the adapters of a layer read or write for each token, outside of products."""
         return sum(
             (INPUT_PASSES * each.inner + OUTPUT_PASSES * each.columns) * each.copies
             for each in self.matrices(model)
@@ -94,15 +94,15 @@ class Lora:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The adapters in words, as shown to users."""
         return f"LoRA of rank {self.rank}{' on attention' if self.targets == 'attention' else ''}"
 
 
 def lora_of(rank: int | None, targets: LoraTargets | None, model: Architecture) -> Lora | None:
-    """Adapters as a user asks for them; no rank: none.
+    """The adapters that a user asks for; without a rank None.
 
     Raises:
-        InvalidInput: as `Lora`, targets without a rank, or a rank that no matrix of the model can have.
+        InvalidInput: as `Lora`, targets without a rank, or a rank above the model's hidden size.
     """
     if rank is None:
         if targets is not None:

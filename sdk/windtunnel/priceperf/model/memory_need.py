@@ -1,6 +1,6 @@
-"""What a training needs of a worker's memory: whether it fits, and whether activations had to be recomputed.
+"""The memory that a training needs on each worker: whether it fits, and whether activations must be recomputed.
 
-Published tables often do not say. The rule reproduces the column "Activation
+Published tables often do not say whether they were. The rule (`needed_recompute`) gives the column "Activation
 Checkpointing" of all published MPT rows.
 """
 
@@ -14,11 +14,11 @@ from .architectures import Architecture
 from .training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 
 ACTIVATION_BYTES = 18
-"""Bytes that a layer keeps for each token and element of the hidden size, in 16 bits, attention scores and the
-feed-forward network left out (Korthikanti et al. 2022, "Reducing activation recomputation", equation 2: 34 in all,
-16 of them of a network four times as wide)."""
+"""Bytes that a layer keeps for each token and element of the hidden size, in 16 bits, without attention scores and the
+feed-forward network (Korthikanti et al. 2022, "Reducing activation recomputation", equation 2: 34 in all, of which 16
+are of a feed-forward network four times as wide)."""
 FFN_BYTES = 2
-"""The same for each element of the network: what each projection gives, and what the last one takes."""
+"""The same for each element of the feed-forward size: the output of each projection, and the input of the last."""
 SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
@@ -28,24 +28,27 @@ USABLE = 0.92
 
 
 class MemoryNeed(NamedTuple):
-    """What a job needs of one worker's memory, and what there is. Bytes."""
+    """The bytes that a job needs on one worker, and those that it can use there."""
 
     needed_bytes: float
     usable_bytes: float
 
     @property
     def fits(self) -> bool:
-        """Whether it does."""
+        """Whether the job fits the memory."""
         return self.needed_bytes <= self.usable_bytes
 
 
 def usable_bytes(instance: InstanceType) -> float:
-    """What tensors can use of one worker's memory."""
+    """Bytes of one worker's memory that tensors can use."""
     return instance.core_memory_gib * GIB * USABLE
 
 
 def activation_bytes(training: Training, *, scores: bool = True) -> float:
-    """Of one worker's microbatches in flight, nothing recomputed. ``scores``: with those of eager attention."""
+    """Bytes of activations of one worker's microbatches in flight, without recomputation.
+
+    ``scores``: whether the scores of eager attention are kept, too.
+    """
     model, tp = training.architecture, training.tensor_parallel
     per_token = ACTIVATION_BYTES * model.hidden_size
     per_token += FFN_BYTES * (model.up_projections + 1) * model.ffn_hidden_size
@@ -57,7 +60,7 @@ def activation_bytes(training: Training, *, scores: bool = True) -> float:
 
 
 def state_bytes(training: Training) -> float:
-    """Weights, gradients and optimizer state of one worker; frozen weights have nothing beside them."""
+    """Bytes of one worker's weights, gradients and optimizer state; frozen weights have no gradients and state."""
     shared = training.data_parallel if training.zero == "full" else 1
     frozen = 0.0 if training.lora is None else _frozen_bytes(training)
     return (STATE_BYTES * training.worker_trained + frozen) / shared
@@ -68,9 +71,9 @@ def _frozen_bytes(training: Training) -> float:
 
 
 def crowding(training: Training, instance: InstanceType) -> float:
-    """0 where fully shared weights, gradients and optimizer state take up to half of the memory, 1 where all of it.
+    """How full the state makes the memory with ZeRO-3 (FSDP): 0 if it takes half of the memory or less, 1 if all.
 
-    What is left has to hold gathered layers and activations in turn: the allocator frees, waits and starts again.
+    The rest must hold gathered layers and activations in turn, so the allocator must free memory, wait and retry.
     """
     if training.zero != "full":
         return 0.0
@@ -78,16 +81,16 @@ def crowding(training: Training, instance: InstanceType) -> float:
 
 
 def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
-    """``none`` when all activations fit beside the state, else ``full``."""
+    """``none`` if all activations fit in the memory beside the state, else ``full``."""
     needed = activation_bytes(training) + state_bytes(training)
     return "none" if needed <= usable_bytes(instance) else "full"
 
 
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
-    """What one worker holds at its fullest: state, activations kept for the backward pass, and logits.
+    """The most memory that one worker needs: state, activations kept for the backward pass, and logits.
 
-    All published rows fit by this rule, as they did. Where a batch does not divide, a mean pass may have less than a
-    sequence, which no pass has.
+    By this rule all published rows fit, as they must. A mean pass of less than one sequence (if the batch does not
+    divide) counts as one, because a real pass has at least one.
     """
     if training.microbatch < 1:
         batch = training.data_parallel * training.microbatches
@@ -97,9 +100,9 @@ def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
 
 
 def usual_recompute(tensor_parallel: int, attention: Attention, instance: InstanceType) -> Recompute:
-    """What scripts recompute of a model that fits: with tensor parallelism ``selective``, its libraries' default.
+    """What scripts recompute if the model fits: ``selective`` with tensor parallelism, the default of its libraries.
 
-    On GPUs nothing where attention is flash, which keeps no scores that recomputing would save.
+    On GPUs with flash attention ``none``: it keeps no scores, so recomputing them would save nothing.
     """
     saves = attention == "eager" or instance.is_neuron
     return "selective" if tensor_parallel > 1 and saves else "none"
@@ -108,7 +111,7 @@ def usual_recompute(tensor_parallel: int, attention: Attention, instance: Instan
 def usual_attention(
     model: Architecture, matmul_dtype: str, instance: InstanceType
 ) -> tuple[Attention, str | None]:
-    """What published scripts use for such a model where nothing is said, and why (None: nothing to say)."""
+    """The attention that published scripts of such a model use if their row does not say, and a note (or None)."""
     if instance.is_neuron and model.flash_on_neuron:
         return "flash", "Llama on trn1 is taken to use the flash attention kernel"
     if not instance.is_neuron and model.is_causal and DTYPE_BYTES[matmul_dtype] <= 2:
@@ -117,32 +120,32 @@ def usual_attention(
 
 
 def attention_today(model: Architecture, matmul_dtype: str, instance: InstanceType) -> Attention:
-    """What a script of today uses where nothing is said: on GPUs torch's `scaled_dot_product_attention`, whose kernels
-    take fp32 too, also where published tables of its time were eager, as all of encoders are.
+    """The attention that today's scripts use if nothing is stated: on GPUs torch's `scaled_dot_product_attention`, even
+    in fp32, and for encoders, although all published tables of encoders are older and eager.
     """
     return usual_attention(model, matmul_dtype, instance)[0] if instance.is_neuron else "flash"
 
 
 def usual_gradient_bytes(dtype: str, zero: ZeroStage, instance: InstanceType) -> int:
-    """Bytes a parameter in the reduction of gradients where nothing is said: those of the weights' ``dtype``.
+    """Bytes a parameter in the reduction of gradients if nothing is stated: those of the weights' ``dtype``.
 
-    With ZeRO-1 on NeuronCores 4: NxD's standard mixed precision (Neuron 2.20) accumulates them in fp32.
+    With ZeRO-1 on NeuronCores 4: NxD's standard mixed precision (Neuron 2.20) accumulates gradients in fp32.
     """
     return 4 if instance.is_neuron and zero == "optimizer" else DTYPE_BYTES[dtype]
 
 
 def scores_fit(training: Training, instance: InstanceType) -> bool:
-    """Whether the scores of one layer of eager attention leave half of the memory."""
+    """Whether the scores of one layer of eager attention take at most half of the memory."""
     heads = training.architecture.attention_heads / training.tensor_parallel
     scores = SCORE_BYTES * training.microbatch * heads * training.sequence_length**2
     return scores / GIB <= instance.core_memory_gib / 2
 
 
 def _split_state_bytes(training: Training, instance: InstanceType) -> float:
-    """Weights, gradients, fp32 moments, and fp32 weights beside 16-bit ones, shared as ZeRO says.
+    """Bytes of weights, gradients, fp32 moments, and fp32 copies of 16-bit weights, sharded as ZeRO says.
 
-    On trn1 stochastic rounding stands for the fp32 weights, but for libraries with ZeRO, which keep them:
-    without this AWS's published GPT-3 6.7B would not have fitted.
+    On trn1 stochastic rounding makes the fp32 copies unnecessary, except with ZeRO, whose libraries keep them:
+    otherwise AWS's published GPT-3 6.7B would not have fitted.
     """
     storage = DTYPE_BYTES[training.storage_dtype]
     copies = storage < 4 and not (instance.is_neuron and training.zero == "none")
@@ -164,4 +167,4 @@ def _kept_bytes(training: Training) -> float:
     in_flight = min(training.microbatches, training.pipeline_parallel)
     tokens = training.tokens / training.sequence_split
     inputs = stage * in_flight * tokens * model.hidden_size * training.vector_bytes
-    return inputs + layers / (stage * in_flight) + logits  # the layer at work is whole
+    return inputs + layers / (stage * in_flight) + logits  # one layer at a time is recomputed, and held whole

@@ -1,4 +1,4 @@
-"""The time of arithmetic: FLOPs over what a core reaches of its peak, by dtype."""
+"""In which dtype matrix products run, and the time of FLOPs at the part of the peak that a core reaches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .engines import check_efficiency
 
 @dataclass(frozen=True)
 class Precision:
-    """How an instance runs matrix multiplications that the script wrote in fp32. What is stored keeps its dtype."""
+    """How an instance runs the matrix products that a script wrote in fp32. Tensors in memory keep their dtype."""
 
     name: str
     fp32_matmul: str
@@ -44,11 +44,11 @@ BF16_AUTOCAST = Precision(
 )
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
-"""The first is the one shown; the others tell how much the script's setting matters."""
+"""The first is the one that reports show; the others show how much the script's setting matters."""
 
 
 def auto_cast_to(dtype: str | None) -> Precision:
-    """`AUTO_CAST` by the name of another ``--auto-cast-type``: the published peak of NeuronCores is the same."""
+    """`AUTO_CAST` with the name of another ``--auto-cast-type``; NeuronCores have the same published peak for it."""
     if dtype not in ("fp16", "tf32", "fp8"):
         return AUTO_CAST
     meaning = f"--auto-cast with --auto-cast-type={dtype}: fp32 matmuls run as {dtype}, modelled as bf16's"
@@ -56,17 +56,17 @@ def auto_cast_to(dtype: str | None) -> Precision:
 
 
 def on_neuron(own: Precision) -> tuple[Precision, ...]:
-    """The job's own, and where the compiler casts nothing, what a flag would make of it."""
+    """The job's own precision; if the compiler casts nothing, also auto-cast, which one flag would turn on."""
     return (own, AUTO_CAST) if own.name == NO_CAST.name else (own,)
 
 
 def is_fp32_on_neuron(instance: InstanceType, precision: Precision) -> bool:
-    """Whether NeuronCores multiply in fp32, of which only steps of small models were published."""
+    """Whether NeuronCores multiply in fp32, for which only steps of small models were published."""
     return instance.is_neuron and precision.name == NO_CAST.name
 
 
 def preferring(wanted: Precision | None, precisions: Sequence[Precision]) -> tuple[Precision, ...]:
-    """The same, the wanted one first if it is one of them."""
+    """The same precisions, with the wanted one first if it is among them."""
     return tuple(sorted(precisions, key=lambda one: one != wanted))
 
 

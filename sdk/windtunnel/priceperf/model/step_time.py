@@ -1,4 +1,4 @@
-"""Seconds of one optimizer step, part by part."""
+"""The modelled seconds of one optimizer step, part by part."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 class StepTime(NamedTuple):
     """Seconds of one optimizer step on one worker, counted or described.
 
-    ``overlapped_s`` is the part of ``compute_s`` + ``memory_s`` that runs at the same time. Of collectives only
-    the part that nothing hides is told by kind; ``hidden_collective_s`` is the rest. Counts have all of them in
-    ``gradients_s`` and the optimizer in ``memory_s``, and neither a bubble nor stragglers. ``input_s``: what the step
-    waits for its batch.
+    ``overlapped_s``: the part of ``compute_s`` + ``memory_s`` that runs at the same time. ``gradients_s`` to
+    ``weights_gathered_s``: collectives that nothing hides, by kind; ``hidden_collective_s``: the others. A step from
+    counts has all its collectives in ``gradients_s``, the optimizer in ``memory_s``, and no bubble or stragglers.
+    ``input_s``: the time that the step waits for its batch.
     """
 
     compute_s: float
@@ -32,19 +32,19 @@ class StepTime(NamedTuple):
 
     @property
     def total_s(self) -> float:
-        """From one step to the next."""
-        # At once and not by name: it is asked for several times in each cell of a matrix.
+        """Seconds from one step to the next."""
+        # Unpacked in one go, which is faster than by name: a matrix of instances asks for it very often.
         (compute, memory, overlapped, host, gradients, tensor, transfer, gathered, _, bubble, optimizer, straggling,
          waited) = self  # fmt: skip
         exposed = tensor + transfer + gathered + gradients
         return compute + memory - overlapped + exposed + host + bubble + optimizer + straggling + waited
 
     def times(self, factor: float) -> StepTime:
-        """Every part of the step longer by a factor: which of them is, is not known."""
+        """The step with every part multiplied by ``factor``: it is not known which part is slower."""
         return StepTime(*[part * factor for part in self])
 
     def plus(self, other: StepTime) -> StepTime:
-        """One after the other."""
+        """The sum of two steps that run one after the other."""
         return StepTime(*map(add, self, other))
 
     @property
@@ -59,7 +59,7 @@ class StepTime(NamedTuple):
 
     @property
     def parts(self) -> Mapping[str, float]:
-        """Parts by name that add up to `total_s`, none negative: what a breakdown shows."""
+        """The parts that a breakdown shows, by name: none is negative, and they add up to `total_s`."""
         return {
             "compute": self.compute_s,
             "memory not behind compute": self.memory_s - self.overlapped_s,

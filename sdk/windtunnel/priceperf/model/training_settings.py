@@ -1,6 +1,6 @@
-"""A training run as a description: the model's dimensions, the batch, the parallelism, the number formats.
+"""The description of a training run: the model's dimensions, the batch, the parallelism, the number formats.
 
-What `windtunnel validate` predicts, and what jobs too large to rehearse are modelled from.
+`windtunnel validate` predicts published runs from it, and jobs that are too large to rehearse are modelled from it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ ZeroStage = Literal["none", "optimizer", "full"]
 DTYPE_BYTES: Mapping[str, int] = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4, "fp8": 1}
 
 OPTIMIZER_BYTES = 28
-"""Adam in fp32: weight, gradient and two moments in; weight and two moments out. LAMB moves about the same."""
+"""Bytes that Adam in fp32 moves for a weight: weight, gradient, two moments in; weight, two moments out. LAMB: about
+the same."""
 
 MASKED_PART = 0.156
-"""Part of the positions that reach the vocabulary head of NVIDIA's BERT: 20 of 128, 80 of 512."""
+"""Part of the positions for which NVIDIA's BERT computes the vocabulary head: 20 of 128, 80 of 512."""
 
 
 _COUNTS = (
@@ -41,7 +42,7 @@ _VALID: Mapping[str, tuple[str, ...]] = {
     "attention": get_args(Attention),
 }
 _named = attrgetter(*_VALID)
-_ALLOWED = frozenset(product(*_VALID.values()))  # one look instead of one a name: each is checked very often
+_ALLOWED = frozenset(product(*_VALID.values()))  # one lookup for all names: a search makes very many
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Training:
     Args:
         architecture: dimensions of the model.
         parameters: weights of the whole model, adapters left out.
-        microbatch: sequences of one forward and backward pass on one data-parallel worker; where a batch
-            does not divide, their mean.
+        microbatch: sequences of one forward and backward pass on one data-parallel worker; their mean if the batch
+            does not divide.
         global_batch: sequences of one optimizer step over all workers.
         sequence_length: tokens (or patches) of a sequence.
         data_parallel, tensor_parallel, pipeline_parallel: workers in each direction; their product is
@@ -62,7 +63,7 @@ class Training:
         gradient_bytes: bytes a parameter in the reduction of gradients.
         recompute: what the backward pass computes again: nothing, attention only (``selective``), or the
             whole layer (``full``).
-        zero: what data-parallel workers share: nothing, optimizer state (ZeRO-1), or also weights and
+        zero: what data-parallel workers shard: nothing, optimizer state (ZeRO-1), or also weights and
             gradients (``full``: ZeRO-3, FSDP).
         attention: ``eager`` writes the scores to memory, ``flash`` does not.
         mixed_precision: element-wise work runs partly in the products' dtype (torch's AMP). Neuron's
@@ -70,14 +71,14 @@ class Training:
         head_part: part of the positions for which the vocabulary head runs.
         moments: fp32 numbers that the optimizer keeps for each weight: 2 for Adam and LAMB, 1 for SGD with
             momentum.
-        interleaved: pieces of each pipeline stage that take turns; the bubble is so many times shorter.
-        sequence_parallel: tensor-parallel workers split norms and residuals, too, as Megatron-core, NxD and torchtitan
+        interleaved: chunks of each stage in an interleaved pipeline; they make the bubble that many times shorter.
+        sequence_parallel: tensor-parallel workers also split norms and residuals, as Megatron-core, NxD and torchtitan
             do. Megatron-LM had it from 2022 on, together with selective recomputation (Korthikanti et al. 2022).
         plain: on a GPU, kernels are launched one by one and the optimizer's are not fused (`plain_script`).
-        lora: adapters that are trained, while the weights are frozen; None: the weights are trained.
+        lora: adapters that are trained while the weights are frozen; None: the weights are trained.
 
     Raises:
-        InvalidInput: a number out of range, a name that is none, or batches that do not divide.
+        InvalidInput: a number out of range, an unknown name, or a global batch below one microbatch a worker.
     """
 
     architecture: Architecture
@@ -128,20 +129,20 @@ class Training:
 
     @property
     def workers(self) -> int:
-        """NeuronCores or GPUs."""
+        """Number of NeuronCores or GPUs."""
         return self.data_parallel * self.tensor_parallel * self.pipeline_parallel
 
     @property
     def microbatches(self) -> float:
-        """Of one worker in one optimizer step. Where the batch does not divide, the last one is smaller, which a
-        worker without pipeline finishes the sooner; a pipeline gives it a whole slot, as launchers do.
+        """Microbatches of one worker in one optimizer step. If the batch does not divide, the last one is smaller: it
+        counts as a fraction, because it takes less time, but in a pipeline as a whole one, which has a slot of its own.
         """
         exact = self.global_batch / (self.microbatch * self.data_parallel)
         return float(math.ceil(exact - 1e-9)) if self.pipeline_parallel > 1 else exact
 
     @property
     def tokens(self) -> float:
-        """Of one microbatch."""
+        """Tokens of one microbatch."""
         return self.microbatch * self.sequence_length
 
     @property
@@ -151,7 +152,7 @@ class Training:
 
     @property
     def worker_trained(self) -> float:
-        """Weights that one worker trains: its own, or those of its adapters."""
+        """Weights that one worker trains: those that it computes with, or with LoRA only its adapters'."""
         if self.lora is None:
             return self.worker_parameters
         return self.lora.weights(self.architecture, self.tensor_parallel) / self.pipeline_parallel
@@ -163,12 +164,12 @@ class Training:
 
     @property
     def sequence_split(self) -> int:
-        """Workers that share a sequence's norms and residuals."""
+        """Workers among which the norms and residuals of a sequence are split."""
         return self.tensor_parallel if self.sequence_parallel else 1
 
     @property
     def vector_bytes(self) -> float:
-        """Bytes of one element of element-wise work."""
+        """Bytes of one element in element-wise work; a mean in mixed precision."""
         storage = DTYPE_BYTES[self.storage_dtype]
         return (storage + DTYPE_BYTES[self.matmul_dtype]) / 2 if self.mixed_precision else storage
 
