@@ -1,1 +1,1 @@
-"""Dollars: prices and their dates, billing, and one job compared on several instances."""
+"""Costs in dollars: dated prices, billing, and the comparison of one job on several instances."""

@@ -1,4 +1,4 @@
-"""What AWS bills: whole seconds per instance, times the price of an hour.
+"""AWS's bill of a job: whole seconds of each instance, times the price of an hour.
 
 Billing runs from TrainingStartTime to TrainingEndTime: download, training and
 upload, not provisioning; by the second, no minimum. ``BillableTimeInSeconds``
@@ -15,10 +15,10 @@ SECONDS_PER_HOUR = 3600
 
 
 def billable_seconds(duration_s: float) -> int:
-    """Whole seconds AWS bills on one instance for a training of ``duration_s`` seconds.
+    """The whole seconds that AWS bills on one instance for a training of ``duration_s`` seconds.
 
-    A second that has begun counts. Times are kept in milliseconds, so what
-    floating point adds beyond those does not start another second.
+    A second that has begun counts. Times are exact to milliseconds, so rounding
+    errors below a millisecond do not start another second.
 
     Raises:
         InvalidInput: negative or not finite.
@@ -29,7 +29,7 @@ def billable_seconds(duration_s: float) -> int:
 
 
 def instance_seconds(billable_s: float, instance_count: int = 1) -> float:
-    """Seconds over all instances of the job.
+    """Billable seconds over all instances of the job.
 
     Raises:
         InvalidInput: fewer than one instance, or negative seconds.
@@ -42,17 +42,21 @@ def instance_seconds(billable_s: float, instance_count: int = 1) -> float:
 
 
 def cost_usd(usd_per_hour: float, billable_s: float, instance_count: int = 1) -> float:
-    """US dollars for a job: price of an hour x billable seconds x instances / 3600."""
+    """US dollars for a job: price of an hour x billable seconds x instances / 3600.
+
+    Raises:
+        InvalidInput: a negative price, or as `instance_seconds`.
+    """
     if not math.isfinite(usd_per_hour) or usd_per_hour < 0:
         raise InvalidInput(f"a price must be 0 or more US dollars an hour, not {usd_per_hour}")
     return usd_per_hour * instance_seconds(billable_s, instance_count) / SECONDS_PER_HOUR
 
 
 def spot_savings_percent(training_s: float, billable_s: float) -> float:
-    """Managed spot training savings as AWS shows them: (1 - billable / training) x 100.
+    """The savings of managed spot training as AWS shows them, percent: (1 - billable / training) x 100.
 
     Raises:
-        InvalidInput: no training time, or more billed than trained.
+        InvalidInput: no training time, or more billable than training seconds.
     """
     if not training_s > 0:
         raise InvalidInput(f"training time must be above 0 seconds, not {training_s}")

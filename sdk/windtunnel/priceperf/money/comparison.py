@@ -1,6 +1,6 @@
-"""One job on several instances: time, billable seconds, cost and saving, each with its interval.
+"""The comparison of one job on several instances: time, billable seconds, cost and saving, each with its interval.
 
-All cores of each instance are used. `BatchRule` says which batch each gets.
+The job uses all cores of each instance. `BatchRule` says which batch each instance gets.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from .verdict import Verdict
 
 @dataclass(frozen=True)
 class Comparison:
-    """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts.
+    """One estimate for each instance, its cost at each price date, and the verdicts. ``alternatives``: the estimates
+    with other precisions. ``costs``: a row for each date, in the order of ``estimates``.
 
-    ``not_calibrated``: what was asked for too, and no calibration models. ``not_possible``: what the job cannot be run
-    on, by the name it was asked for and how many (``trn1.32xlarge x 4``), and why. ``size_known``: False where a
-    rehearsal could not tell how large the whole job is, and nobody stated it: then there are no verdicts.
+    ``not_calibrated``: requested types that no calibration models. ``not_possible``: requested names (with their
+    number, as ``trn1.32xlarge x 4``) on which the job cannot run, and why. ``size_known``: False if the rehearsal does
+    not show the size of the whole job and the caller states none: then there are no verdicts.
     """
 
     estimates: tuple[Estimate, ...]
@@ -43,7 +44,7 @@ class Comparison:
 
     @property
     def one_batch(self) -> bool:
-        """Whether the rule gives all the same global batch."""
+        """Whether the rule gives all instances the same global batch."""
         return self.batch_rule == "global" or isinstance(self.batch_rule, int)
 
 
@@ -60,22 +61,22 @@ def compare(
     gpu_precision: Precision | None = None,
     corrections: Corrections | None = None,
 ) -> Comparison:
-    """Model one job on each instance, at every date from which their prices hold.
+    """Estimate one job on each instance, at every date on which one of their prices changed.
 
-    Verdicts set every Neuron instance against every other instance, with each of the workload's precisions.
+    Each verdict compares one Neuron instance with one GPU instance, in one of the workload's precisions there.
 
     Args:
-        workload: what one step is.
+        workload: the work of one step.
         instances: names, or pairs of a name and a number of instances. With ``ml.`` they are priced as
             SageMaker training, without it as EC2; ``trn1`` is ``ml.trn1.32xlarge`` (`named_instance`).
-        full_scale: the real job; None: exactly what was rehearsed.
-        prices: another price book than the built-in one.
-        instance_count: where ``instances`` names no number; None: as many as were rehearsed.
+        full_scale: the size of the whole job; None: the one that the rehearsal shows.
+        prices: a price book; None: the built-in one.
+        instance_count: for names without a number; None: the number of rehearsed instances, or 1.
         batch: see `BatchRule`.
-        on: only the prices in force on that day; None: at every date from which prices hold.
+        on: use only the prices in force on that day; None: those of every date of a change.
         trn_precision: of fp32 products on Neuron; None: as the job has it.
-        gpu_precision: which one is shown where the workload names several; None: its first.
-        corrections: a user's own, by calibration, of jobs known by their counts (`corrections`).
+        gpu_precision: the one to show if the workload has several on GPUs; None: its first.
+        corrections: the user's own, by calibration, for jobs known by their counts (`corrections`).
 
     Raises:
         UnknownInstance: an instance type without figures.
@@ -87,7 +88,7 @@ def compare(
     asked = chosen_clusters(instances, count)
     chosen = [(name, cluster) for name, cluster in asked if cluster.instance.calibration]
     if not chosen:
-        calibration_of(asked[0][1].instance)  # says why
+        calibration_of(asked[0][1].instance)  # raises NotCalibrated with the reason
     book = prices or PriceBook()
     shown, others, impossible = [], [], []
     for name, cluster in chosen:
@@ -103,7 +104,7 @@ def compare(
                 )
             ]
         except InvalidInput as error:
-            # Of several numbers of one type a name alone would tell none.
+            # With several numbers of one type the name alone would be ambiguous.
             impossible.append((name if cluster.count == 1 else f"{name} x {cluster.count}", error))
             continue
         shown.append(first)
@@ -120,7 +121,7 @@ def compare(
 def chosen_clusters(
     instances: Sequence[str | tuple[str, int]], count: int
 ) -> tuple[tuple[str, Cluster], ...]:
-    """Names under which to price, and what they stand for; each once.
+    """The requested names for prices, each with its cluster, without repetitions.
 
     Raises:
         UnknownInstance: an instance type without figures.
@@ -144,7 +145,7 @@ def _pair(item: Sequence[Any]) -> tuple[str, int]:
 def _costs(
     estimates: Sequence[Estimate], book: PriceBook, on: date | None
 ) -> tuple[tuple[date, tuple[Cost | None, ...]], ...]:
-    """A row a price date; None where the book has no price of an instance at all, or none yet."""
+    """One row for each price date; None if the book has no price of an instance, or none yet on that date."""
     priced = [item for item in estimates if book.dates([item.name])]
     days = book.dates([item.name for item in priced]) if on is None else (on,)
     return tuple((day, tuple(cost_on(item, book, day) for item in estimates)) for day in days)

@@ -1,13 +1,13 @@
-"""Which instance is the cheapest, how probable that is, and at which price it would turn.
+"""Which instance is the cheapest, with which probability, and at which price another one would be.
 
-The distribution. A cost has a middle and an 80 % interval, whose two sides differ. Its logarithm is
-taken as two halves of normal distributions that meet in the middle: half of the probability lies on
+The distribution: a cost has a middle and an 80 % interval with unequal sides. Its logarithm is
+modelled as two halves of normal distributions that meet in the middle: half of the probability lies on
 each side, and a tenth beyond each end of the interval. Errors of different instances are taken as
-independent. Those of one family share their constants, so between them the answer is surer than this
-says; the same instances under two prices share all of it, and are told apart by the price alone. What a
-script prepares before it trains takes the same on all of them: the probability is an average over that
-time, not over one time an instance. An interval that also holds assumed fixed costs has all of its ends at
-once, so it is rather wide.
+independent. Instances of one family share their constants, so the real answer between them is surer than
+this says. The same instances at two prices share all of their error, so the price alone decides. The time of
+preparation (what a script does before it trains) is the same on all instances, so the probability is an
+average over one common time. An interval with assumed fixed costs adds up the low ends and the high ends of
+all its parts, so it is rather wide.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from .estimate import Cost, Estimate
 from .verdict import ratio_width
 
 CLEAR = 0.5 + COVERAGE / 2
-"""From this probability on an answer is called clear: of two costs, the interval of their ratio then
-leaves out equality."""
+"""From this probability on an answer is called clear: the interval of the ratio of two costs then
+excludes 1."""
 _POINTS = 200  # quantiles of each cost; the error of a probability is below half a percent
 _NORMAL = NormalDist()
 _END = _NORMAL.inv_cdf(CLEAR)
 _SHARED = ((1 / 6, -math.sqrt(3)), (2 / 3, 0.0), (1 / 6, math.sqrt(3)))
-"""Weights and places of a normal's three-point quadrature (Gauss-Hermite)."""
+"""Weights and points of the three-point Gauss-Hermite quadrature for a normal distribution."""
 
 
 @dataclass(frozen=True)
 class BreakEven:
-    """The price of an hour at which one instance costs as much as another; US dollars, with interval.
+    """The price of an hour at which one instance would cost as much as another; US dollars, with interval.
 
-    ``against``: the other's position among the estimates.
+    ``against``: position of the other instance among the estimates.
     """
 
     usd_per_hour: float
@@ -50,13 +50,13 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class Decision:
-    """One day's prices, decided. All tuples follow the order of the estimates.
+    """The decision at one day's prices. All tuples follow the order of the estimates.
 
-    ``costs``: None without a price. The others are None also where the job does not fit the memory.
-    ``cheapest``: position of the lowest middle; None where nothing competes.
-    ``probabilities``: of each to be the cheapest of those that compete.
-    ``break_evens``: of each against the cheapest, of the cheapest against the next.
-    ``inside``: all that compete lie in the calibrated range. Outside it an interval is a guess.
+    An instance competes if it has a price and the job fits its memory; others have None in the tuples.
+    ``costs``: None only if there is no price. ``cheapest``: position of the lowest middle; None if none competes.
+    ``probabilities``: of each instance to be the cheapest of those that compete.
+    ``break_evens``: of each instance against the cheapest, and of the cheapest against the next.
+    ``inside``: whether all that compete lie in the calibrated range. Outside of it an interval is a guess.
     """
 
     on: date
@@ -68,23 +68,23 @@ class Decision:
 
     @property
     def probability(self) -> float | None:
-        """That the cheapest is it."""
+        """The probability that `cheapest` really is the cheapest."""
         return None if self.cheapest is None else self.probabilities[self.cheapest]
 
     @property
     def clear(self) -> bool:
-        """Whether that is at least `CLEAR`, from intervals that hold, and there was something to choose from."""
+        """Whether `probability` is at least `CLEAR`, several instances compete, and all lie in the calibrated range."""
         several = sum(chance is not None for chance in self.probabilities) > 1
         return several and self.inside and (self.probability or 0.0) >= CLEAR
 
 
 def decisions(comparison: Comparison) -> tuple[Decision, ...]:
-    """One for each day of the comparison, oldest first."""
+    """One decision for each day of the comparison, oldest first."""
     return tuple(decide(on, comparison.estimates, costs) for on, costs in comparison.costs)
 
 
 def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> Decision:
-    """The cheapest of these costs, one an estimate."""
+    """Decide at one day's prices. ``costs``: one for each estimate."""
     cheapest, chances = most_likely(estimates, costs)
     order = _competing(estimates, costs)
     evens: list[BreakEven | None] = [None] * len(costs)
@@ -98,10 +98,10 @@ def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
 def most_likely(
     estimates: Sequence[Estimate], costs: Sequence[Cost | None]
 ) -> tuple[int | None, tuple[float | None, ...]]:
-    """Position of the lowest middle (None: nothing competes), and the probability of each to be the lowest.
+    """Position of the lowest middle (None: none competes), and each one's probability to be the lowest.
 
-    What does not fit the memory cannot run, so it does not compete. The same instances under two prices
-    share all of their error: the cheaper price wins for certain, and of equal prices each is as likely.
+    Only instances with a price whose memory the job fits compete. The same instances at two prices
+    share all of their error: the lower price wins for certain; equal prices share the probability.
     """
     order = _competing(estimates, costs)
     if not order:
@@ -119,7 +119,7 @@ def most_likely(
 
 
 def _chances(rivals: Sequence[tuple[Estimate, Cost]]) -> tuple[float, ...]:
-    """`cheapest_probabilities`, on average over the time that preparation takes on all alike."""
+    """`cheapest_probabilities`, averaged over the time of preparation, which is the same on all instances."""
     if not all(item.preparation.high_s > item.preparation.low_s for item, _ in rivals):
         return cheapest_probabilities([cost for _, cost in rivals])
     total = [0.0] * len(rivals)
@@ -134,13 +134,13 @@ def _chances(rivals: Sequence[tuple[Estimate, Cost]]) -> tuple[float, ...]:
 
 
 def _seconds(item: FixedCost, z: float) -> float:
-    """So many standard deviations from the middle, in the logarithm."""
+    """The seconds at ``z`` standard deviations from the middle, in logs."""
     end = item.high_s if z > 0 else item.low_s
     return item.seconds * (end / item.seconds) ** (abs(z) / _END) if item.seconds and end else item.seconds
 
 
 def cheapest_probabilities(costs: Sequence[Cost]) -> tuple[float, ...]:
-    """The probability of each cost to be the lowest; together 1. Integrated over quantiles, no chance in it."""
+    """The probability of each cost to be the lowest; they add up to 1. Integrated over quantiles, so deterministic."""
     spreads = [_Spread.of(cost) for cost in costs]
     if len(spreads) == 2:
         first = math.fsum(spreads[1].above(spreads[0].quantile(z)) for z in _quantiles()) / _POINTS
@@ -156,7 +156,7 @@ def cheapest_probabilities(costs: Sequence[Cost]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Spread:
-    """The logarithm of a cost: middle, and one standard deviation below and above."""
+    """The distribution of a cost's logarithm: its middle, and the standard deviations below and above."""
 
     middle: float
     below: float
@@ -170,11 +170,11 @@ class _Spread:
         return cls(middle, below / _END, max(above, 0.0) / _END)
 
     def quantile(self, z: float) -> float:
-        """The point that a standard normal's ``z`` becomes."""
+        """The point of this distribution that corresponds to ``z`` of a standard normal one."""
         return self.middle + z * (self.above_ if z > 0 else self.below)
 
     def above(self, point: float) -> float:
-        """Probability to lie above a point; on a point without width, a half."""
+        """The probability to lie above a point; a half if there is no width and the point is the middle."""
         distance = point - self.middle
         width = self.above_ if distance > 0 else self.below
         if width <= 0:
@@ -188,7 +188,7 @@ def _quantiles() -> tuple[float, ...]:
 
 
 def _competing(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> list[int]:
-    """Positions of those that have a price and can run, the lowest cost first."""
+    """Positions of the estimates that have a price and fit the memory, lowest cost first."""
     found = [
         (cost.usd, index)
         for index, (item, cost) in enumerate(zip(estimates, costs, strict=True))
@@ -198,7 +198,7 @@ def _competing(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> l
 
 
 def _same(estimates: Sequence[Estimate], costs: Sequence[Cost | None], one: int, other: int) -> bool:
-    """Whether two are the same instances at the same cost."""
+    """Whether two estimates are of the same instances at the same cost."""
     first, second = costs[one], costs[other]
     alike = _machines(estimates[one]) == _machines(estimates[other])
     return alike and first is not None and second is not None and first.usd == second.usd

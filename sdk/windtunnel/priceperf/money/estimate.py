@@ -1,4 +1,4 @@
-"""One job on one kind of instance: time, billable seconds and cost, each with its interval."""
+"""The estimate of one job on one kind of instance: time, billable seconds and cost, each with its interval."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .prices import Price, PriceBook
 
 
 class Estimate(NamedTuple):
-    """One job on one kind of instance, modelled. Seconds; low and high are the ends of the interval."""
+    """The modelled figures of one job on one kind of instance. Seconds; low and high are the interval's ends."""
 
     instance: InstanceType
     instance_count: int
@@ -41,15 +41,15 @@ class Estimate(NamedTuple):
     range_check: RangeCheck
     fixed: tuple[FixedCost, ...]
     name: str
-    """Under which name it is priced: ``ml.trn1.32xlarge`` on SageMaker, ``trn1.32xlarge`` on EC2."""
+    """The name for its price: ``ml.trn1.32xlarge`` for SageMaker, ``trn1.32xlarge`` for EC2."""
     training: Training | None = None
     """The step as a description, split over the instances; None: only counts are known."""
     correction: Correction | None = None
-    """The user's own, in ``step``, its interval and the evaluation; None: the model as it is."""
+    """The user's own correction, already in ``step``, its interval and the evaluation; None: the model as it is."""
     software_speed: float | None = None
     """See `Modelled.software_speed`."""
     loading_s: float = 0.0
-    """Seconds in which all vCPUs prepare the samples of a step: none is shorter. 0: not known."""
+    """Seconds in which all vCPUs prepare the samples of a step; no step is shorter. 0: not known."""
 
     @property
     def cores(self) -> int:
@@ -63,28 +63,28 @@ class Estimate(NamedTuple):
 
     @property
     def memory(self) -> MemoryNeed | None:
-        """What a worker needs of its memory; None: not known."""
+        """The memory that one worker needs; None: not known."""
         return None if self.training is None else memory_need(self.training, self.instance)
 
     @property
     def fits(self) -> bool:
-        """False where it is known that the job needs more memory than a worker has."""
+        """False if the job is known to need more memory than a worker has."""
         need = self.memory
         return need is None or need.fits
 
     @property
     def samples_per_s(self) -> float:
-        """Throughput of the training steps."""
+        """Throughput of the training steps, samples a second."""
         return self.global_batch / self.step.total_s
 
     @property
     def train_s(self) -> float:
-        """All training steps."""
+        """Seconds of all training steps."""
         return self.steps * self.step.total_s
 
     @property
     def step_interval_s(self) -> tuple[float, float]:
-        """Low and high end of one step's time."""
+        """Low and high end of one step's seconds."""
         worked = self.step.total_s - self.step.input_s
         low, high = (
             worked * math.exp(-self.range_check.log_fast),
@@ -120,30 +120,31 @@ class Estimate(NamedTuple):
 
     @property
     def preparation(self) -> FixedCost:
-        """What the script does before it trains."""
+        """The fixed cost of what the script does before it trains."""
         return self.fixed_cost("preparation")
 
     @property
     def assumed_s(self) -> float:
-        """Seconds of the fixed costs that are assumed: set-up and transfers.
+        """Billed seconds of the fixed costs that are assumed: set-up and transfers.
 
-        Preparation is the user's figure, evaluation is modelled as steps are, compile time decides nothing.
+        The others do not count: the user gives preparation, evaluation is modelled like steps, and compile time
+        never decides a comparison.
         """
         modelled = ("preparation", "evaluation", "compile")
         return sum(cost.seconds for cost in self.fixed if cost.billed and cost.name not in modelled)
 
     @property
     def too_small(self) -> bool:
-        """Whether they outweigh the modelled steps."""
+        """Whether the assumed fixed costs take longer than the modelled steps."""
         return self.assumed_s > self.train_s
 
     def taking(self, name: str, seconds: float) -> Estimate:
-        """The same where the fixed cost of that name takes exactly so many seconds."""
+        """The same estimate, with exactly ``seconds`` for the fixed cost of that name."""
         known = self.fixed_cost(name)._replace(seconds=seconds, low_s=seconds, high_s=seconds)
         return self._replace(fixed=tuple(known if item.name == name else item for item in self.fixed))
 
     def cost(self, price: Price) -> Cost:
-        """What it costs at a price."""
+        """The cost at a price, with its interval."""
         low, high = self.billable_interval_s
         return Cost(
             price,
@@ -153,7 +154,7 @@ class Estimate(NamedTuple):
         )
 
     def cost_per_million(self, price: Price, tokens_per_sample: int = 1) -> Cost:
-        """US dollars of a million samples (or tokens) in training steps alone, without fixed costs."""
+        """US dollars for a million samples (or tokens) in training steps alone, without fixed costs."""
         per_s = self.samples_per_s * tokens_per_sample
         usd = cost_per_million(price.usd_per_hour * self.instance_count, per_s)
         low, high = (usd * end / self.step.total_s for end in self.step_interval_s)
@@ -162,7 +163,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """US dollars with their interval, inseparable from the price and its date."""
+    """US dollars with their interval, and the dated price that they are computed from."""
 
     price: Price
     usd: float
@@ -177,14 +178,19 @@ def estimate(
     name: str | None = None,
     corrections: Corrections | None = None,
 ) -> Estimate:
-    """Model one job, run in one way.
+    """Estimate one job, run in one way.
 
     Args:
-        workload: what one step is.
-        run: on which instances, with which batch, how products run.
-        full_scale: the real job; None: exactly what was rehearsed.
-        name: under which it is priced; None: the instance type's SageMaker name.
-        corrections: a user's own, by calibration. They are of the model from counts, so a description takes none.
+        workload: the work of one step.
+        run: the instances, the batch, and the precision of products.
+        full_scale: the size of the whole job; None: the one that the rehearsal shows.
+        name: for its price; None: the instance type's SageMaker name.
+        corrections: the user's own, by calibration. They correct the model from counts, so they are not applied to a
+            described job.
+
+    Raises:
+        InvalidInput: as `Workload.sized` and `Workload.modelled`.
+        NotCalibrated: no calibration models the instance.
     """
     size = workload.sized(full_scale)
     instance, batch = run.instance, run.batch
@@ -235,16 +241,16 @@ def estimate(
 
 
 def _loading(seconds: float) -> Assumed | None:
-    """By processes that were timed on another host; 0: not known."""
+    """The loading time with its ends, because its rate was measured on another host; None if 0 (not known)."""
     return Assumed(seconds, seconds * HOST_SPEED.low, seconds * HOST_SPEED.high) if seconds else None
 
 
 def cost_on(
     item: Estimate, book: PriceBook, on: date | None, offering: Offering | None = None
 ) -> Cost | None:
-    """The cost at the price in force on a day (None: the newest); None where there is none.
+    """The cost at the price in force on a day (None: the newest); None if there is no price.
 
-    ``offering``: what the hour is bought as, instead of what the name says.
+    ``offering``: replaces the one that the estimate's name stands for.
     """
     try:
         return item.cost(book.price(item.name, on, offering=offering))

@@ -1,4 +1,4 @@
-"""A job that ran on AWS, beside what the model says of it. Pure; seconds are those of one instance."""
+"""Compare a job that ran on AWS with its estimate. Pure; seconds are those of one instance."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .estimate import Estimate
 from .prices import Price
 
 STARTING = ("Starting", "LaunchingMLInstances", "PreparingTrainingStack", "Pending")
-"""Before billing begins."""
+"""Secondary statuses before billing begins."""
 MOVED = {"download": "Downloading", "upload": "Uploading"}
-"""Fixed costs that are phases of their own; the other billed ones lie in the Training phase."""
+"""Fixed costs with a secondary status of their own; the other billed ones are in the status Training."""
 
 
 @dataclass(frozen=True)
 class Flight:
-    """What AWS said of a job that has ended.
+    """What AWS reports of a job that has ended.
 
     ``phases``: seconds in each secondary status, in order. ``training_s``: from start to end on the instances;
-    ``billable_s`` differs from it for spot jobs alone. ``interrupted``: spot capacity was taken away.
-    ``may_start_warm``: the job could begin in instances of an earlier one (AWS does not say whether it did).
+    ``billable_s`` differs from it only for spot jobs. ``interrupted``: spot capacity was interrupted.
+    ``may_start_warm``: the job had a warm pool, so it may have reused instances (AWS does not say whether it did).
     """
 
     job: str
@@ -47,7 +47,7 @@ class Flight:
 class Compared:
     """A predicted figure with its interval, and the real one.
 
-    ``real_ends``: low and high end of ``real``, where a part of it is assumed; None: AWS states it.
+    ``real_ends``: low and high end of ``real``, if it contains an assumption; None: AWS states the figure.
     """
 
     name: str
@@ -59,38 +59,38 @@ class Compared:
 
     @property
     def error(self) -> float | None:
-        """Predicted / real - 1; None without anything real."""
+        """Predicted / real - 1; None if ``real`` is 0."""
         return self.predicted / self.real - 1 if self.real > 0 else None
 
     @property
     def inside(self) -> bool:
-        """Whether the interval holds the real figure (AWS states whole seconds), or some of its ends' range."""
+        """Whether the interval holds the real figure, or overlaps ``real_ends``. Rounded, as AWS's whole seconds."""
         least, most = self.real_ends or (self.real, self.real)
         return math.floor(self.low) <= most and least <= math.ceil(self.high)
 
 
 @dataclass(frozen=True)
 class FlightCheck:
-    """Predicted and real, side by side. ``cost``: at the price of the day; None without one, or for spot."""
+    """A job's predicted and real figures. ``cost``: at that day's price; None without a price, and for spot jobs."""
 
     flight: Flight
     estimate: Estimate
     clock: Compared
-    """Start to end on the instances: billable seconds, for a spot job those without its discount."""
+    """Seconds from start to end on the instances: the billable ones, for a spot job before the discount."""
     training: Compared
     """The Training phase: steps, evaluation, and the fixed costs in it."""
     steps: Compared | None
-    """Steps and evaluation; real is the Training phase without the modelled fixed costs. None: nothing left."""
+    """Steps and evaluation; ``real``: the Training phase less the fixed costs in it. None: nothing is left of it."""
     phases: tuple[Compared, ...]
-    """Start, download, upload beside the model's fixed costs."""
+    """Start, download and upload, compared with the model's fixed costs."""
     cost: Compared | None
     price: Price | None
 
 
 def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> FlightCheck:
-    """Hold the estimate of a job against what it took.
+    """Compare the estimate of a job with its real figures.
 
-    ``estimate`` is of the job's own instances; ``price`` that of the day it ran, None when there is none.
+    ``estimate``: for the job's own instances. ``price``: of the day on which it ran; None: there is none.
     """
     real_training = flight.phases.get("Training", 0.0)
     inside = _in_training(estimate)
@@ -127,7 +127,7 @@ def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> Fli
 
 
 def _phases(flight: Flight, estimate: Estimate) -> tuple[Compared, ...]:
-    """Those outside of Training: the start, and what moves data."""
+    """The phases outside of Training: start, download and upload."""
 
     def beside(name: str, shown: str, *phases: str) -> Compared:
         cost, real = estimate.fixed_cost(name), sum(flight.phases.get(phase, 0.0) for phase in phases)
@@ -138,11 +138,11 @@ def _phases(flight: Flight, estimate: Estimate) -> tuple[Compared, ...]:
 
 
 def evidence_of(flight: Flight, estimate: Estimate, workload: CountedWorkload) -> Evidence:
-    """What a job says of the modelled step time. ``estimate``: of its instances, without any correction.
+    """What a job shows of the modelled step time. ``estimate``: for its instances, without any correction.
 
     Raises:
-        InvalidInput: its seconds do not tell: it did not complete, was interrupted, may have started warm, waits for
-            its samples, or its Training phase is no longer than the fixed costs that are modelled in it.
+        InvalidInput: the job cannot be used: it did not complete, was interrupted, may have started warm, waits for
+            its samples, or its Training phase may consist of fixed costs alone; or ``estimate`` is corrected.
     """
     if estimate.correction is not None:
         raise InvalidInput("evidence is held against the model as it is, not against a corrected estimate")
@@ -199,7 +199,7 @@ def _workload(workload: CountedWorkload, estimate: Estimate) -> str:
 
 
 def _without(total: float, fixed: Sequence[FixedCost]) -> tuple[float, float, float]:
-    """What is left without these: middle, low end, high end."""
+    """``total`` less these fixed costs: middle, low end, high end."""
     middle, least, most = (
         total - sum(getattr(item, end) for item in fixed) for end in ("seconds", "high_s", "low_s")
     )
@@ -211,5 +211,5 @@ def _in_training(estimate: Estimate) -> list[FixedCost]:
 
 
 def _not_modelled(estimate: Estimate) -> list[FixedCost]:
-    """The fixed costs in the Training phase that are assumed or stated, not modelled like steps."""
+    """The fixed costs in the Training phase except evaluation, which is modelled like steps."""
     return [item for item in _in_training(estimate) if item.name != "evaluation"]

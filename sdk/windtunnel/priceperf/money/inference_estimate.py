@@ -1,4 +1,4 @@
-"""A traced model on an instance: modelled throughput, latency and cost, each with its interval; a fleet for a rate."""
+"""The estimate of a traced model on an instance: throughput, latency and cost with intervals; a fleet for a rate."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ HOURS_PER_DAY = 24
 
 @dataclass(frozen=True)
 class Fleet:
-    """Instances that a rate of requests needs at full load.
+    """The number of instances that a rate of requests needs at full load.
 
-    ``low``, ``high``: at the ends of the throughput's interval. ``usd_per_day``: of ``instances``; None: no price.
+    ``low``, ``high``: that number at the ends of the throughput's interval. ``usd_per_day``: cost of ``instances``;
+    None: no price.
     """
 
     rate_per_s: float
@@ -36,8 +37,8 @@ class Fleet:
 class InferenceEstimate:
     """Modelled figures of one batch size on one instance, all cores busy with one call each.
 
-    ``name``: as asked for; with ``ml.`` the price is that of a SageMaker endpoint, without it EC2's. ``price`` None:
-    ``unpriced`` says why. ``outside``: sentences on what lies outside of the published rows.
+    ``name``: as requested; with ``ml.`` the price is that of a SageMaker endpoint, without it EC2's. ``price`` None:
+    ``unpriced`` says why. ``outside``: one sentence for each quantity outside the range of the published rows.
     """
 
     name: str
@@ -65,10 +66,10 @@ class InferenceEstimate:
         )
 
     def fleet(self, rate_per_s: float) -> Fleet:
-        """How many instances answer so many requests a second, and what they cost a day.
+        """The instances that answer ``rate_per_s`` requests a second, and their cost a day.
 
         Raises:
-            InvalidInput: a rate that is not above 0.
+            InvalidInput: the rate is not above 0, or far beyond any real one.
         """
         if not 0 < rate_per_s <= LARGEST:
             raise InvalidInput(
@@ -83,11 +84,12 @@ class InferenceEstimate:
 def estimate_inference(
     inference: Inference, name: str, prices: PriceBook, on: date | None = None
 ) -> InferenceEstimate:
-    """The modelled figures of calls on an instance type, on the newest Neuron versions.
+    """Estimate calls of a traced model on an instance type, with the newest Neuron versions.
 
     Raises:
-        UnknownInstance, NotCalibrated: no such type, or no row of its chip.
-        InvalidInput: the model does not fit a core.
+        UnknownInstance: no such instance type.
+        NotCalibrated: no published row is of its chip.
+        InvalidInput: the model does not fit a core's memory.
     """
     instance = instance_type(name)
     call = call_time(inference, instance, constants())

@@ -1,8 +1,8 @@
-"""Seconds of a cluster's nodes, by what they were for: EC2 bills a node from its start to its end, whatever it does.
+"""Node-seconds of a cluster, by use. EC2 bills a node from its start to its end, whether it works or not.
 
-Times are seconds of any clock. A static node runs as long as the cluster; a dynamic one comes for a job and leaves
-when it has been idle for so long. What a dynamic node waits before its first job, and after a job until the next or
-until it is gone, is that job's doing.
+Times are seconds of any clock. A static node runs as long as the cluster; a dynamic node starts for a job and stops
+after some idle time. The idle time of a dynamic node before its first job, and after a job until the next job or the
+node's end, is counted for that job.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _CLOCKS_APART_S = 2.0
-"""Slurm's times are whole seconds, and its clock reads the node's state a moment after it changed."""
+"""Tolerance between times: Slurm's are whole seconds, and a node's state is recorded a moment after it changed."""
 
 
 class Span(NamedTuple):
-    """From a moment to a later one."""
+    """A span of time."""
 
     begin: float
     end: float
 
     @property
     def seconds(self) -> float:
-        """Never negative."""
+        """Its length, never negative."""
         return max(0.0, self.end - self.begin)
 
 
 @dataclass(frozen=True)
 class NodeTimes:
-    """When a node ran, and for which jobs. ``up``: empty where nobody noted it; then its jobs' times count."""
+    """When a node ran, and its jobs by number. ``up``: empty if not recorded; then the times of its jobs count."""
 
     node: str
     instance_type: str
@@ -40,13 +40,13 @@ class NodeTimes:
 
     @property
     def up_or_jobs(self) -> tuple[Span, ...]:
-        """When it ran, as far as known."""
+        """The times when the node ran, as far as known."""
         return self.up or joined(span for _, span in self.jobs)
 
 
 @dataclass(frozen=True)
 class JobSeconds:
-    """Node-seconds of one job. ``coming`` and ``leaving``: of dynamic nodes, before and after it."""
+    """Node-seconds of one job. ``coming`` and ``leaving``: idle time of dynamic nodes before and after the job."""
 
     job: float
     coming: float
@@ -54,7 +54,7 @@ class JobSeconds:
 
     @property
     def idle(self) -> float:
-        """Billed, and without a job."""
+        """Node-seconds that are billed although no job runs."""
         return self.coming + self.leaving
 
 
@@ -69,7 +69,7 @@ class ClusterSeconds:
 
 
 def of_job(nodes: Iterable[NodeTimes], job: int) -> JobSeconds:
-    """Of all the times that it ran."""
+    """Node-seconds of one job over all times that it ran (a job may be requeued)."""
     ran = coming = leaving = 0.0
     for node in nodes:
         for number, span in node.jobs:
@@ -83,7 +83,7 @@ def of_job(nodes: Iterable[NodeTimes], job: int) -> JobSeconds:
 
 
 def of_cluster(nodes: Iterable[NodeTimes]) -> ClusterSeconds:
-    """Of all that ran so far."""
+    """Node-seconds of all nodes so far."""
     up = busy = static = dynamic = 0.0
     for node in nodes:
         ran = _seconds(node.up_or_jobs)
@@ -97,7 +97,7 @@ def of_cluster(nodes: Iterable[NodeTimes]) -> ClusterSeconds:
 
 
 def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same time, each moment once."""
+    """The union of the spans, sorted and without overlaps."""
     found: list[Span] = []
     for span in sorted(spans):
         if found and span.begin <= found[-1].end:
@@ -108,7 +108,7 @@ def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _around(node: NodeTimes, span: Span) -> tuple[float, float]:
-    """Idle seconds before and after a time of a job on its node."""
+    """Idle seconds of a node before and after one span of a job on it."""
     up = next(
         (
             each

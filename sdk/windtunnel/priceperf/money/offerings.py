@@ -1,7 +1,7 @@
-"""Ways to buy an hour: what has a list price, and what has only AWS's claim of a largest discount.
+"""Offerings, the ways to buy an hour: some have list prices, others only AWS's claim of a largest discount.
 
-A claim is no price. What a savings plan or spot capacity costs on a day is not in the book, so a figure for
-it is on-demand less a discount that the user states, with status ``assumed``.
+A claim is no price. The price book does not have the price of a savings plan or of spot capacity, so their
+price is the on-demand price less a discount that the user states, with status ``assumed``.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Offering = Literal[
 
 EC2_ON_DEMAND: Offering = "EC2 on-demand"
 CAPACITY_BLOCK: Offering = "EC2 Capacity Block"
-"""Capacity Blocks for ML: instances reserved for whole days, paid for in advance. AWS changes the fee every few
+"""Capacity Blocks for ML: instances reserved for whole days, paid in advance. AWS changes the fee every few
 months."""
 TRAINING_ON_DEMAND: Offering = "SageMaker training on-demand"
 HOSTING_ON_DEMAND: Offering = "SageMaker hosting on-demand"
-"""An instance of a real-time endpoint, from InService on until it is deleted."""
+"""An instance of a real-time endpoint, billed from InService until the endpoint is deleted."""
 SAVINGS_PLAN: Offering = "SageMaker savings plan"
 MANAGED_SPOT: Offering = "SageMaker managed spot"
 LISTED: tuple[Offering, ...] = (TRAINING_ON_DEMAND, EC2_ON_DEMAND, CAPACITY_BLOCK)
-"""What has list prices, of the ways to buy an hour of training."""
+"""The ways to buy an hour of training that have list prices."""
 OFFERINGS: tuple[Offering, ...] = (
     EC2_ON_DEMAND,
     CAPACITY_BLOCK,
@@ -44,7 +44,7 @@ OFFERINGS: tuple[Offering, ...] = (
 
 @dataclass(frozen=True)
 class Claim:
-    """AWS's largest discount below on-demand. ``up_to`` 0.64: 64 %. ``words`` as AWS says it."""
+    """The largest discount below on-demand that AWS claims. ``up_to`` 0.64: 64 %. ``words``: AWS's own."""
 
     up_to: float
     words: str
@@ -78,7 +78,7 @@ class Discount:
     part: float
 
     def __post_init__(self) -> None:
-        """Refuse what AWS itself does not claim."""
+        """Refuse a discount above AWS's own claim."""
         claim = CLAIMS.get(self.offering)
         if claim is None:
             raise InvalidInput(
@@ -101,11 +101,11 @@ class Discount:
 
 
 def offering_of(instance_type: str) -> Offering:
-    """What a bare name is priced as: ``ml.`` names are SageMaker training, others EC2."""
+    """The offering that an instance's name stands for: SageMaker training with ``ml.``, otherwise EC2 on-demand."""
     return TRAINING_ON_DEMAND if instance_type.startswith("ml.") else EC2_ON_DEMAND
 
 
 def name_for(instance_type: str, offering: Offering) -> str:
-    """The name under which an offering lists the instance: with ``ml.`` for SageMaker, without for EC2."""
+    """The name of the instance in an offering's list: with ``ml.`` for SageMaker, without for EC2."""
     bare = instance_type.removeprefix("ml.")
     return bare if offering in (EC2_ON_DEMAND, CAPACITY_BLOCK) else f"ml.{bare}"

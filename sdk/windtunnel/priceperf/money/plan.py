@@ -1,7 +1,7 @@
-"""On which instances, how many, and split how: every plan for a job that fits the memory, with time and cost.
+"""Plans for a job (instance type, number, split): every one that fits the memory, with time and cost.
 
-Of each cluster `splits` gives the fastest way for each pair of tensor and pipeline parallelism. On one
-cluster the fastest is the cheapest too, so no plan that could be best is lost.
+For each cluster, `splits` finds the fastest way for each pair of tensor and pipeline parallelism. On one
+cluster the fastest way is also the cheapest, so the best plan is always among them.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from .estimate import Cost, Estimate, cost_on, estimate
 from .prices import PriceBook
 
 MOST_NODES = 64
-"""Instances that a plan has at most, where nothing is said."""
+"""The most instances of a plan if the caller names no numbers."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One way to run the job. ``cost``: None without a price."""
+    """One way to run the job. ``cost``: None if the instance has no price."""
 
     estimate: Estimate
     cost: Cost | None
 
     @property
     def training(self) -> Training:
-        """How it is split."""
+        """The job with its split."""
         assert self.estimate.training is not None  # noqa: S101  a description always has one
         return self.estimate.training
 
     @property
     def hours(self) -> float:
-        """From the request to the model: the start, which is not billed, and all that is."""
+        """Hours from the request to the model: the start (provisioning, not billed) and the billed time."""
         return (self.estimate.billable_s + self.start.seconds) / 3600
 
     @property
@@ -57,11 +57,11 @@ class Plan:
 
     @property
     def start(self) -> FixedCost:
-        """Provisioning, which is not billed."""
+        """The time of provisioning, which is not billed."""
         return self.estimate.fixed_cost("start")
 
     def most_samples(self, deadline_hours: float | None, budget_usd: float | None) -> float:
-        """Samples that whole steps train before the deadline and for the budget; what has no price keeps no budget."""
+        """Samples that whole steps can train within deadline and budget; with a budget but no price 0."""
         item, seconds = self.estimate, math.inf
         if deadline_hours is not None:
             seconds = deadline_hours * 3600 - self.start.seconds
@@ -72,16 +72,16 @@ class Plan:
         return max(0.0, steps // 1 * item.global_batch)
 
     def within(self, deadline_hours: float | None, budget_usd: float | None) -> bool:
-        """Whether the middle of its time and cost keeps both. What has no price keeps no budget."""
+        """Whether the middle of time and cost is within deadline and budget; without a price it is within no budget."""
         in_time = deadline_hours is None or self.hours <= deadline_hours
         return in_time and (budget_usd is None or (self.cost is not None and self.cost.usd <= budget_usd))
 
 
 @dataclass(frozen=True)
 class Place:
-    """What the search found on one kind of instance. ``name``: as asked for; ``reason``: why there is no plan.
+    """The result of the search on one instance type. ``name``: as requested; ``reason``: why there is no plan.
 
-    ``software``: whose speed its plans have; None: none of the named has rows there.
+    ``software``: the one whose speed the plans have; None: no named software has rows for this chip.
     """
 
     name: str
@@ -105,37 +105,37 @@ class Plans:
 
     @property
     def candidates(self) -> int:
-        """Ways that were looked at."""
+        """Number of ways that were tried."""
         return sum(place.candidates for place in self.places)
 
     @property
     def fitting(self) -> int:
-        """Ways that fit the memory."""
+        """Number of ways that fit the memory."""
         return sum(place.fitting for place in self.places)
 
     @cached_property
     def within(self) -> tuple[Plan, ...]:
-        """Those that keep deadline and budget, cheapest first."""
+        """The plans within deadline and budget, cheapest first."""
         return tuple(plan for plan in self.plans if plan.within(self.deadline_hours, self.budget_usd))
 
     @property
     def cheapest(self) -> tuple[Plan, ...]:
-        """Those of `within` that have a price."""
+        """The plans of `within` that have a price, cheapest first."""
         return tuple(plan for plan in self.within if plan.cost is not None)
 
     @cached_property
     def fastest(self) -> tuple[Plan, ...]:
-        """`within`, fastest first; of equals the cheaper."""
+        """The plans of `within`, fastest first; of equally fast ones the cheaper first."""
         return tuple(sorted(self.within, key=lambda plan: plan.hours))
 
     @cached_property
     def pareto(self) -> tuple[Plan, ...]:
-        """Those of `within` that no other beats in both time and cost, cheapest first."""
+        """The Pareto front of `within`: plans that no other beats in both time and cost, cheapest first."""
         return pareto(self.within)
 
     @cached_property
     def nearest(self) -> Plan | None:
-        """Where nothing keeps deadline and budget: what misses the one that it misses most by the least."""
+        """If no plan is within deadline and budget, the one whose larger excess over them (as a ratio) is smallest."""
         if self.within or not self.plans:
             return None
         return min(self.plans, key=self._misses)
@@ -148,7 +148,7 @@ class Plans:
 
 
 def pareto(plans: Iterable[Plan]) -> tuple[Plan, ...]:
-    """The front of time and cost, cheapest first; what has no price is not on it."""
+    """The Pareto front of time and cost, cheapest first; plans without a price are left out."""
     front: list[Plan] = []
     priced = [(plan.cost.usd, plan.hours, plan) for plan in plans if plan.cost is not None]
     for _, hours, plan in sorted(priced, key=lambda item: item[:2]):
@@ -169,25 +169,25 @@ def plans(
     prices: PriceBook | None = None,
     on: date | None = None,
 ) -> Plans:
-    """Every plan that fits the memory. Nothing is random; the same arguments give the same plans.
+    """Find every plan that fits the memory. Deterministic: the same arguments give the same plans.
 
     Args:
-        job: what is trained, and what of its split is fixed.
-        instances: names as `instance_type` takes them, or a family (``trn1``: its largest type, as SageMaker
-            training). One that no calibration models is named in `Plans.places`.
+        job: the training, with the parts of its split that are fixed.
+        instances: names as for `instance_type`, or a family (``trn1``: its largest type, as SageMaker
+            training). Types that no calibration models are listed in `Plans.places`.
         size: of the whole job.
         nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
-        software: what trains it; on each instance the first counts that published rows of its chip are by, else on
-            GPUs a plain script.
-        deadline_hours: of the whole job, start included.
-        budget_usd: US dollars.
-        prices: another price book than the built-in one.
+        software: possible training software. On each instance the first one counts that has published rows of the
+            chip; if none has, on GPUs a plain script that is named.
+        deadline_hours: for the whole job, with provisioning; None: no limit.
+        budget_usd: US dollars for the whole job; None: no limit.
+        prices: a price book; None: the built-in one.
         on: the day whose prices count; None: the newest.
 
     Raises:
-        UnknownInstance: a name that is no instance's.
-        NotCalibrated: no calibration models any of them.
-        InvalidInput: no instances, numbers out of range, software without rows.
+        UnknownInstance: an unknown instance name.
+        NotCalibrated: no calibration models any of the instances.
+        InvalidInput: no instances, numbers out of range, or software without published rows.
     """
     software = [software_named(name) for name in software]
     for name, limit in (("deadline_hours", deadline_hours), ("budget_usd", budget_usd)):

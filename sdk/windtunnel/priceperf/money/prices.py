@@ -1,13 +1,13 @@
-"""The price book: what an hour costs, since when, and how we know.
+"""The price book: the prices of an hour, each with the date from which it holds and its source.
 
-A price never travels without its date and status:
+Every price has a status:
 
 - ``published``: AWS printed it,
-- ``derived``: computed from another price by a rule that is named,
+- ``derived``: computed from another price by a named rule,
 - ``seen``: read in a third party's copy of AWS's list,
-- ``fetched``: AWS's Price List API answered with it, on the day given,
-- ``assumed``: on-demand less a discount that the user states; no price of AWS's,
-- ``stated``: the user's own.
+- ``fetched``: AWS's Price List API returned it, on the given day,
+- ``assumed``: the on-demand price less a discount that the user states; not a price of AWS,
+- ``stated``: given by the user.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from .offerings import (
 
 Status = Literal["published", "derived", "seen", "fetched", "assumed", "stated"]
 LEAST_USD, MOST_USD = 1e-6, 1e9
-"""Of an hour: far beyond any, so that costs stay in the range of numbers."""
+"""Limits of an hour's price, far beyond any real one, so that costs stay finite."""
 HOME_REGION = "us-east-1"
-"""Where prices are taken from when no region is named."""
+"""The region whose prices are used if none is named."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """Price of one instance for one hour, in US dollars, valid from ``effective_from`` on.
+    """The price of one instance for one hour, in US dollars, valid from ``effective_from`` on.
 
-    ``fetched_on``: the day on which AWS answered with it, for what was fetched.
+    ``fetched_on``: the day on which AWS returned it, for fetched prices.
     """
 
     instance_type: str
@@ -55,7 +55,7 @@ class Price:
     fetched_on: date | None = None
 
     def __post_init__(self) -> None:
-        """Refuse prices that are no prices."""
+        """Check that the price is a number in the limits."""
         usd = self.usd_per_hour
         number = isinstance(usd, int | float) and not isinstance(usd, bool)
         if not (number and LEAST_USD <= usd <= MOST_USD):
@@ -65,7 +65,7 @@ class Price:
 
     @classmethod
     def stated(cls, instance_type: str, usd_per_hour: float, day: date) -> Price:
-        """A user's own, in force from a day on."""
+        """A price given by the user, in force from ``day`` on."""
         offering = offering_of(instance_type)
         return cls(instance_type, usd_per_hour, "as given", offering, day, "stated", "stated by the user")
 
@@ -122,16 +122,16 @@ BUILT_IN: tuple[Price, ...] = (
     Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
 )
-"""``ml.`` names are SageMaker training prices, bare names EC2 prices. None of a day to come: the newest one counts
-where no day is named.
+"""The built-in prices: of SageMaker training for names with ``ml.``, of EC2 for others. Add none with a future date:
+the newest price counts if no day is named.
 """
 
 
 class PriceBook:
-    """Dated prices. Immutable; lookups take the nearest earlier price.
+    """Dated prices. Immutable. A lookup finds the price in force on a day: the latest one that began before it.
 
     Args:
-        prices: those of the book (default: the built-in ones).
+        prices: the entries of the book (default: the built-in ones).
         as_of: the day at whose prices everything is priced where no day is named (default: the newest).
         discount: an assumption that holds for every SageMaker training price, unless on-demand is asked for by name.
         bought_as: a way to buy the hour that holds instead of what an instance's name says.
@@ -157,64 +157,64 @@ class PriceBook:
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """All entries, by instance type and date, without any assumed discount."""
+        """All entries, sorted by instance type and date, without any assumed discount."""
         return self._prices
 
     @property
     def as_of(self) -> date | None:
-        """The day at whose prices this book prices; None: the newest, and each day of a change."""
+        """The only day whose prices this book uses; None: all its days, the newest price if a lookup names no day."""
         return self._as_of
 
     @property
     def newest_fetch(self) -> date | None:
-        """The last day on which a price was fetched from AWS; None: never."""
+        """The last day on which a price was fetched from AWS; None: none was fetched."""
         return max((price.fetched_on for price in self._prices if price.fetched_on), default=None)
 
     def adding(self, prices: Iterable[Price]) -> PriceBook:
-        """This book and more entries. None is replaced: they count from their own dates."""
+        """This book with more entries. They replace none: each is in force from its own date."""
         return self._with((*self._prices, *prices))
 
     def stating(self, usd_per_hour: Mapping[str, float], day: date) -> PriceBook:
-        """This book with a user's own prices in place of its own, in force from a day on.
+        """This book with prices given by the user, in force from ``day`` on; they replace all its own of those names.
 
-        ``usd_per_hour``: by name, with ``ml.`` of SageMaker training, without of EC2.
+        ``usd_per_hour``: by instance name, with ``ml.`` for SageMaker training, without for EC2.
 
         Raises:
-            UnknownInstance: a name that is not in the catalog.
-            InvalidInput: what is no price.
+            UnknownInstance: a name is not in the catalog.
+            InvalidInput: a price is no number in the limits.
         """
         for name in usd_per_hour:
-            instance_type(name)  # says what is wrong with it
+            instance_type(name)  # raises if it is unknown
         own = [Price.stated(name, usd, day) for name, usd in usd_per_hour.items()]
         replaced = {(price.instance_type, price.offering) for price in own}
         kept = [price for price in self._prices if (price.instance_type, price.offering) not in replaced]
         return self._with([*kept, *own])
 
     def at(self, day: date) -> PriceBook:
-        """This book, as of one day: what ran at any time is priced at that day's prices."""
+        """This book as of one day: every lookup that names no day uses that day's prices."""
         return self._with(as_of=day)
 
     def assuming(self, offering: Offering, discount: float) -> PriceBook:
-        """This book with SageMaker's prices less a discount (0.3: 30 %), each with status ``assumed``.
+        """This book with SageMaker's training prices less a discount (0.3: 30 %), each with status ``assumed``.
 
         Raises:
-            InvalidInput: the discount is not between 0 and what AWS claims for that offering.
+            InvalidInput: the discount is not between 0 and AWS's claim for that offering, or there is no claim.
         """
         return self._with(discount=Discount(offering, discount))
 
     def buying(self, offering: Offering, discount: float | None = None) -> PriceBook:
-        """This book, in which every name has the price of one offering, whatever the name says.
+        """This book, with the price of one offering for every name, with or without ``ml.``.
 
         Raises:
-            InvalidInput: a savings plan or spot without a discount, or one above AWS's claim; or a discount on
-                what has list prices.
+            InvalidInput: a savings plan or spot without a discount, or with one above AWS's claim; or a discount
+                for an offering that has list prices.
         """
         if offering in CLAIMS:
             if discount is None:
                 raise InvalidInput(_no_list_price("an instance", offering))
             return self._with(bought_as=TRAINING_ON_DEMAND, discount=Discount(offering, discount))
         if discount is not None:
-            self.assuming(offering, discount)  # says that it takes none
+            self.assuming(offering, discount)  # raises: such an offering takes no discount
         return self._with(bought_as=offering, discount=None)
 
     def _with(self, prices: Iterable[Price] | None = None, **changed: Any) -> PriceBook:
@@ -229,21 +229,21 @@ class PriceBook:
         offering: Offering | None = None,
         discount: float | None = None,
     ) -> Price:
-        """The price in force on a day: the nearest earlier one. ``on=None``: the book's day, or the newest.
+        """The price in force on a day, which is the latest one that began before it.
 
-        What was fetched on a day counts on that day whatever the date from which AWS says it holds.
+        A fetched price counts from the day of its fetch, even if AWS names an earlier date: it is in force then.
 
         Args:
-            instance_type: with ``ml.`` a SageMaker training price, without an EC2 price.
-            on: the day.
-            region: None takes us-east-1's, and built-in prices of other regions that stand in for it; what
-                was fetched elsewhere counts only where us-east-1 has nothing. The answer names the region.
-            offering: decides instead of the name (``ml.`` is added or taken away).
-            discount: of a savings plan or spot that is not in the book; 0.3 is 30 % below on-demand.
+            instance_type: with ``ml.`` for a SageMaker training price, without for an EC2 price.
+            on: the day; None: the book's day (`as_of`), or else the newest price.
+            region: None: us-east-1, and built-in prices of other regions, which stand in for it. Prices fetched
+                for other regions count only if us-east-1 has none. The returned price names its region.
+            offering: replaces the one that the name stands for (``ml.`` is added or removed as needed).
+            discount: for a savings plan or spot that is not in the book; 0.3 is 30 % below on-demand.
 
         Raises:
-            PriceUnknown: no price of that instance is in force then.
-            InvalidInput: a savings plan or spot without a discount, or one above AWS's claim.
+            PriceUnknown: no price of that instance is in force on that day.
+            InvalidInput: a savings plan or spot without a discount, or with one above AWS's claim.
         """
         asked = instance_type, on, region, offering, discount
         if asked not in self._found:
@@ -266,7 +266,7 @@ class PriceBook:
     ) -> Price:
         wanted = offering or self._bought_as or offering_of(instance_type)
         if discount is not None:
-            Discount(wanted, discount)  # says what is wrong with it
+            Discount(wanted, discount)  # raises if it is not valid
         name = name_for(instance_type, wanted)
         day = on or self._as_of
         if wanted in CLAIMS and not self._listed(name, wanted, region):
@@ -290,7 +290,7 @@ class PriceBook:
             known = at_home or known
         current = [p for p in known if day is None or p.effective_from <= day]
         if current:
-            # Of equals the one that came later: the user's own.
+            # Of equal ones the entry that was added last, which is the user's.
             return max(
                 reversed(current), key=lambda p: (_counts_from(p, day), p.region == HOME_REGION, _fetched(p))
             )
@@ -307,9 +307,9 @@ class PriceBook:
         raise PriceUnknown(f"No price of {name}, {offering},{where} in the book.{has}")
 
     def dates(self, instance_types: Sequence[str]) -> tuple[date, ...]:
-        """The days at which a price of these instances changed and all of them had one, oldest first.
+        """The days on which the price of one of these instances changed and all of them had one, oldest first.
 
-        A book as of one day has that day alone, or none.
+        A book as of one day gives only that day, or none if a price is missing.
         """
         days = (
             {self._as_of} if self._as_of else {day for name in instance_types for day in self._changes(name)}
@@ -324,14 +324,14 @@ class PriceBook:
         return tuple(result)
 
     def _row(self, names: Sequence[str], day: date) -> tuple[float, ...]:
-        """The prices of a day; empty where one is missing."""
+        """The prices of these instances on a day; empty if one is missing."""
         try:
             return tuple(self.price(name, day).usd_per_hour for name in names)
         except PriceUnknown:
             return ()
 
     def _changes(self, name: str) -> tuple[date, ...]:
-        """The days on which the price of one instance changed. Found once: years of refreshes repeat a price."""
+        """The days on which the price of one instance changed. Cached: years of refreshes add many equal entries."""
         if name not in self._changed:
             listed = name if self._bought_as is None else name_for(name, self._bought_as)
             entries = self._by_name.get(listed, ())
@@ -362,7 +362,7 @@ def _fetched(price: Price) -> date:
 
 
 def _counts_from(price: Price, day: date | None) -> date:
-    """AWS's answer of a day is what holds then; before, only the date that it names is known."""
+    """The date from which a price counts: the day of its fetch; on days before it, the date that AWS names."""
     if price.fetched_on is not None and (day is None or price.fetched_on <= day):
         return max(price.effective_from, price.fetched_on)
     return price.effective_from

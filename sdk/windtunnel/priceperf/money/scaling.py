@@ -1,7 +1,8 @@
-"""The same job on more and more instances: what it gains, and what each step costs.
+"""The scaling of a job over the number of instances: the speed-up, and the cost.
 
-Strong: the global batch stays, each worker has less of it. Weak: each worker keeps its samples, the
-global batch grows. A cluster on which the job cannot run stays in the table with its reason.
+Strong scaling: the global batch stays, so each worker gets a smaller part. Weak scaling: each worker
+keeps its samples, so the global batch grows. A cluster on which the job cannot run stays in the table,
+with the reason.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class ScalingRow:
-    """One number of instances. Without ``estimate`` the job cannot run there, and ``reason`` says why.
+    """The job on one number of instances. ``estimate`` None: it cannot run there, and ``reason`` says why.
 
-    ``speed_up``: throughput beside that of `Scaling.base`; ``efficiency``: of that, what its
-    instances would give if all were as fast. ``cost``: None without a price.
+    ``speed_up``: throughput divided by that of `Scaling.base`. ``efficiency``: ``speed_up`` divided by the
+    ratio of instances. ``cost``: None without a price.
     """
 
     instances: int
@@ -45,12 +46,12 @@ class ScalingRow:
 
     @property
     def fits(self) -> bool:
-        """False where it is known that the job needs more memory than a worker has."""
+        """False if the job is known to need more memory than a worker has."""
         return self.estimate is None or self.estimate.fits
 
     @property
     def samples_per_s(self) -> float | None:
-        """Throughput of the training steps."""
+        """Throughput of the training steps, samples a second."""
         return None if self.estimate is None else self.estimate.samples_per_s
 
     @property
@@ -64,7 +65,7 @@ class ScalingRow:
 
 @dataclass(frozen=True)
 class Scaling:
-    """One instance type, ``strong`` or ``weak``. ``name``: under which it is priced."""
+    """The scaling on one instance type, ``strong`` or ``weak``. ``name``: the instance's name for its price."""
 
     name: str
     instance: InstanceType
@@ -75,7 +76,7 @@ class Scaling:
 
     @property
     def base(self) -> ScalingRow | None:
-        """The first row whose memory the job fits, else the first that runs: the one that the others are set beside."""
+        """The row that others are compared with: the first whose memory the job fits, else the first that runs."""
         return _base(self.rows)
 
 
@@ -94,18 +95,18 @@ def scaling(
     global_batch: float | None = None,
     instance_count: int | None = None,
 ) -> Scaling:
-    """Model one job on several numbers of instances of one type.
+    """Estimate one job on several numbers of instances of one type.
 
-    What a description leaves to the memory (passes, recomputation, attention, split) is chosen once, for the smallest
-    cluster that it fits, and kept: so twice the instances never give more than twice the throughput, but where
-    shared state (ZeRO-3) has filled the memory of fewer, or the named software is known on other numbers.
-    The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
-    grows with the instances. ``gpu_precision``: as `compare`'s. ``corrections``: a user's own, by calibration.
-    ``global_batch``: another one, that of a job on ``instance_count`` instances (None: the smallest cluster).
+    Settings that a description leaves open (passes, recomputation, attention, split) are chosen once, for the
+    smallest cluster that the job fits. So twice the instances never give more than twice the throughput, except if
+    state sharded with ZeRO-3 fills the smaller cluster's memory, or if the software has another known speed there.
+    The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, with ``weak`` it
+    grows with the instances. ``gpu_precision``, ``corrections``: as for `compare`.
+    ``global_batch``: use this one; it is for ``instance_count`` instances (None: the smallest cluster).
 
     Raises:
         UnknownInstance: no figures for the type.
-        InvalidInput: no counts, one below 1, or a mode that is none.
+        InvalidInput: no counts, a count below 1, or an unknown mode.
     """
     if mode not in get_args(ScalingMode):
         raise InvalidInput(f"mode must be strong or weak, not {mode!r}")
@@ -160,9 +161,10 @@ def _runs(
     precision: Precision,
     first: tuple[int, float] | None,
 ) -> list[tuple[Run | None, str | None]]:
-    """Each cluster's run, or why its batch cannot be told.
+    """The run of each cluster, or why its batch is not known.
 
-    ``first``: instances and the global batch on them, from which the others follow; None: those of the first that can.
+    ``first``: a number of instances and its global batch, from which the other batches follow; None: those of the
+    first cluster whose batch is known.
     """
     runs: list[tuple[Run | None, str | None]] = []
     for cluster in clusters:
@@ -178,7 +180,7 @@ def _runs(
 
 
 def _settled(workload: Workload, runs: Sequence[Run]) -> Workload:
-    """As on the smallest cluster whose memory it fits; where it fits none, as on the largest that runs."""
+    """The workload with its open settings fixed as on the smallest cluster that it fits, or else the largest."""
     last = workload
     for run in runs:
         try:

@@ -1,4 +1,4 @@
-"""What the answer hangs on: one thing changed at a time, everything else as compared."""
+"""The sensitivity of a comparison: one thing is changed at a time, all others stay as compared."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .offerings import CLAIMS, EC2_ON_DEMAND, MANAGED_SPOT, TRAINING_ON_DEMAND
 from .prices import PriceBook
 
 PRICE_CUTS = (0.10, 0.33)
-"""The second is by how much p4d fell in June 2025."""
+"""Price cuts to try. The second is the reduction of p4d's price in June 2025."""
 SPOT_DISCOUNT = (0.60, 0.65, 0.70)
-"""Low, middle, high. Assumption: spot prices move by the hour and are in no price list."""
+"""The discount of spot: low, middle, high. Assumption: spot prices change every hour and are in no price list."""
 
 
 @dataclass(frozen=True)
 class SensitivityRow:
-    """One change. ``costs`` in the order of the estimates; None: no price, or not possible (``reasons``).
+    """The result of one change. ``costs``: in the order of the estimates; None: no price, or impossible (``reasons``).
 
-    ``fits``: whether the job does, in the memory of each; what does not fit is not the cheapest.
-    ``cheapest``: position of the lowest cost; ``probability`` that it is. ``assumed``: the change rests on
-    an assumption of ours, not on a price or a setting.
+    ``fits``: whether the job fits the memory of each; if not, that one cannot be the cheapest.
+    ``cheapest``: position of the lowest cost; ``probability``: that this is right. ``assumed``: the change is
+    an assumption of the model, not a price or a setting.
     """
 
     change: str
@@ -48,17 +48,17 @@ def sensitivity(
     prices: PriceBook | None = None,
     on: date | None = None,
 ) -> tuple[SensitivityRow, ...]:
-    """Cost and winner for half and twice the batch and the instances, compile cache, price cuts, spot.
+    """Cost and cheapest instance with half and twice the batch and the instances, compile cache, price cuts, spot.
 
-    Other numbers of instances keep a global batch that is the same for all (``global``, a number), and the
-    samples a worker under the other rules.
+    Other numbers of instances keep the global batch if the batch rule gives all instances the same one
+    (``global``, a number); otherwise they keep the samples of each worker.
 
     Args:
         workload: what was compared.
-        comparison: the result.
-        full_scale: the real job that it was given.
-        prices: the book that it used; None: the built-in one.
-        on: at which day's prices; None: the newest.
+        comparison: the result of `compare`.
+        full_scale: the size that `compare` was given.
+        prices: the book that `compare` was given; None: the built-in one.
+        on: the day whose prices count; None: the newest.
     """
     book = prices or PriceBook()
     size = workload.sized(full_scale)
@@ -105,7 +105,7 @@ def sensitivity(
 def _at_other_prices(
     estimates: Sequence[Estimate], book: PriceBook, on: date | None
 ) -> Iterator[SensitivityRow]:
-    """One of them cheaper, the others as they are."""
+    """The rows in which the price of one instance is lower and the others stay."""
     today, names = tuple(cost_on(item, book, on) for item in estimates), _names(estimates)
     for index, cost in enumerate(today):
         if cost is None:
@@ -120,7 +120,7 @@ def _at_other_prices(
 
 
 def _names(estimates: Sequence[Estimate]) -> list[str]:
-    """With the number of instances where the name alone would not tell which."""
+    """The names of the estimates, with the number of instances if the name alone is ambiguous."""
     names = [item.name for item in estimates]
     return [
         f"{item.name} x {item.instance_count}" if names.count(item.name) > 1 else item.name
@@ -134,7 +134,7 @@ def _row(
     costs: Sequence[Cost | None],
     reasons: tuple[str, ...] = (),
 ) -> SensitivityRow:
-    # A change that one of the instances cannot make has no winner: it would be compared with nothing.
+    # If a change is impossible on one of the instances, no cheapest is named: the comparison would be incomplete.
     cheapest, chances = (None, ()) if reasons else most_likely(estimates, costs)
     probability = None if cheapest is None else chances[cheapest]
     fits = tuple(item.fits for item in estimates)

@@ -1,4 +1,4 @@
-"""One instance against another at one day's prices: what it saves, with an interval."""
+"""The verdict of one instance against another at one day's prices: the saving, with an interval."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Verdict:
 
     @property
     def saving_interval(self) -> tuple[float, float]:
-        """Low and high end of the saving; see `ratio_width`."""
+        """Low and high end of `saving`; see `ratio_width`."""
         ratio = self.challenger_cost.usd / self.baseline_cost.usd
         down, up = ratio_width((self.challenger, self.challenger_cost), (self.baseline, self.baseline_cost))
         return 1 - ratio * math.exp(up), 1 - ratio / math.exp(down)
 
     @property
     def winner(self) -> str | None:
-        """The cheaper instance type; None where there is none, see `obstacle`."""
+        """The cheaper instance type; None if that cannot be said, see `obstacle`."""
         return None if self.obstacle else self._cheaper
 
     @property
     def obstacle(self) -> Literal["does not fit", "outside", "too small", "compiling", "open"] | None:
-        """Why neither is the cheaper; None: one is.
+        """Why no instance can be named as the cheaper one; None: one can.
 
-        ``does not fit``: on one of them the job needs more memory than there is. ``outside``: one of them lies
-        outside the calibrated range. ``too small``: on one of them assumed fixed costs outweigh the modelled steps.
-        ``compiling``: compile time would decide. ``open``: the interval of the saving holds both answers.
+        ``does not fit``: on one of them the job needs more memory than there is. ``outside``: one estimate lies
+        outside the calibrated range. ``too small``: on one of them assumed fixed costs take longer than the steps.
+        ``compiling``: compile time would decide. ``open``: the interval of the saving includes 0.
         """
         pair = self.challenger, self.baseline
         if not all(item.fits for item in pair):
@@ -70,10 +70,10 @@ class Verdict:
 
 
 def ratio_width(one: tuple[Estimate, Cost], other: tuple[Estimate, Cost]) -> tuple[float, float]:
-    """How far one cost / the other can lie below and above its middle, in logs.
+    """Log widths of the ratio of two costs (``one`` / ``other``), below and above its middle.
 
-    The errors of the two are taken as independent, but for the time that the script prepares: that is the
-    same on both, whatever it is, and only moves the ratio together.
+    The errors of the two costs are taken as independent, except the time of preparation: it is the same on
+    both, so an error in it changes both costs together.
     """
     if not all(item.preparation.high_s > item.preparation.low_s for item, _ in (one, other)):
         (_, first), (_, second) = one, other

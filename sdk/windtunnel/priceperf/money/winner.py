@@ -1,7 +1,7 @@
-"""Whether one can say which instance is cheapest, and if not, why.
+"""Whether a cheapest instance can be named, and if not, why.
 
-Compile time is modelled from few published figures and falls away once a cache holds the graphs, so it never
-decides: where it turns the answer, the answer is that of the costs without it.
+Compile time is modelled from few published figures, and there is none once a cache has the graphs. So it never
+decides: if it would change the answer, the answer is taken from the costs without it.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from .offerings import LISTED, Offering
 from .prices import PriceBook
 
 Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outside", "size"]
-"""Why there is no answer.
+"""Why no cheapest instance can be named.
 
-``no price``, ``does not fit``: none is left that has a price and runs. ``one instance``: only one is left.
-``assumed``: on one of those that compete assumed fixed costs outweigh the modelled steps.
-``outside``: one of them lies outside the calibrated range.
-``size``: how large the job is could not be told (`Comparison.size_known`).
+``no price``, ``does not fit``: no instance has a price and fits the job. ``one instance``: only one does.
+``assumed``: on one that competes, assumed fixed costs take longer than the modelled steps.
+``outside``: one that competes lies outside the calibrated range.
+``size``: the size of the whole job is not known (`Comparison.size_known`).
 """
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Who is cheapest at one day's prices. Positions are those of the estimates.
+    """Which instance is the cheapest at one day's prices. Positions are those of the estimates.
 
     Attributes:
-        whole: from the bill as modelled, compile time included.
-        decided: what the answer is taken from: ``whole``, or the costs without compile time where that turns it.
-        obstacle: why there is no answer; None: there is one.
-        hindered: the estimates that are the obstacle.
+        whole: the decision from the whole bill, with compile time.
+        decided: the decision that counts: ``whole``, or that without compile time if compile time changes it.
+        obstacle: why no cheapest can be named; None: one can.
+        hindered: positions of the estimates that cause the obstacle.
     """
 
     whole: Decision
@@ -45,32 +45,32 @@ class Answer:
 
     @property
     def winner(self) -> int | None:
-        """The cheapest, whatever its probability; None where nothing can be said."""
+        """Position of the cheapest, even if its probability is low; None if there is an obstacle."""
         return None if self.obstacle else self.decided.cheapest
 
     @property
     def leaning(self) -> int | None:
-        """Outside the calibrated range: the cheapest by the widened intervals. No answer."""
+        """If the obstacle is ``outside``, position of the cheapest by the widened intervals. It is no answer."""
         return self.decided.cheapest if self.obstacle == "outside" else None
 
     @property
     def probability(self) -> float | None:
-        """That it is."""
+        """The probability that `winner` really is the cheapest; None without one."""
         return None if self.winner is None else self.decided.probability
 
     @property
     def clear(self) -> bool:
-        """Whether it is no longer too close to call."""
+        """Whether there is a winner with a probability of at least `decision.CLEAR`."""
         return self.winner is not None and self.decided.clear
 
     @property
     def without_compile(self) -> bool:
-        """Whether compile time would have turned it, and was left out."""
+        """Whether compile time was left out because it would have changed the answer."""
         return self.decided is not self.whole
 
 
 def answers(comparison: Comparison) -> tuple[Answer, ...]:
-    """One for each day of the comparison, oldest first; none where nothing has a price."""
+    """One answer for each day of the comparison, oldest first; empty if no instance has a price."""
     found = (answer(on, comparison.estimates, costs) for on, costs in comparison.costs)
     if comparison.size_known:
         return tuple(found)
@@ -78,8 +78,9 @@ def answers(comparison: Comparison) -> tuple[Answer, ...]:
 
 
 def by_offering(estimates: Sequence[Estimate], book: PriceBook) -> tuple[tuple[Offering, Answer], ...]:
-    """The answer at each offering that has list prices of at least two of the instances: its newest ones, or those of
-    the book's day. They change on other days than those by which the instances are compared.
+    """The answer for each offering with list prices of two or more of the instances.
+
+    It uses the newest prices, or those of the book's day, because offerings change prices on different days.
     """
     found = []
     for offering in LISTED:
@@ -91,7 +92,7 @@ def by_offering(estimates: Sequence[Estimate], book: PriceBook) -> tuple[tuple[O
 
 
 def answer(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> Answer:
-    """Who is cheapest of these, one cost an estimate."""
+    """Which instance is the cheapest. ``costs``: one for each estimate."""
     whole = decide(on, estimates, costs)
     bare = [item.taking("compile", 0.0) for item in estimates]
     left = [None if cost is None else item.cost(cost.price) for item, cost in zip(bare, costs, strict=True)]
