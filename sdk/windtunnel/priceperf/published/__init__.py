@@ -1,1 +1,1 @@
-"""Jobs and tables that AWS published, recomputed and predicted."""
+"""Jobs and tables that AWS published: recomputed, and predicted by the model."""

@@ -1,9 +1,9 @@
 """AWS's two published jobs (`bert_jobs`), predicted from a rehearsal of the same job.
 
-The steps are predicted: nothing of these jobs is in the calibration of the device, and one figure of trn1's in that of
-its host (`host_tracing.REFERENCE_S`). What they spent beside steps is mostly tokenising 4,000,000 reviews in one
-process, for which no other published figure exists: `fixed_costs.TOKENISE_S` is fitted to both jobs, one number for
-two. `Predictions.crossed` takes each job's from the other one instead.
+The steps are predicted: no figure of these jobs is in the calibration of the device, and one of the trn1 job is in that
+of the host (`host_tracing.REFERENCE_S`). The time outside of steps is mostly that of tokenising 4,000,000 reviews in
+one process. No other published figure exists for it, so one number, `fixed_costs.TOKENISE_S`, is fitted to both jobs.
+`Predictions.crossed` predicts each job with the time that the other one gives.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .bert_rehearsal import COUNTERS
 
 EVALUATION_SAMPLES = 400_000
 DATASET_GIB = 1.6
-"""Amazon Polarity as CSV; each instance downloads both parts."""
+"""Amazon Polarity as CSV; each instance downloads the training and the test part."""
 TOKENISED = TRAIN_SAMPLES + EVALUATION_SAMPLES
 JOB = FullScale(
     TRAIN_SAMPLES,
@@ -37,12 +37,12 @@ JOB = FullScale(
     tokenised_samples=TOKENISED,
     sequence_length=SEQUENCE_LENGTH,
 )
-"""What both jobs did."""
+"""The size of both jobs."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One of the jobs as published, and as modelled from a rehearsal. ``tokenise_s``: taken, for a sample."""
+    """One of the jobs as published, and as modelled from a rehearsal. ``tokenise_s``: assumed seconds a sample."""
 
     job: PublishedJob
     estimate: Estimate
@@ -50,32 +50,32 @@ class Prediction:
 
     @property
     def iterations_per_second(self) -> float:
-        """Modelled."""
+        """The modelled iterations per second."""
         return 1 / self.estimate.step.total_s
 
     @property
     def iterations_interval(self) -> tuple[float, float]:
-        """Low and high end."""
+        """Low and high end of `iterations_per_second`."""
         fast, slow = self.estimate.step_interval_s
         return 1 / slow, 1 / fast
 
     @property
     def iterations_error(self) -> float:
-        """Modelled beside published: 0.1 is 10 % too fast."""
+        """Relative error of `iterations_per_second`: 0.1 is 10 % too fast."""
         return self.iterations_per_second / self.job.iterations_per_second - 1
 
     @property
     def billable_error(self) -> float:
-        """The same of the billable seconds."""
+        """Relative error of the billable seconds: 0.1 is 10 % too long."""
         return self.estimate.billable_s / self.job.billable_seconds - 1
 
     @property
     def cost_usd(self) -> float:
-        """Modelled seconds at the published price."""
+        """US dollars: modelled billable seconds at the published price."""
         return cost_usd(self.job.usd_per_hour, self.estimate.billable_s)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, units in the names."""
+        """All figures as plain data, with units in the names."""
         low, high = self.iterations_interval
         return {
             "instance_type": self.job.instance_type,
@@ -98,10 +98,10 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Both jobs, and what follows for the choice between them.
+    """The predictions of both jobs, and of the ratio of their costs.
 
-    ``p4d_tf32``: the other one in TF32, a line of the script that AWS's evidently did not have.
-    ``crossed``: the same with the time to tokenise that the other job had left over; None in itself.
+    ``p4d_tf32``: the p4d job in TF32, by one line of the script that AWS's script evidently did not have.
+    ``crossed``: the same predictions, each with the tokenising time that the other job gives; there it is None.
     """
 
     trn1: Prediction
@@ -111,7 +111,7 @@ class Predictions:
 
     @property
     def cost_ratio(self) -> float:
-        """Modelled cost on trn1 beside p4d's, at the published prices."""
+        """Modelled cost on trn1 divided by that on p4d, at the published prices."""
         return self.trn1.cost_usd / self.p4d.cost_usd
 
     @property
@@ -127,25 +127,25 @@ class Predictions:
 
     @property
     def published_cost_ratio(self) -> float:
-        """The same from the published seconds."""
+        """The same ratio from the published seconds."""
         return self.trn1.job.recomputed_usd / self.p4d.job.recomputed_usd
 
     @property
     def cost_ratio_error(self) -> float:
-        """Modelled beside published: 0.1 is 10 % too dear on trn1."""
+        """Relative error of `cost_ratio`: 0.1 is 10 % too expensive on trn1."""
         return self.cost_ratio / self.published_cost_ratio - 1
 
 
 def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
-    """Both jobs from the counters of a rehearsal with BERT base's dimensions, batch 8 a core, sequence 128.
+    """Predict both jobs from the counters of a rehearsal with BERT base's dimensions, batch 8 a core, sequence 128.
 
     Raises:
-        InvalidCounters: they cannot be modelled.
+        InvalidCounters: the counters cannot be modelled.
     """
     workload = Workload.from_counters(counters)
 
     def modelled(job: PublishedJob, precision: Precision, tokenise_s: float | None = None) -> Prediction:
-        """``tokenise_s``: other than the fitted one."""
+        """Predict one job. ``tokenise_s``: seconds a sample; None: the fitted ones."""
         size = JOB
         if tokenise_s is not None:
             size = replace(JOB, preparation_s=tokenise_s * TOKENISED, tokenised_samples=0)
@@ -154,7 +154,7 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
         return Prediction(job, estimate(workload, run, size), taken)
 
     def left_over(job: PublishedJob, precision: Precision) -> float:
-        """Seconds a sample that the job took beside its published steps and what is modelled of the rest."""
+        """Seconds a sample that are left of the published billable time without its steps and modelled fixed costs."""
         rest = math.fsum(item.seconds for item in modelled(job, precision, 0.0).estimate.fixed if item.billed)
         return max(0.0, job.billable_seconds - job.step_seconds - rest) / TOKENISED
 
@@ -166,7 +166,7 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
 
 
 def quantities(prediction: Prediction) -> dict[str, float]:
-    """Where the job lies among the calibrated rows, from the rehearsal that is built in."""
+    """The job's quantities to compare with the calibrated ranges, from the built-in rehearsal."""
     workload = CountedWorkload.from_counters(COUNTERS)
     found = workload.quantities(_run(prediction.job, prediction.estimate.precision), JOB)
     return {name: float(f"{value:.6g}") for name, value in found.items() if value is not None}
@@ -177,6 +177,6 @@ def _run(job: PublishedJob, precision: Precision) -> Run:
 
 
 def without_tracing() -> Predictions:
-    """The same from counters that do not tell what the host traces, as those of earlier versions."""
+    """The same predictions from counters without the host's tracing time, like those of earlier versions."""
     train = {key: value for key, value in COUNTERS["train"].items() if key != "least_trace_seconds"}
     return predictions({**COUNTERS, "train": train})

@@ -1,4 +1,4 @@
-"""What a rehearsal of AWS's published BERT base job counted: the keys of counters.json that the model reads.
+"""The counters of a rehearsal of AWS's published BERT base job: the keys of counters.json that the model reads.
 
 Made by ``tests/benchmarks/rehearsal.py --counters FILE`` on 2026-11-21: the example's script with BERT base's
 dimensions and a table of 30,522 tokens, batch 8, sequence 128, AdamW, on 2 simulated cores.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 HOST_CPU = "AMD EPYC"
-"""The processor on which the host's part was measured, as it names itself. Two of its cores simulated, too."""
+"""The name that the processor of the rehearsal reports. Two of its cores ran the simulation and were timed."""
 
 COUNTERS: Mapping[str, Any] = {
     "schema": "windtunnel.counters/1",

@@ -1,9 +1,9 @@
-"""AWS's published throughputs of BERT-Large's pre-training on trn1, one node and sixteen, and the model held to them.
+"""AWS's published throughputs of BERT-Large's pre-training on trn1, one node and sixteen, compared with predictions.
 
-The script is `dp_bert_large_hf_pretrain_hdf5.py` of aws-neuron-samples, launched on AWS ParallelCluster as
-aws-neuron-parallelcluster-samples says. Each figure is predicted by constants fitted without any of these rows: all of
-BERT-Large by that script, one node or many, leave together (`left_out`), and what a Neuron version changed is taken
-from other models. So no figure here took part in its own prediction.
+The script is `dp_bert_large_hf_pretrain_hdf5.py` of aws-neuron-samples, launched on AWS ParallelCluster as in
+aws-neuron-parallelcluster-samples. Each figure is predicted by constants fitted without any of these rows: all rows of
+BERT-Large by that script, on one node or many, are left out together (`left_out`), and the effect of a Neuron version
+is taken from other models. So no figure here took part in its own prediction.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ..workload.workload import CountedWorkload
 SOURCE = "AWS Neuron documentation, Trn1 training performance pages"
 _CALIBRATION = "trn1"
 _SAME = 0.03
-"""How far a counted model's size may be from BERT-Large's, as a part."""
+"""Relative difference up to which a counted model's size is taken for BERT-Large's."""
 
 
 @dataclass(frozen=True)
 class PublishedScaling:
-    """One figure as AWS printed it. ``scaling``: AWS's word. ``config``: the calibration's row of that configuration.
+    """One figure as AWS printed it. ``scaling``: AWS's word. ``config``: name of the calibration's row.
 
-    ``format``: weights and products in bf16 (with stochastic rounding), torch's autocast, or fp32 weights with
-    products that the compiler casts.
+    ``format``: ``bf16``: weights and products (with stochastic rounding); ``amp``: torch's autocast; ``fp32``:
+    weights in fp32, with products that the compiler casts.
     ``sequences_per_second``: None: that of the row and version in the calibration. ``global_batch``: None: the row's.
     """
 
@@ -50,7 +50,7 @@ class PublishedScaling:
 
     @property
     def row(self) -> PublishedRow:
-        """What was trained, with this figure."""
+        """The calibration's row with this figure and global batch."""
         found = next(row for row in rows_of(_CALIBRATION) if row.config == self.config)
         training = found.training
         if self.global_batch is not None:
@@ -59,7 +59,7 @@ class PublishedScaling:
 
     @property
     def published(self) -> float:
-        """Sequences per second over all nodes."""
+        """The published sequences per second over all nodes."""
         if self.sequences_per_second is not None:
             return self.sequences_per_second
         return published_figure(self.config, self.neuron_version)
@@ -85,15 +85,15 @@ PUBLISHED: tuple[PublishedScaling, ...] = (
     PublishedScaling("BERT-L ph1 fp32 16n LAMB gbs1M", "2.23.0", "LAMB", "weak", format="fp32"),
     PublishedScaling("BERT-L ph2 bf16 16n LAMB gbs512k", "2.9.0", "LAMB", "weak"),
 )
-"""The newest figure of each that two printed pages have (2023-04-12, 2025-05-20), or the last version's."""
+"""The newest figure of each configuration on two printed pages (2023-04-12, 2025-05-20), or its last version's."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """One published figure beside what is predicted without any figure of BERT-Large on trn1.
+    """One published figure and its predictions, made without any figure of BERT-Large on trn1.
 
     ``described``: sequences per second from the model's dimensions. ``counted``: from a rehearsal's counters;
-    None where that is of another configuration.
+    None if there is no rehearsal of the same configuration.
     """
 
     published: PublishedScaling
@@ -102,30 +102,30 @@ class Held:
 
     @property
     def described_error(self) -> float:
-        """0.1: predicted 10 % too fast."""
+        """Relative error of ``described``: 0.1 is 10 % too fast."""
         return self.described / self.published.published - 1
 
     @property
     def counted_error(self) -> float | None:
-        """The same of what was counted."""
+        """Relative error of ``counted``; None without it."""
         return None if self.counted is None else self.counted / self.published.published - 1
 
 
 def held(workload: CountedWorkload | None = None) -> tuple[Held, ...]:
-    """Every published figure, predicted. ``workload``: a rehearsal; where it ran the same passes, from it too."""
+    """Predict every published figure. ``workload``: a rehearsal, which also predicts figures with the same passes."""
     return tuple(_held(item, workload) for item in PUBLISHED)
 
 
 def is_bert_large(workload: CountedWorkload) -> bool:
-    """Whether the counted model is as large as BERT-Large, and trained on a Neuron instance."""
+    """Whether the counted model has about as many weights as BERT-Large."""
     size = PUBLISHED[0].row.training.parameters
     return workload.parameters is not None and abs(workload.parameters / size - 1) <= _SAME
 
 
 def same_configuration(workload: CountedWorkload, item: PublishedScaling) -> bool:
-    """Whether a rehearsal ran the passes of a published figure: model, sequences and tokens of a pass, formats.
+    """Whether a rehearsal ran the same passes as a published figure: model, sequences and tokens of a pass, formats.
 
-    The optimizer is not told: AdamW and LAMB move the same.
+    The optimizer is not compared: AdamW and LAMB move the same number of bytes.
     """
     training = item.row.training
     in_bf16 = any(flops for dtype, flops in workload.step.flops.items() if dtype == "bf16")
@@ -140,7 +140,7 @@ def same_configuration(workload: CountedWorkload, item: PublishedScaling) -> boo
 
 
 def sequence_length(workload: CountedWorkload) -> int | None:
-    """Tokens of a sample, by the attention's scores; None without eager attention."""
+    """Tokens of a sample, from the sides of attention scores; None without eager attention."""
     square = [
         item.rows
         for products in workload.step.products.values()
@@ -167,7 +167,7 @@ def _held(item: PublishedScaling, workload: CountedWorkload | None) -> Held:
 
 @cache
 def _without_bert() -> Constants:
-    """Fitted to all rows but those of BERT-Large by AWS's script."""
+    """The constants fitted to all rows of trn1 except those of BERT-Large by AWS's script."""
     rows = rows_of(_CALIBRATION)
     own = group_of(PUBLISHED[0].row, "source")
     return fit([row for row in rows if group_of(row, "source") != own], _CALIBRATION)
