@@ -1,1 +1,1 @@
-"""The constants of the model: the published rows behind them, how they are fitted, how wrong they are."""
+"""The constants of the model: the published rows behind them, the fit, and the errors of its predictions."""

@@ -1,10 +1,10 @@
-"""The model held against published rows: each predicted, with its errors and its interval.
+"""The comparison of the model with published rows: the prediction of each, its errors and its interval.
 
-Four errors a row. *In sample*: the constants as shipped. *Left out*, *family left out*, *source left out*: constants
-fitted without the row and what leaves with it (`left_out`). Whether a published figure lies inside is judged by
-an interval that other groups of rows have set. For a row of a file that took no part in the calibration all four are
-the same. Rows that set no constant (`published_rows.elsewhere`) are left-out sources, and left-out families where
-other rows of their software are fitted (`left_out.levels_of`).
+A row has four errors. *In sample*: by the constants as shipped. *Left out*, *family left out*, *source left out*: by
+constants fitted without the row and its group (`left_out`). Whether a published figure lies inside its interval is
+tested with an interval from other groups of rows. For a row of a user's file that took no part in the calibration all
+four errors are the same. Rows to which no constant is fitted (`published_rows.elsewhere`) count as left-out sources, or
+as left-out families if the constants are fitted to other rows of their software (`left_out.levels_of`).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ P90 = 0.9
 
 @dataclass(frozen=True)
 class RowCheck:
-    """One row, predicted. Throughputs in sequences per second, errors relative to the published one.
+    """One row and its prediction. Throughputs in sequences per second, errors relative to the published throughput.
 
-    ``reason`` is why there is no prediction (then all figures are None). ``kind``: with which rows it is summed up
+    ``reason``: why there is no prediction (then all figures are None). ``kind``: the rows with which it is summed up
     (`left_out.kind_of`). ``low`` and ``high``: the 80 % interval. ``inside``: whether the published figure lies in the
-    interval around the left-out prediction, ``covered`` the same for each of `left_out.LEVELS`. ``groups``: with
-    whom it left at each. ``calibrated``: the shipped constants were fitted to it, among others. ``by_software``: the
-    error with what other models by the same software tell of its speed (`software.log_speed`), None where there are
-    none; ``by_software_inside``: whether that lies in the interval that other such software has set.
+    interval around the left-out prediction; ``covered``: the same for each of `left_out.LEVELS`. ``groups``: the
+    groups left out at each. ``calibrated``: whether the shipped constants are fitted to it. ``by_software``: the
+    error with the software's speed on other models (`software.log_speed`), None if there are no other models;
+    ``by_software_inside``: whether that error lies in the interval from other such software.
     """
 
     config: str
@@ -75,7 +75,7 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class Errors:
-    """Absolute relative errors of some rows."""
+    """A summary of the absolute relative errors of some rows."""
 
     rows: int
     mean: float
@@ -85,7 +85,7 @@ class Errors:
 
     @classmethod
     def of(cls, errors: Sequence[float]) -> Errors:
-        """From signed errors, at least one."""
+        """Summarise signed errors, at least one."""
         ordered = sorted(map(abs, errors))
         rank = math.ceil(P90 * len(ordered))
         return cls(len(ordered), mean(ordered), median(ordered), ordered[rank - 1], ordered[-1])
@@ -93,13 +93,13 @@ class Errors:
 
 @dataclass(frozen=True)
 class CalibrationSummary:
-    """The errors of one kind of a calibration's rows (`left_out.kind_of`).
+    """The errors of one kind of rows (`left_out.kind_of`).
 
-    ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
-    figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
-    little. ``group_coverage``: part of a group's rows, on average over the groups, which is what an interval
-    promises. Both are 0 of a file's rows. The second and third figure of each is also of rows that set no constant;
-    ``elsewhere``: of these alone; ``by_software``: of those that have `RowCheck.by_software`. None: there are none.
+    ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; for a user's file three times
+    the same figure. ``groups``: number of groups at each level; rows of a group have similar errors, so with few
+    groups coverage says little. ``group_coverage``: part of a group's rows inside, averaged over the groups, which is
+    what an interval promises. Both are 0 for a user's file. The second and third figures include rows to which no
+    constant is fitted. ``elsewhere``: only these; ``by_software``: those with `RowCheck.by_software`; None: no rows.
     """
 
     kind: str
@@ -117,7 +117,7 @@ class CalibrationSummary:
 
 @dataclass(frozen=True)
 class SoftwareSummary:
-    """Rows that set no constant. ``coverage``: part of a software's rows inside, on average over the ``stacks``."""
+    """Rows to which no constant is fitted. ``coverage``: part of a software's rows inside, averaged over ``stacks``."""
 
     errors: Errors
     stacks: int
@@ -126,9 +126,9 @@ class SoftwareSummary:
 
 @dataclass(frozen=True)
 class Validation:
-    """All rows in their order, and a summary for each calibration that has any.
+    """All rows in their order, and a summary for each kind of rows.
 
-    ``elsewhere``: the built-in rows that set no constant.
+    ``elsewhere``: the built-in rows to which no constant is fitted.
     """
 
     rows: tuple[RowCheck, ...]
@@ -138,12 +138,12 @@ class Validation:
 
     @property
     def not_predicted(self) -> tuple[RowCheck, ...]:
-        """Rows without a prediction; each has its reason."""
+        """The rows without a prediction; ``reason`` says why."""
         return tuple(row for row in self.rows if row.predicted is None)
 
 
 def validate_built_in() -> Validation:
-    """Every row of the calibration."""
+    """Validate the built-in rows."""
     checks = [
         _built_in(row, calibration, LeftOut(*errors))
         for calibration in CALIBRATIONS.values()
@@ -166,7 +166,7 @@ def validate_built_in() -> Validation:
 
 
 def validate_rows(rows: Sequence[ReadRow]) -> Validation:
-    """Rows of any table, with the constants of the built-in calibration."""
+    """Validate the rows of a user's table with the built-in calibrations."""
     checks = []
     for read in rows:
         reason = read.reason
@@ -203,7 +203,7 @@ def _left_out(
     lacks: Sequence[str],
     shown: Level,
 ) -> RowCheck:
-    """``levels``: at which it is one of those left out. ``shown``: whose interval is the row's."""
+    """Check a row by its left-out ``errors``. ``levels``: those that count; ``shown``: the one of the interval."""
     groups = tuple(group_of(row, level) for level in LEVELS)
     judged = [
         _interval(row, calibration, level, but=group, lacks=lacks)
@@ -226,7 +226,7 @@ def _left_out(
 
 
 def _lacks(row: PublishedRow, calibration: Calibration) -> tuple[str, ...]:
-    """What widens the interval of a single figure: on trn1 also that it is of one Neuron version."""
+    """What widens the interval of a single figure; on NeuronCores also that it is of one Neuron version."""
     return (*row.lacks, "neuron_version") if calibration.is_neuron else row.lacks
 
 
@@ -260,7 +260,7 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     if row.published is None:
         return found
     left_out: list[float | None] = [found.error] * len(LEVELS)
-    if twins:  # the constants without it gave its twin this
+    if twins:  # the left-out errors of its twin apply to it, too
         published = row.published
         twin, errors = min(twins, key=lambda item: abs((item[0].published or 0.0) - published))
         beside = (twin.published or 0.0) * math.exp(_log_speed(row) - _log_speed(twin)) / published
@@ -278,7 +278,7 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
 
 
 def _level(row: PublishedRow, calibration: Calibration, software: str | None) -> tuple[Level, str]:
-    """Which left-out rows it is like, and that as a note. Twins' interval is for rows of one table alone."""
+    """The level of left-out rows that it is like, and a note on it. ``alone`` is only for rows of one table."""
     if software is not None and is_fitted(software, calibration.key):
         return "family", f"trained by {software}, as other rows: the interval is that of left-out families"
     if is_plain(row.stack):
@@ -329,7 +329,7 @@ def _check(
         low=predicted * math.exp(-check.log_slow),
         high=predicted * math.exp(check.log_fast),
         kind=kind_of(row),
-        # With the speed of its software, as the prediction is.
+        # Scaled to the prediction, which has the speed of its software.
         step=step.times(row.training.global_batch / predicted / step.total_s),
         outside_range=check.outside,
         notes=notes,
@@ -349,7 +349,7 @@ def _validation(checks: Sequence[RowCheck], others: Sequence[RowCheck], *, built
 
 
 def kind_order(kind: str) -> tuple[int, str]:
-    """To sort kinds by: that of their calibrations."""
+    """A key that sorts kinds in the order of their calibrations."""
     return list(CALIBRATIONS).index(kind.removesuffix("_cluster")), kind
 
 

@@ -1,11 +1,10 @@
-"""The fitted constants, the rows they come from, and how wrong they are.
+"""The calibrations: fitted constants, the rows they come from, and their errors.
 
-One form of model (`described_step`, `engines`, `collectives`) serves all kinds of accelerators.
-`fitting.PRIORS` says which constants are fitted, and from which rows each. `fitted.json` holds them and the
-errors, as scripts/fit_calibrations.py wrote them; tests fit them again. All published rows are in; none is
-left out.
+The same model (`described_step`, `engines`, `collectives`) is used for all kinds of accelerators.
+`fitting.PRIORS` says which constants are fitted, and to which rows. `fitted.json` holds the constants and their
+errors, as scripts/fit_calibrations.py wrote them; tests repeat the fit. All published rows are used.
 
-The form of the model was chosen with two thirds of these rows in sight. Rows of new models and new sources are the
+The form of the model was chosen when two thirds of these rows were known. Rows of new models and new sources are the
 fair test; leave-one-source-out (`left_out`) is the nearest to it that these rows allow.
 """
 
@@ -32,49 +31,49 @@ from .row_reader import PublishedRow
 from .versions import log_speed_of_row
 
 VERSION_SPREAD = 0.07
-"""The same configuration moves by this much between Neuron versions: the floor of any model's error."""
+"""Spread of one configuration's throughput between Neuron versions: no model can have a smaller error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The constants of one kind of accelerator with their honest errors (relative, of the throughput)."""
+    """The constants of one kind of accelerator, with the relative errors of predicted throughputs of left-out rows."""
 
     key: str
-    """What `InstanceType.calibration` names it by."""
+    """The value of `InstanceType.calibration`."""
     label: str
-    """For people."""
+    """The name that users see."""
     constants: Constants
     rows: tuple[PublishedRow, ...]
     errors: tuple[float, ...]
-    """Leave-one-out: each row predicted by constants fitted to all but it and its near-twins."""
+    """Leave-one-out: each row is predicted by constants fitted without it and its near-twins."""
     family_errors: tuple[float, ...]
-    """Leave-one-family-out: each row predicted by constants fitted to the other families of models."""
+    """Leave-one-family-out: each row is predicted by constants fitted to the other families of models."""
     source_errors: tuple[float, ...]
-    """Leave-one-source-out: each row predicted by constants fitted to what other software trained."""
+    """Leave-one-source-out: each row is predicted by constants fitted to the rows of other software."""
     elsewhere_errors: Mapping[str, tuple[float, ...]]
-    """The same of the rows that set no constant (`published_rows.elsewhere`), with the speed that is usual of such
-    software, by `left_out.kind_of`."""
+    """Errors of rows to which no constant is fitted (`published_rows.elsewhere`), by `left_out.kind_of`. They are
+    predicted with the usual speed of such software."""
     by_software_errors: tuple[float, ...]
-    """Of the rows among them whose software has trained other models too, corrected by the speed on those
-    (`software.log_speed`)."""
+    """Errors of the rows in `elsewhere_errors` whose software also trained other models, predicted with its speed on
+    these (`software.log_speed`)."""
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
     benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit.
-    1: nobody published one there."""
+    1: no such job was published for this accelerator."""
     traced_check: float
-    """The same where the host's tracing of the step is known, from a rehearsal of that job."""
+    """The same if the host's tracing time is known, from a rehearsal of that job."""
     ranges: tuple[Range, ...]
-    """Where the rows lie that a rehearsed job's interval comes from (`ranges.counted_ranges`)."""
+    """The ranges of the rows that a rehearsed job's interval comes from (`ranges.counted_ranges`)."""
     described_ranges: tuple[Range, ...]
-    """The same of a description."""
+    """The same for a described job."""
     script_ranges: tuple[Range, ...]
-    """The same of a description of a plain script."""
+    """The same for a described job that is a plain script."""
     checked_at: Mapping[str, float]
-    """That job's quantities, by their names in `ranges`; none where nobody published it on this accelerator."""
+    """Quantities of the job in `outside_check`, by their names in `ranges`; empty without such a job."""
 
     @property
     def is_neuron(self) -> bool:
-        """Whether it is of NeuronCores, whose scripts XLA traces on the host."""
+        """Whether it is for NeuronCores, whose scripts the host traces for XLA."""
         return instance_type(self.rows[0].instance_type).is_neuron
 
     @property
@@ -94,21 +93,21 @@ class Calibration:
 
     @property
     def unseen_family_error(self) -> float:
-        """Mean of the absolute leave-one-family-out errors: other models, by software that is fitted."""
+        """Mean of the absolute leave-one-family-out errors: for other models by software that the constants know."""
         return mean(map(abs, self.family_errors))
 
     @property
     def by_software_error(self) -> float | None:
-        """Mean of the absolute errors of new models by software whose speed is known; None: no row tells."""
+        """Mean of the absolute errors for new models by software whose speed is known; None: there are no such rows."""
         return mean(map(abs, self.by_software_errors)) if self.by_software_errors else None
 
     def unseen_error(self, nodes: int) -> float:
-        """Mean of the absolute errors on rows of other software, which set no constant: of one node, or of many."""
+        """Mean of the absolute errors of `elsewhere_errors`, for one node or for several."""
         return mean(map(abs, self.elsewhere_errors[kind_of_run(self.key, nodes)]))
 
     @cached_property
     def counts_rows(self) -> tuple[PublishedRow, ...]:
-        """The rows that are as a rehearsal would be: data-parallel, nothing recomputed, eager attention."""
+        """The rows that are like a rehearsal: data-parallel, without recomputation, with eager attention."""
         return tuple(
             row
             for row in self.rows
@@ -119,7 +118,7 @@ class Calibration:
 
     @cached_property
     def counts_errors(self) -> tuple[float, ...]:
-        """The errors of `counts_rows` predicted from what a rehearsal counts; the A100's where there are none."""
+        """Errors of `counts_rows` predicted from the counts of a rehearsal; those of the A100 if there are no rows."""
         like = self._counted_like
         return tuple(_counts_error(row, like.constants) for row in like.counts_rows)
 
@@ -131,8 +130,8 @@ class Calibration:
     def log_fast(self) -> float:
         """How much faster than modelled from counts a step may be, in logs: 0.2 is down to 1/1.22 of the time.
 
-        That of rehearsed scripts where some were measured; elsewhere that of plain scripts, what counting instead of
-        knowing the model adds, and on trn1 what one Neuron version adds to the median of all.
+        If rehearsed scripts were measured, their width. Otherwise that of plain scripts, plus the width that counts
+        add to a description, and on trn1 the spread of single Neuron versions.
         """
         if self.key in fitted()["rehearsed"]:
             return width("rehearsed", self.key)
@@ -142,17 +141,17 @@ class Calibration:
 
     @property
     def log_slow(self) -> float:
-        """How much slower: the same, and never less than the plain script was."""
+        """How much slower it may be, in logs: as `log_fast`, but at least as much as `outside_check`."""
         return self.log_slower(traced=False)
 
     def log_slower(self, *, traced: bool) -> float:
-        """`log_slow`; less where a rehearsal has measured how long the host traces a step."""
+        """`log_slow`; smaller if ``traced``: a rehearsal has measured how long the host traces a step."""
         return max(self.log_fast, math.log(self.traced_check if traced else self.outside_check))
 
 
 @cache
 def _with_checked(calibration: Calibration, traced: bool) -> tuple[Range, ...]:
-    """The ranges with AWS's published plain script in them; on trn1 only if the host was timed, as its was."""
+    """The ranges, extended to AWS's published plain script; on trn1 only if the job's host was timed, too."""
     if calibration.is_neuron and not traced:
         return calibration.ranges
     return tuple(
@@ -170,10 +169,10 @@ def check_range(
     traced: bool = False,
     from_specification: bool = False,
 ) -> RangeCheck:
-    """Compare a rehearsed job's quantities with the calibrated range and widen the error outside it.
+    """Compare a rehearsed job's quantities with the calibrated ranges, and widen the interval outside them.
 
-    ``traced``: the rehearsal measured how long the host traces a step. ``from_specification``: the calibration is
-    another accelerator's.
+    ``traced``: the rehearsal measured how long the host traces a step. ``from_specification``: the calibration was
+    fitted to another accelerator, which widens the interval.
     """
     extra = fitted()["widenings"]["specification"] if from_specification else 0.0
     fast, slow = calibration.log_fast, calibration.log_slower(traced=traced)
@@ -190,7 +189,7 @@ def _counts_error(row: PublishedRow, constants: Constants) -> float:
 
 @cache
 def _counting_width(calibration: Calibration) -> float:
-    """Log width of what predictions from counts differ by from those of the descriptions."""
+    """Log width of the difference between predictions from counts and from descriptions."""
     apart = [
         abs(math.log((1 + counted) / (1 + relative_error(row, calibration.constants))))
         for row, counted in zip(calibration.counts_rows, calibration.counts_errors, strict=True)
@@ -199,11 +198,11 @@ def _counting_width(calibration: Calibration) -> float:
 
 
 LABELS: Mapping[str, str] = {"trn1": "trn1", "a100": "p4d (A100)", "h100": "p5 (H100)"}
-"""For people, of each key of `fitted.json`."""
+"""The name that users see, for each key of `fitted.json`."""
 
 
 def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
-    """From an entry of `fitted.json`. A row that came later takes no part until the constants are fitted again."""
+    """Create it from an entry of `fitted.json`. Rows that are newer than the last fit are left out."""
     errors = {config: Errors(*values) for config, values in fitted["errors"].items()}
     rows = tuple(row for row in rows_of(key) if row.config in errors)
     return Calibration(
@@ -228,14 +227,14 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
 CALIBRATIONS: dict[str, Calibration] = {
     key: calibration(key, entry) for key, entry in fitted()["calibrations"].items()
 }
-"""By what `InstanceType.calibration` names them."""
+"""All calibrations, by the values of `InstanceType.calibration`."""
 
 
 def calibration_of(instance: InstanceType) -> Calibration:
-    """The calibration that models an instance type.
+    """The calibration of an instance type.
 
     Raises:
-        NotCalibrated: there is none; the message says which instance types have one.
+        NotCalibrated: it has none; the message lists the instance types that have one.
     """
     if instance.calibration is None:
         raise NotCalibrated(f"{not_calibrated(instance)} {calibrated()}")
@@ -243,12 +242,12 @@ def calibration_of(instance: InstanceType) -> Calibration:
 
 
 def calibrated() -> str:
-    """Which instance types have one, as a sentence."""
+    """A sentence that lists the instance types with a calibration."""
     return f"Calibrated are {', '.join(name for name, entry in CATALOG.items() if entry.calibration)}."
 
 
 def not_calibrated(instance: InstanceType) -> str:
-    """Why there is no calibration of an instance type, as a sentence."""
+    """A sentence that says why an instance type has no calibration."""
     return (
         f"{instance.name} is not calibrated: the model was fitted to no published throughput of "
         f"{instance.accelerator.name}, so it gives neither times nor costs for it."

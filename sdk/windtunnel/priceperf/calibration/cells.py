@@ -1,4 +1,4 @@
-"""A cell of a table as a number: thousands, and k, M, B, G and T after it, as tables have them."""
+"""Read a cell of a table as a number, with thousands separators and the suffixes k, M, B, G and T."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from ..errors import InvalidInput
 
 UNKNOWN = ("", "unknown", "none given", "n/a", "na", "nan", "null", "-", "?")
-"""What a cell holds that tells nothing."""
+"""Texts of a cell without a value."""
 _THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d*)?[a-z]?")
 _LARGEST = 1e15
-"""Beyond any batch, length or model; keeps what follows from overflowing, as what is nearer to 0 than its inverse."""
+"""Upper limit, beyond any batch, length or model; its inverse is the lower limit. They prevent overflows later."""
 _PREFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 
 
 def integer(cells: Mapping[str, str], column: str, default: int | None, least: int = 1) -> int:
-    """The whole number of a column; ``default`` where it has none, None: it must. Raises `InvalidInput`."""
+    """The whole number in a column; ``default`` if the cell is empty (None: required). Raises `InvalidInput`."""
     value = number(cells, column)
     if value is None:
         if default is None:
@@ -31,7 +31,7 @@ def integer(cells: Mapping[str, str], column: str, default: int | None, least: i
 
 
 def says(cells: Mapping[str, str], column: str, value: float) -> bool:
-    """Whether the row says that, or nothing."""
+    """Whether the cell holds that value, or none."""
     try:
         return number(cells, column) in (None, value)
     except InvalidInput:
@@ -39,7 +39,7 @@ def says(cells: Mapping[str, str], column: str, value: float) -> bool:
 
 
 def number(cells: Mapping[str, str], column: str) -> float | None:
-    """The number of a column; None: it tells none. Raises `InvalidInput`."""
+    """The number in a column; None: the cell has no value. Raises `InvalidInput` if it is no number."""
     text = cells.get(column, "").replace("_", "").lower()
     if text in UNKNOWN:
         return None

@@ -1,4 +1,4 @@
-"""The columns of a table by their own names: other spellings that published tables use."""
+"""The names of a table's columns, and the other names that published tables use for them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ALIASED = {other: column for column, others in ALIASES.items() for other in oth
 
 
 def named_cells(raw: Mapping[str, Any]) -> dict[str, str]:
-    """Cells as stripped text under the columns' own names, whatever their case or alias."""
+    """The cells of a row as stripped text, by the columns' own names. Headers may be aliases, in any case."""
     given = {
         _column(str(key)): str(value).strip()
         for key, value in raw.items()

@@ -1,4 +1,4 @@
-"""The data files beside this module."""
+"""Read the data files in this folder."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from importlib.resources import files
 
 
 def text_of(name: str) -> str:
-    """A file, as it stands there."""
+    """The text of a file."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def table(name: str) -> list[dict[str, str]]:
-    """The lines of a CSV file, named without its ending, each by the names of the columns."""
+    """The rows of a CSV file as dicts by column. ``name``: without ``.csv``."""
     return list(csv.DictReader(text_of(f"{name}.csv").splitlines()))

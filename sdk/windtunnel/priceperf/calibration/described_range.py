@@ -1,4 +1,4 @@
-"""How far a description lies from the published rows, and the interval around its prediction."""
+"""The interval around the prediction of a description, and how far it lies outside the range of published rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .ranges import TOKENS, described_ranges, quantities
 
 
 def widenings() -> dict[str, float]:
-    """By what a job lacks, the log width that its interval has beside that of its level; `widening` measures it."""
+    """The log width that an interval gets in addition, by what is not known of a job; `widening` measures it."""
     found: dict[str, float] = fitted()["widenings"]
     return found
 
 
 def is_known(calibration: Calibration, training: Training) -> bool:
-    """Whether a row of the calibration trained the same model."""
+    """Whether the calibration has a row of the same model."""
     return training.architecture in _models(calibration)
 
 
@@ -35,15 +35,15 @@ def description_check(
     but: Group | None = None,
     lacks: Sequence[str],
 ) -> RangeCheck:
-    """Compare a description with the range of the rows that its interval comes from.
+    """Compare a description with the range of rows that its interval comes from.
 
     Args:
         calibration: of the instance.
         training: the description.
         instance: on which it runs.
-        instance_count: on how many.
-        level: which rows the job is like, see `left_out`.
-        but: a group of rows that takes no part in the width.
+        instance_count: number of instances.
+        level: which left-out rows the job is like, see `left_out`.
+        but: a group of rows that is left out of the width.
         lacks: what had to be assumed, by the names of `widenings`.
     """
     base = width(level, kind_of_run(calibration.key, instance_count), but)
@@ -52,7 +52,7 @@ def description_check(
         extra.append("specification")
     if training.lora:
         extra.append("lora")
-    # Each once, in an order that no hash decides: the sum's last digit is the same in each process.
+    # dict.fromkeys keeps the order (a set does not), so that the sum's last digit is the same in every process.
     log_width = math.hypot(base, *[widenings()[name] for name in dict.fromkeys(extra)])
     values = quantities(training, instance_count)
     check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
@@ -61,7 +61,7 @@ def description_check(
 
 @cache
 def most_tokens(calibration: Calibration) -> float:
-    """What any row has in a microbatch: beyond, an interval widens."""
+    """The most tokens that a row has in a microbatch; with more, an interval widens."""
     return next(item.high for item in _ranges(calibration, "source") if item.quantity == TOKENS)
 
 

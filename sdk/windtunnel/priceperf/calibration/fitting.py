@@ -1,7 +1,7 @@
-"""How the constants of `calibrations` are fitted to step times: priors, and what is assumed.
+"""The fit of the constants of `calibrations` to step times: the priors, and the constants that are assumed.
 
-The priors are what the hardware's documentation and simple counts say; they keep a constant in reach when the
-rows that inform it are left out. `least_squares` has the method.
+The priors come from the hardware's documentation and from simple counts. They keep a constant plausible when the
+rows that determine it are left out. `least_squares` has the method.
 """
 
 from __future__ import annotations
@@ -71,25 +71,25 @@ ASSUMED: Mapping[str, Mapping[str, float]] = {
     "a100": {"memory": 0.7, "overlap": 0.0},
     "h100": {"memory": 0.7, "overlap": 0.0},
 }  # fmt: skip
-"""Not fitted. On trn1: ``network`` 0.6 of EFA; ``straggling`` 1 % a doubling of the instances; ``overlap`` 0.4
-of separate engines, whose instruction streams run at the same time; collectives of gradients end the step
-(``hidden_collectives`` 0); no row recomputes whole layers or shares all weights. On GPUs: kernels follow each
-other (``overlap`` 0)."""
+"""Constants that are assumed, not fitted. On trn1: ``network`` 0.6 of EFA; ``straggling`` 1 % for each doubling of the
+instances; ``overlap`` 0.4, because separate engines run their instructions at the same time; ``hidden_collectives`` 0,
+because collectives of gradients come at the end of the step; ``recomputed`` and ``crowding``, because no row recomputes
+whole layers or shards all weights. On GPUs: ``overlap`` 0, because kernels run one after the other."""
 
 
 def step_s(row: PublishedRow, constants: Constants) -> float:
-    """The model's time of one optimizer step of the row, on the Neuron versions that it ran on."""
+    """The modelled seconds of a row's optimizer step, with the Neuron versions that it ran on."""
     usual = training_step(row.training, row.instance, constants, row.nodes).total_s
     return usual * math.exp(-log_speed_of_row(row.config, row.neuron_version))
 
 
 def relative_error(row: PublishedRow, constants: Constants) -> float:
-    """(predicted - published) / published, of the throughput."""
+    """The relative error of a row's throughput: (predicted - published) / published."""
     return row.step_s / step_s(row, constants) - 1
 
 
 def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) -> Constants:
-    """The constants that fit these rows best. ``start``: only where the search begins."""
+    """The constants that fit these rows best. ``start``: where the search begins; it has no other effect."""
     priors = PRIORS[key]
     base = Constants(**ASSUMED[key], **{name: prior.value for name, prior in priors.items()})
 
@@ -101,22 +101,22 @@ def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) 
     return replace(base, **found)
 
 
-_MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
+_MOST = {"eager_passes": math.inf}  # the limit of all others is 1: they are parts of a peak, or seconds
 
 
 def error_without(
     rows: Sequence[PublishedRow], key: str, together: Callable[[PublishedRow], Hashable], whole: Constants
 ) -> Callable[[PublishedRow], float]:
-    """The relative error of a row, by constants fitted to those of ``rows`` that are not ``together`` with it.
+    """A function for the relative error of a row by constants fitted without the rows of its group.
 
-    ``whole``: fitted to all of them, for a row that is together with none.
+    ``together`` gives the group of a row. ``whole``: fitted to all ``rows``, for a row that is in none of the groups.
     """
     without = least_squares.leave_out(rows, together, lambda rest, start: fit(rest, key, start))
     return lambda row: relative_error(row, without.get(together(row), whole))
 
 
 def same_configuration(row: PublishedRow, other: PublishedRow) -> bool:
-    """Whether two rows trained the same thing on the same instances."""
+    """Whether two rows have the same training on the same instances."""
     return (row.training, row.instance_type, row.nodes) == (
         other.training, other.instance_type, other.nodes,
     )  # fmt: skip

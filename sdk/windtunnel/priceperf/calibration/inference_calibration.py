@@ -1,10 +1,9 @@
-"""How right the inference model is: rows that set nothing, and the intervals that follow from them.
+"""The accuracy of the inference model: errors of left-out rows, and the intervals that follow from them.
 
-A row is predicted by constants that never saw its model (``alone``: all its batches, instances and versions left
-out; its twins by another name stay), and by constants that saw no model of its dimensions (``family``). A model whose
-dimensions are in the rows is like the first, any other like the second. All rows are from one source.
-
-Each single figure counts, of every Neuron version: so the interval has the spread of versions in it.
+A row is predicted by constants fitted without its model (``alone``: all its batches, instances and versions are left
+out, models with other names but the same dimensions stay), and without all models of its dimensions (``family``). A
+model whose dimensions are in the rows gets the interval of the first, any other that of the second. All rows are from
+one source. Every figure of every Neuron version counts, so the interval includes the spread of versions.
 """
 
 from __future__ import annotations
@@ -33,27 +32,27 @@ FIGURES: tuple[Figure, ...] = get_args(Figure)
 
 
 def group_of(row: InferenceRow, level: Level) -> str:
-    """With whom a row leaves."""
+    """The group of rows with which a row is left out."""
     return {"alone": row.model, "family": row.architecture}[level]
 
 
 def constants() -> InferenceConstants:
-    """As fitted to all rows."""
+    """The constants fitted to all rows."""
     return InferenceConstants(**fitted()["inference"]["constants"])
 
 
 def width(level: Level, figure: Figure, but: str | None = None) -> float:
-    """Log half-width of an 80 % interval; ``but``: a group that takes no part."""
+    """Log half-width of an 80 % interval. ``but``: a group that is left out."""
     scores = _errors(level, figure)
     return group_quantile([[abs(math.log1p(error)) for error in errors]
                            for group, errors in scores.items() if group != but])  # fmt: skip
 
 
 def interval(inference: Inference, instance: InstanceType, figure: Figure) -> RangeCheck:
-    """The interval of a modelled figure, wider outside of what the rows have.
+    """The interval of a modelled figure, wider outside the range of the rows.
 
     Raises:
-        NotCalibrated: no row ran on such a chip.
+        NotCalibrated: no row is of the instance's chip.
     """
     chips = {row.instance.accelerator.name for row in inference_rows()}
     if instance.accelerator.name not in chips:
@@ -67,14 +66,14 @@ def interval(inference: Inference, instance: InstanceType, figure: Figure) -> Ra
 
 
 def level_of(inference: Inference) -> Level:
-    """Which left-out rows it is like."""
+    """The level of left-out rows whose interval it gets."""
     known = {_dimensions(row.inference) for row in inference_rows()}
     return "alone" if _dimensions(inference) in known else "family"
 
 
 @dataclass(frozen=True)
 class InferenceSummary:
-    """Errors of one figure at one level. ``groups``: left out one after the other; ``coverage``: inside their interval.
+    """Errors of one figure at one level. ``groups``: number of groups; ``coverage``: part of the rows inside.
 
     ``level`` ``in_sample``: by the shipped constants, without a coverage; ``unseen``: rows that were set aside.
     """
@@ -87,7 +86,7 @@ class InferenceSummary:
 
 
 def summaries() -> tuple[InferenceSummary, ...]:
-    """Throughput and P50: in sample, left out at both levels, and the rows that were set aside."""
+    """The summaries of throughput and P50: in sample, left out at both levels, and of rows that were set aside."""
     found = []
     for figure in FIGURES:
         found.append(InferenceSummary(figure, "in_sample", Errors.of(_all_errors("fit", figure)), 0, None))
@@ -125,7 +124,7 @@ def _all_errors(use: Use, figure: Figure) -> list[float]:
 
 @cache
 def _errors(level: Level, figure: Figure) -> Mapping[str, Sequence[float]]:
-    """By group, the relative errors of its rows by constants fitted without it."""
+    """By group, the relative errors of its rows, predicted by constants fitted without the group."""
     without = {
         name: InferenceConstants(**values) for name, values in fitted()["inference"]["without"][level].items()
     }

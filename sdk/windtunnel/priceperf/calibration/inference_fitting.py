@@ -1,4 +1,4 @@
-"""The constants of `inference_call`, fitted to the published throughputs of inference by `least_squares`."""
+"""The fit of the constants of `inference_call` to published throughputs of inference, by `least_squares`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MOST = dict.fromkeys(("vector", "inferentia2", "early", "late"), math.inf)
 
 
 def predicted(row: InferenceRow, constants: InferenceConstants) -> Served:
-    """What the model says of a row, on its Neuron version, with as many calls at a time."""
+    """The prediction for a row, with its Neuron version and its number of calls at a time."""
     time = call_time(row.inference, row.instance, constants, row.neuron_version)
     return served(row.inference, time.total_s, row.instance.core_count, row.in_flight)
 
 
 def fit(rows: Sequence[InferenceRow], start: InferenceConstants | None = None) -> InferenceConstants:
-    """The constants that fit these rows' throughputs best. ``start``: only where the search begins."""
+    """The constants that fit the throughputs of these rows best. ``start``: as in `fitting.fit`."""
 
     def log_errors(values: Mapping[str, float]) -> Iterator[float]:
         constants = InferenceConstants(**values)

@@ -1,10 +1,10 @@
-"""`published_inference.csv`: every inference throughput that AWS's Neuron pages printed for what is modelled.
+"""Read `published_inference.csv`: every inference throughput on AWS's Neuron pages that can be modelled.
 
-Of trn1.2xlarge and inf2.xlarge, Neuron 2.8 to 2.28: encoders and GPT-2 at 128 tokens, ViT-Base at 197 patches
-(224 x 224), fp32 storage with bf16 products, traced whole, data-parallel. Those of Neuron 2.8 are as the page of
-2023-04-12 printed them, with its costs; those of 2.8 and 2.9 do not say their length, later pages do. ``output`` tells
+The rows are of trn1.2xlarge and inf2.xlarge, Neuron 2.8 to 2.28: encoders and GPT-2 at 128 tokens, ViT-Base at 197
+patches (224 x 224), fp32 storage with bf16 products, traced whole, data-parallel. Those of Neuron 2.8 are from the page
+of 2023-04-12, with its costs. Pages of 2.8 and 2.9 do not state the sequence length, later ones do. ``output``:
 whether the benchmark script returned hidden states. ``use`` ``test``: rows of families that were set aside before
-any constant was fitted; they never set one.
+any constant was fitted; no constant is fitted to them.
 
 Not in the file: seven figures that contradict themselves (throughput and latency of different calls, shifted columns);
 ViT before 2.14, which AWS's script compiled without ``--model-type=transformer``; CNNs, CLIP, Perceiver and diffusion;
@@ -27,7 +27,7 @@ from .data_files import table
 
 Use = Literal["fit", "test"]
 _IN_FLIGHT = (1, 2, 4)
-"""Calls at a time that the published latencies mean: one for two cores, one each, or two each."""
+"""Possible calls at a time behind a published latency: one for both cores, one for each, or two for each."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class InferenceRow:
 
     @property
     def instance(self) -> InstanceType:
-        """What it ran on."""
+        """The instance type that it ran on."""
         return instance_type(self.instance_type)
 
     @property
     def in_flight(self) -> int:
-        """Calls at a time, by Little's law: throughput times latency."""
+        """Calls at a time, by Little's law (throughput x latency), rounded to a usual number."""
         calls = self.throughput_per_s * self.latency_p50_ms / 1e3 / self.inference.batch_size
         return min(_IN_FLIGHT, key=lambda count: abs(count - calls))
 
 
 @cache
 def inference_rows(use: Use = "fit") -> tuple[InferenceRow, ...]:
-    """The rows that calibrate, or those that were set aside."""
+    """The rows to which the constants are fitted (``fit``), or those that were set aside (``test``)."""
     return tuple(_row(line) for line in table("published_inference") if line["use"] == use)
 
 
@@ -85,11 +85,11 @@ def _row(line: dict[str, str]) -> InferenceRow:
 
 
 def architecture_of(name: str) -> Architecture:
-    """The dimensions of an architecture, or of a published model by its own name (``roberta-base``), whoever has it on
-    the Hugging Face hub.
+    """The dimensions of an architecture, or of a published model by its name (``roberta-base``), with or without its
+    owner on the Hugging Face hub.
 
     Raises:
-        InvalidInput: neither; the message lists them.
+        InvalidInput: the name is neither; the message lists both.
     """
     by_model = {row.model: row.architecture for use in get_args(Use) for row in inference_rows(use)}
     short = {model.rpartition("/")[2]: known for model, known in by_model.items()}

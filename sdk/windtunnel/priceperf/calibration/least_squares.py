@@ -1,7 +1,7 @@
-"""Constants with priors fitted to rows: damped least squares, and each row predicted without its like.
+"""Fit constants with priors to rows by damped least squares, also with groups of rows left out.
 
-Minimised is the sum of squared log errors (of large ones less: Huber's loss), each over `ROW_ERROR`, plus the
-squared distance of each constant from its prior, in logs. Deterministic: the same rows give the same constants.
+The fit minimises the sum of squared log errors divided by `ROW_ERROR` (large ones count less, as in Huber's loss),
+plus the squared distance of each constant from its prior, in logs. The same rows always give the same constants.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 ROW_ERROR = 0.08
-"""Expected error of one row (log): the rows' own spread of 7 %, and what a model leaves out."""
+"""Expected log error of one row: the rows' own spread of 7 %, and effects that the model leaves out."""
 
 _Row = TypeVar("_Row")
 _Fitted = TypeVar("_Fitted")
@@ -20,7 +20,7 @@ _Fitted = TypeVar("_Fitted")
 
 @dataclass(frozen=True)
 class Prior:
-    """What a constant is taken to be before any row is seen: ``value``, times or divided by e^``width``."""
+    """The assumption on a constant before any row is used: ``value``, times or divided by e^``width``."""
 
     value: float
     width: float
@@ -39,8 +39,8 @@ def fitted_values(
     Args:
         priors: by the constants' names.
         log_errors: log of modelled over published, row by row, with these values.
-        start: only where the search begins; the priors' values where it has none.
-        most: what a constant cannot exceed, where that is not 1.
+        start: values where the search begins; the priors' values for constants that it lacks.
+        most: upper limits of constants; for constants that it lacks 1.
     """
 
     def values(point: Sequence[float]) -> dict[str, float]:
@@ -63,7 +63,10 @@ def leave_out(
     together: Callable[[_Row], Hashable],
     fit: Callable[[Sequence[_Row], _Fitted | None], _Fitted],
 ) -> dict[Hashable, _Fitted]:
-    """By the name that rows have ``together``, what is fitted without them. ``fit``: of rows, and where to begin."""
+    """For each group (``together`` gives that of a row), the result of ``fit`` without its rows.
+
+    ``fit``: takes rows, and where the search begins.
+    """
     whole = fit(rows, None)
     return {
         name: fit([row for row in rows if together(row) != name], whole)
@@ -72,15 +75,15 @@ def leave_out(
 
 
 def _bounded(residual: float) -> float:
-    """Grows like a square root beyond `_FAR`: squared, as Huber's loss."""
+    """A residual that grows only like a square root beyond `_FAR`, so that its square is like Huber's loss."""
     return math.copysign(_FAR * math.sqrt(2 * (math.hypot(1, residual / _FAR) - 1)), residual)
 
 
 _FAR = 2.0
-"""Expected errors from which on a row counts less than squared: what it trained may not be what was read."""
+"""Multiple of the expected error from which on a row counts less: it may have trained something else than was read."""
 
 
-_STUCK = 1e6  # where a step this small makes nothing better, the kink of a maximum lies there
+_STUCK = 1e6  # if even steps this small do not improve the fit, the point is at a kink (of a max or min)
 
 
 def _least_squares(residuals: Callable[[list[float]], list[float]], start: list[float]) -> list[float]:

@@ -1,17 +1,17 @@
-"""Errors of rows that set nothing, and the widths of intervals that follow from them.
+"""Errors of rows that were left out of a fit, and the widths of intervals that follow from them.
 
-A row is predicted three times by constants that never saw it: without its near-twins (the same model trained by
-the same software), without its family of models, and without its source (all that the same software trained).
-What a job has in common with the calibration decides which of the three it is like: a stranger is like a row
-whose source was left out. Of those there are more: rows of software that no constant was fitted to
-(`published_rows.elsewhere`).
+Each row is predicted three times by constants that were fitted without it: without its near-twins (the same model,
+trained by the same software), without its family of models, and without its source (all rows of the same software).
+What a job has in common with the calibration decides which of the three cases it is like. A job by unknown software
+("stranger") is like a row whose source was left out. More rows are of this case: those of software to which no constant
+is fitted (`published_rows.elsewhere`).
 
-The width that judges a row is set by other groups only. It is the conformal quantile for a new group
-(hierarchical conformal prediction: each group weighs the same however many rows it has, and the group to come
-weighs as much as one), of errors as parts of what is usual of their kind. Software that no constant is fitted to is
-predicted with the speed that is usual of such software (`log_speed_of_stranger`). Rows of which recomputation,
-attention or network had to be assumed set none. Groups of all calibrations count: the form of the model is one, and
-few groups make no quantile.
+The width for a row comes from the other groups of rows only. It is the conformal quantile for a new group
+(hierarchical conformal prediction: each group has the same weight, whatever its number of rows, and the new group
+counts as one more). Errors are divided by the usual error of their kind before. Software to which no constant is fitted
+is predicted with the usual speed of such software (`log_speed_of_stranger`). Rows whose recomputation, attention or
+network had to be assumed are not used. The groups of all calibrations are used together, because all have the same
+model, and a quantile needs many groups.
 """
 
 from __future__ import annotations
@@ -30,19 +30,21 @@ from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
 Level = Literal["alone", "family", "source", "software", "script", "rehearsed"]
-"""What leaves together with a row: its near-twins, its family of models, its source. ``software``: its source, but
-what other models by that software tell of its speed is known (`software.log_speed`). ``script``: a plain script, see
-`measured_scripts`; ``rehearsed``: known from its counts alone, see `workload.rehearsed_scripts`."""
+"""What is left out of a fit together with a row. ``alone``: its near-twins; ``family``: its family of models;
+``source``: its source; ``software``: its source, but its software's speed is known from other models
+(`software.log_speed`). ``script``: no fit, but measured plain scripts (`measured_scripts`); ``rehearsed``: the same,
+predicted from counts (`workload.rehearsed_scripts`)."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
-"""Those with errors of every row; see `Errors`."""
+"""The levels at which every fitted row has an error; see `Errors`."""
 SHRINKAGE = 3.0
-"""What is usual of a kind, error or speed, counts so many groups of what is usual of all beside its own."""
+"""The usual error of a kind is the mean of its own groups and this many groups with the overall error. Speeds are
+averaged with as many zeros."""
 _TELLING = 3
-"""Fewer kinds of software say nothing of the speed of another."""
+"""The least number of software with rows from which the usual speed of other software is computed."""
 
 
 class Errors(NamedTuple):
-    """Relative errors of one row's throughput, one a level."""
+    """Relative errors of one row's throughput, one for each level."""
 
     alone: float
     family: float
@@ -50,47 +52,47 @@ class Errors(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Rows that leave together. ``name`` is unique in its calibration and level."""
+    """Rows that are left out together. ``name`` is unique in its calibration and level."""
 
     calibration: str
     name: str
 
 
 def group_of(row: PublishedRow, level: Level) -> Group:
-    """With whom a row leaves."""
+    """The group of rows with which a row is left out."""
     names = {"alone": f"{row.stack}: {row.training.architecture}", "family": row.family}
     return Group(row.calibration, names.get(level, row.stack))
 
 
 def levels_of(row: PublishedRow) -> tuple[Level, ...]:
-    """At which levels a row that sets no constant is one of those left out.
+    """The levels at which a row to which no constant is fitted counts as left out.
 
-    By software that other rows are fitted to it is like a model of another family, whose width it takes no part in;
-    by any other like a new source. Near-twins are of one table.
+    If the constants are fitted to other rows of its software, it is like a model of another family (but the width of
+    that level does not use it); otherwise like a new source. It has no near-twins, which are rows of one table.
     """
     return ("family", "source") if is_fitted(row.stack, row.calibration) else ("source",)
 
 
 def kind_of(row: PublishedRow) -> str:
-    """Rows whose errors are told together: a calibration's, and of A100s one node apart from many."""
+    """The kind of a row, by which errors are summed: its calibration, but many A100 nodes are a kind of their own."""
     return kind_of_run(row.calibration, row.nodes)
 
 
 def kind_of_run(calibration: str, nodes: int) -> str:
-    """`kind_of` by its parts."""
+    """`kind_of` for a calibration and a number of nodes."""
     return f"{calibration}_cluster" if calibration == "a100" and nodes > 1 else calibration
 
 
 @cache
 def fitted() -> Mapping[str, Any]:
-    """What `scripts/fit_calibrations.py` has written into `fitted.json`."""
+    """The content of `fitted.json`, which `scripts/fit_calibrations.py` writes."""
     found: dict[str, Any] = json.loads(text_of("fitted.json"))
     return found
 
 
 @cache
 def strangers() -> Mapping[tuple[str, str], list[tuple[PublishedRow, float]]]:
-    """Rows of software that no constant is fitted to, by software and kind, each with the log of its published /
+    """Rows of software to which no constant is fitted, by software and kind, each with the log of its published /
     modelled throughput.
     """
     found: defaultdict[tuple[str, str], list[tuple[PublishedRow, float]]] = defaultdict(list)
@@ -104,10 +106,10 @@ def strangers() -> Mapping[tuple[str, str], list[tuple[PublishedRow, float]]]:
 
 @cache
 def log_speed_of_stranger(kind: str, *but: str) -> float:
-    """Log of the throughput beside the modelled one that is usual of software that no constant is fitted to.
+    """Log of the usual ratio of published and modelled throughput, for software to which no constant is fitted.
 
-    The mean of all such software, each weighing one, drawn to no difference; none where too few tell. ``but``:
-    software that does not count.
+    It is the mean of all such software, each with weight 1, shrunk towards 0; it is 0 if too few have rows. ``but``:
+    software that is left out.
     """
     means = [
         mean(difference for _, difference in rows)
@@ -118,16 +120,16 @@ def log_speed_of_stranger(kind: str, *but: str) -> float:
 
 
 def log_error_as_stranger(row: PublishedRow, error: float, but: str = "") -> float:
-    """Log of 1 + the ``error`` of a row that sets no constant, with the speed that other such software has, and not
-    that of ``but``.
+    """Log of 1 + ``error`` of a row to which no constant is fitted, if it is predicted with the usual speed of such
+    software. The row's own software and ``but`` are left out of that speed.
     """
     strange = not is_fitted(row.stack, row.calibration)
     return math.log1p(error) + (log_speed_of_stranger(kind_of(row), row.stack, but) if strange else 0.0)
 
 
 def width(level: Level, kind: str, but: Group | None = None) -> float:
-    """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it; plain
-    scripts are in none.
+    """Log half-width of the interval at a level, for rows of a kind. ``but``: a group that is left out; plain scripts
+    are in no group.
     """
     if but is not None and level not in ("script", "rehearsed"):
         return measured_width(level, kind, but)
@@ -137,7 +139,7 @@ def width(level: Level, kind: str, but: Group | None = None) -> float:
 
 @cache
 def measured_width(level: Level, kind: str, but: Group | None) -> float:
-    """`width`, from the rows; what ``fitted.json`` holds of it is for those who need no row."""
+    """`width`, computed from the rows. ``fitted.json`` has the results, so that most callers need not read the rows."""
     found = _scores(level, but.name if but is not None and level == "source" else "")
     groups = {(its, group): scores for (its, group), scores in found.items() if group != but}
     usual = _usual(groups)
@@ -146,7 +148,7 @@ def measured_width(level: Level, kind: str, but: Group | None) -> float:
 
 
 def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Callable[[str], float]:
-    """The usual error of a kind, drawn to that of all."""
+    """A function that gives the usual error of a kind, shrunk towards that of all kinds."""
     means = [(its, mean(scores)) for (its, _), scores in groups.items()]
     of_all = mean(error for _, error in means)
 
@@ -159,7 +161,7 @@ def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Callable[[str], f
 
 @cache
 def _scores(level: Level, but: str) -> Mapping[tuple[str, Group], list[float]]:
-    """``but``: software that says nothing of the speed of others."""
+    """Absolute log errors of left-out rows, by kind and group. ``but``: software left out of the usual speed."""
     found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
         errors = entry["by_software"]
@@ -177,6 +179,6 @@ def _scores(level: Level, but: str) -> Mapping[tuple[str, Group], list[float]]:
 
 
 def forget() -> None:
-    """Read `fitted.json` again: it was written anew."""
+    """Clear the caches, so that a new `fitted.json` is read."""
     for function in (fitted, strangers, log_speed_of_stranger, measured_width, _scores):
         function.cache_clear()

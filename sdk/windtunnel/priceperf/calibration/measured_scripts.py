@@ -1,7 +1,7 @@
-"""How far the plain scripts that the project measured lie from the model (`model.plain_script`).
+"""The difference between measured plain scripts and the model (`model.plain_script`).
 
-Each model that was trained tells one difference, in all its precisions, batches and loops. Their mean, drawn to no
-difference, is expected of the next model; the interval around it is as wide as the quantile of the others' errors.
+Each trained model gives one difference, the mean over its precisions, batches and loops. The mean of these, shrunk
+towards 0, is expected of the next model; the width of its interval is the quantile of the other models' errors.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .left_out import SHRINKAGE, fitted, kind_of, kind_of_run
 from .published_rows import measured
 
 Known = Literal["scripts", "rehearsed", "others"]
-"""What a plain script is predicted from: its description (of transformers), or counts alone, of a transformer or of
-other models."""
+"""What a plain script is predicted from. ``scripts``: the description of a transformer; ``rehearsed``: counts of a
+transformer; ``others``: counts of another model."""
 OTHERS_MEASURED_ON = "h100"
 
 
 class Script(NamedTuple):
-    """One run. ``difference``: log of the measured throughput beside the modelled one. ``host``: log width that its
-    interval has for the speed of its host alone.
+    """One run. ``difference``: log of its measured throughput over the modelled one. ``host``: log width of its
+    interval that comes from the speed of its host alone.
     """
 
     model: Hashable
@@ -36,12 +36,12 @@ class Script(NamedTuple):
     host: float = 0.0
 
     def apart(self, speed: float) -> float:
-        """How far it lies from what is expected, beyond what its host's speed may do."""
+        """Distance from the expected ``speed`` (log), less what the host's speed can explain."""
         return math.sqrt(max(0.0, (self.difference - speed) ** 2 - self.host**2))
 
 
 class Judged(NamedTuple):
-    """A run predicted from other models' runs alone: the relative error, and whether their interval holds it."""
+    """A run predicted from the runs of other models: its relative error, and whether it lies inside their interval."""
 
     script: Script
     error: float
@@ -49,15 +49,15 @@ class Judged(NamedTuple):
 
 
 def log_speed_of_scripts(kind: str, of: Known = "scripts") -> float | None:
-    """Log of the throughput beside the modelled one; None: no script was measured on that kind (`kind_of_run`)."""
+    """Log of a plain script's throughput over the modelled one; None: none was measured of that `kind_of_run`."""
     known = errors_of_scripts(kind, of)
     return None if known is None else known["log_speed"]
 
 
 def speed_of_script(instance: InstanceType, count: int, of: Known = "scripts") -> float:
-    """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
-    published scripts are such, and where nobody measured one, 1. Convolutions and the like are as much slower on each
-    kind of GPU as on the one that was measured.
+    """Real over modelled throughput of a plain script on ``count`` instances. It is 1 where none was measured, and on
+    NeuronCores, whose published rows are such scripts. Models that are no transformers have the value of
+    `OTHERS_MEASURED_ON` on every kind of GPU.
     """
     others = of == "others" and not instance.is_neuron
     kind = OTHERS_MEASURED_ON if others else kind_of_run(instance.calibration or "", count)
@@ -65,13 +65,13 @@ def speed_of_script(instance: InstanceType, count: int, of: Known = "scripts") -
 
 
 def errors_of_scripts(kind: str, of: Known = "scripts") -> Mapping[str, float] | None:
-    """`summary` of the scripts of that kind, as the fit wrote it."""
+    """The `summary` of the scripts of a kind, from `fitted.json`; None: there are none."""
     found: Mapping[str, float] | None = fitted()[of].get(kind)
     return found
 
 
 def scripts(constants: Mapping[str, Constants]) -> dict[str, list[Script]]:
-    """By kind. ``constants``: by calibration."""
+    """The measured scripts of described models, by kind. ``constants``: by calibration."""
     found: defaultdict[str, list[Script]] = defaultdict(list)
     for row in measured():
         modelled_s = training_step(row.training, row.instance, constants[row.calibration], row.nodes).total_s
@@ -81,19 +81,19 @@ def scripts(constants: Mapping[str, Constants]) -> dict[str, list[Script]]:
 
 
 def speed_and_width(known: list[Script]) -> tuple[float, float]:
-    """Log of the speed that is expected of another model, and the log half-width of its interval."""
+    """Log of the speed that is expected of the next model, and the log half-width of its interval."""
     groups = by_model(known)
     speed = math.fsum(mean(each.difference for each in its) for its in groups) / (SHRINKAGE + len(groups))
     return speed, width_around(speed, known)
 
 
 def width_around(speed: float, known: Iterable[Script]) -> float:
-    """Log half-width that the interval of another model has beside what its host's speed adds."""
+    """Log half-width of the next model's interval, without the part that comes from its host's speed."""
     return group_quantile([[each.apart(speed) for each in its] for its in by_model(known)])
 
 
 def by_model(known: Iterable[Script]) -> list[list[Script]]:
-    """Those of each model."""
+    """The scripts, grouped by model."""
     found: defaultdict[Hashable, list[Script]] = defaultdict(list)
     for script in known:
         found[script.model].append(script)
@@ -101,7 +101,7 @@ def by_model(known: Iterable[Script]) -> list[list[Script]]:
 
 
 def summary(known: list[Script]) -> dict[str, float]:
-    """How right the model is about them, each model of them left out, and the speed that is expected of another."""
+    """The expected speed of the next model, and the errors of the scripts, each predicted without its own model."""
     found = judged(known)
     errors = [abs(each.error) for each in found]
     return {
@@ -116,7 +116,7 @@ def summary(known: list[Script]) -> dict[str, float]:
 
 
 def judged(known: list[Script]) -> list[Judged]:
-    """Each run by the scripts that trained another model."""
+    """Predict each run from the scripts of other models."""
     found = []
     for script in known:
         speed, width = speed_and_width([each for each in known if each.model != script.model])
@@ -125,5 +125,5 @@ def judged(known: list[Script]) -> list[Judged]:
 
 
 def judge(script: Script, speed: float, width: float) -> Judged:
-    """One run, beside what was expected of it."""
+    """Compare one run with its expected speed and width (logs)."""
     return Judged(script, math.expm1(speed - script.difference), script.apart(speed) <= width)

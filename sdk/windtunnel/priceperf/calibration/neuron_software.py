@@ -1,4 +1,4 @@
-"""What a version of Neuron, or a published row of NeuronCores, tells of the software."""
+"""Properties of the software that follow from a Neuron version, or from a published row of NeuronCores."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..model.precision import AUTO_CAST, NO_CAST, Precision
 _FIRST = (2, 3)
 """The first Neuron version on trn1."""
 _NO_CAST = (2, 27)
-"""The Neuron version whose compiler casts nothing unasked (AWS's release notes)."""
+"""The first Neuron version whose compiler casts nothing by default (AWS's release notes)."""
 _NXD_LLAMA = (2, 14)
-"""The Neuron version with which neuronx-distributed came to train Llama (AWS's release notes)."""
+"""The first Neuron version in which neuronx-distributed trains Llama (AWS's release notes)."""
 
 
 def parsed_version(version: object) -> tuple[int, int]:
     """The first two numbers of a Neuron version.
 
     Raises:
-        InvalidInput: it has none, or is before trn1's first, or no 2.x.
+        InvalidInput: it is no text with two numbers, is older than the first version on trn1, or is no 2.x.
     """
-    text = version.lower() if isinstance(version, str) else ""  # of a float: 2.20 and 2.2 are one number
+    text = version.lower() if isinstance(version, str) else ""  # no floats: 2.20 and 2.2 would be the same
     parts = text.removeprefix("neuron").strip().lstrip("v").split(".")
     if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
         raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {quoted(version)}")
@@ -35,17 +35,17 @@ def parsed_version(version: object) -> tuple[int, int]:
 
 
 def unasked_cast(version: str | None) -> Precision:
-    """How the compiler of a Neuron version runs fp32 products without a flag. None: the newest one."""
+    """How the compiler of a Neuron version runs fp32 products by default. None: the newest version."""
     return AUTO_CAST if version is not None and parsed_version(version) < _NO_CAST else NO_CAST
 
 
 def by_nemo(cells: Mapping[str, str], version: str | None) -> bool:
     """Whether NeMo Megatron trained this Llama: the row says so, or Neuron had no other library for it yet.
 
-    Its scripts recompute whole layers at every version, those of neuronx-distributed attention alone.
+    It matters because its scripts recompute whole layers, those of neuronx-distributed only attention.
 
     Raises:
-        InvalidInput: the version is none.
+        InvalidInput: ``version`` is no Neuron version.
     """
     said = any("nemo" in cells.get(column, "").lower() for column in ("config", "stack", "source"))
     return said or (version is not None and parsed_version(version) < _NXD_LLAMA)

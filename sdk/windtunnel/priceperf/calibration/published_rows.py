@@ -1,25 +1,25 @@
-"""The published training throughputs: those that the constants are fitted to, and those that only judge them.
+"""The published training throughputs: rows to which the constants are fitted, and rows that only test them.
 
-`published_fitted.csv` sets the constants.
+`published_fitted.csv` has the rows to which the constants are fitted.
 
-On trn1: BERT, GPT-3, Llama and ViT, which are AWS's, medians over Neuron versions with the lowest and the
-highest (`versions` has them one by one). On A100s: NVIDIA's BERT, with attention as products and a softmax, in
+For trn1: AWS's BERT, GPT-3, Llama and ViT, as medians over Neuron versions with the lowest and the
+highest (`versions` has each version). For A100s: NVIDIA's BERT, with attention as products and a softmax, in
 mixed precision (fp32 storage, fp16 products) or TF32; MosaicML's MPT with FSDP, bf16 and FlashAttention, on one
-node and on many; NVIDIA's Megatron-LM of 2021 and 2022. On H100s: MosaicML's MPT, also with fp8; Llama by torchtitan
-and AXLearn. Throughputs are in sequences per second over all nodes. ``network_gbps`` is that of one node where it
-is not the instance type's; ``stack`` the software, which is what the rows of one source have in common.
+node and on many; NVIDIA's Megatron-LM of 2021 and 2022. For H100s: MosaicML's MPT, also with fp8; Llama by torchtitan
+and AXLearn. Throughputs are in sequences per second over all nodes. ``network_gbps``: of one node, if it is not
+that of the instance type; ``stack``: the training software, which all rows of one source share.
 
-`published_other_software.csv` has what other software reached, from plain scripts to NVIDIA's own, as far as its page
-or its configuration files say what was trained. It was collected after the model and its constants were fixed. It sets
-no constant: it says how far software that nobody fitted lies from the model (`left_out`).
+`published_other_software.csv` has the throughputs of other software, from plain scripts to NVIDIA's own, as far as its
+pages or configuration files say what was trained. They were collected after the model and its constants were fixed. No
+constant is fitted to them: they show how wrong the model is for other software (`left_out`).
 
-`measured.csv` has what the project measured itself: plain scripts on an H100 (`measured_scripts`).
-`measured_other_models.csv` has the same of models that no description tells, which can only be rehearsed
-(`workload.rehearsed_scripts`). `published_other_models.csv` has what others published of such models, on an A100 or a
-NeuronCore: one row set `engines.CONVOLVED`, the others set nothing.
+`measured.csv` has the project's own measurements: plain scripts on an H100 (`measured_scripts`).
+`measured_other_models.csv` has the same for models that cannot be described, only rehearsed
+(`workload.rehearsed_scripts`). `published_other_models.csv` has published runs of such models, on an A100 or a
+NeuronCore: `engines.CONVOLVED` comes from one row, no other constant is fitted to them.
 
-`published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
-they were collected; they say how much less certain it is than that of trained weights (`widening`).
+`published_lora.csv` has rows that train adapters. The model of adapters is counted (`model.lora`), and was fixed before
+these rows were collected; they show how much less certain it is than that of trained weights (`widening`).
 
 A new row is a line in one of the files; then run scripts/fit_calibrations.py.
 """
@@ -35,9 +35,9 @@ from .row_reader import PublishedRow, read_rows
 
 
 class OtherRun(NamedTuple):
-    """A line of `measured_other_models.csv` or `published_other_models.csv`, as it stands there.
+    """A line of `measured_other_models.csv` or `published_other_models.csv`, as text.
 
-    ``reads``: of a NeuronCore, the part of its steps in which the script reads a value of the device.
+    ``reads``: for a NeuronCore, the part of the steps in which the script reads a value from the device.
     """
 
     config: str
@@ -51,49 +51,49 @@ class OtherRun(NamedTuple):
 
     @property
     def instance(self) -> InstanceType:
-        """On one of whose GPUs or NeuronCores it ran."""
+        """The instance type. The run used one of its GPUs or NeuronCores."""
         return instance_type(self.instance_type)
 
 
 @cache
 def rows_of(key: str) -> tuple[PublishedRow, ...]:
-    """The rows that calibrate one kind of accelerator."""
+    """The rows to which one calibration is fitted."""
     return tuple(row for row in _rows() if instance_type(row.instance_type).calibration == key)
 
 
 def is_fitted(stack: str, key: str) -> bool:
-    """Whether rows of that software calibrate one kind of accelerator."""
+    """Whether a calibration is fitted to rows of that software, among others."""
     return any(row.stack == stack for row in rows_of(key))
 
 
 @cache
 def elsewhere(key: str) -> tuple[PublishedRow, ...]:
-    """Rows of one kind of accelerator that set no constant. What a page does not say they lack."""
+    """Rows of one kind of accelerator to which no constant is fitted. What their page does not say is in ``lacks``."""
     return tuple(row for row in _elsewhere() if row.calibration == key)
 
 
 @cache
 def adapted() -> tuple[PublishedRow, ...]:
-    """Rows that train adapters (LoRA) beside frozen weights. They set no constant."""
+    """Rows that train adapters (LoRA) with frozen weights. No constant is fitted to them."""
     return _read("published_lora")
 
 
 @cache
 def measured() -> tuple[PublishedRow, ...]:
-    """Plain scripts that the project measured. They set no constant of a calibration."""
+    """Plain scripts that the project measured. No constant of a calibration is fitted to them."""
     return _read("measured")
 
 
 @cache
 def measured_others() -> tuple[OtherRun, ...]:
-    """Plain scripts of models that no description tells, as the project measured them."""
+    """Plain scripts of models that cannot be described, as the project measured them."""
     return _other_runs("measured_other_models")
 
 
 @cache
 def published_others() -> tuple[OtherRun, ...]:
-    """Scripts of such models that others published: NVIDIA on an A100, in TF32 and PyTorch's own memory format,
-    and users on one NeuronCore.
+    """Published runs of models that cannot be described: NVIDIA's on an A100, in TF32 and PyTorch's default memory
+    format, and users' on one NeuronCore.
     """
     return _other_runs("published_other_models")
 
@@ -115,7 +115,7 @@ def _read(name: str) -> tuple[PublishedRow, ...]:
 def _rows() -> tuple[PublishedRow, ...]:
     found = []
     for read in read_rows(table("published_fitted")):
-        # Nothing of the model's own data may be left to assumptions, but what a source does not say.
+        # In the fitted rows nothing may be assumed, except recomputation that a source does not state.
         if read.row is None or set(read.row.lacks) - {"recompute"} or len(read.notes) > len(read.row.lacks):
             raise ValueError(f"published_fitted.csv: {read.config}: {read.reason or read.notes}")
         found.append(read.row)

@@ -1,4 +1,4 @@
-"""Where the rows lie that the intervals come from: one range a quantity, of rehearsed jobs and of descriptions."""
+"""The ranges of the rows that intervals come from: one for each quantity, of rehearsed and of described jobs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _UNITS = {
 
 
 def counted_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
-    """Of the data-parallel rows: parameters, tokens, FLOPs a step and core.
+    """The ranges for rehearsed jobs, from the data-parallel rows: parameters, tokens, FLOPs of a step on one core.
 
-    The sequence length is that of eager attention, whose work grows with its square; of all where none is eager.
+    The sequence length is taken from rows with eager attention, whose work grows with its square; if there is no such
+    row, from all.
     """
     trained = [row.training for row in rows if row.training.workers == row.training.data_parallel]
     eager = [training for training in trained if training.attention == "eager"] or trained
@@ -42,15 +43,15 @@ def counted_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
 
 
 def described_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
-    """Of all rows, by the names of `quantities`."""
+    """The ranges for described jobs, from all rows, by the names of `quantities`."""
     found = [quantities(row.training, row.nodes) for row in rows]
     told = {name: [values[name] for values in found] for name in _UNITS}
-    told[EAGER].append(1)  # a shorter sequence has less of it
+    told[EAGER].append(1)  # short sequences, which have less attention, count as inside
     return tuple(Range.of(name, unit, told[name]) for name, unit in _UNITS.items())
 
 
 def quantities(training: Training, instance_count: int) -> dict[str, float]:
-    """Of a description on so many instances."""
+    """The quantities of a description on ``instance_count`` instances that are compared with the ranges."""
     return {
         "model size": training.parameters,
         "sequence length": training.sequence_length,

@@ -1,8 +1,8 @@
-"""A row of a published table, as text, to what it trained. Columns as in `published_fitted.csv`.
+"""Read a row of a published table into the training that it describes. Columns as in `published_fitted.csv`.
 
-Needed are an instance type, a model (an architecture's name, or its dimensions), a
-microbatch and a sequence length. What else is missing is taken as the tables' own scripts
-had it, and said in the row's notes.
+Required are an instance type, a model (an architecture's name, or its dimensions), a
+microbatch and a sequence length. Other missing values are assumed as in the scripts of published
+tables, and named in the row's notes.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .columns import named_cells
 from .neuron_software import by_nemo
 
 WIDENING = ("recompute", "attention", "network")
-"""Columns whose assumption widens an interval."""
+"""Columns that widen the interval if their value is assumed."""
 _CLUSTER_GBPS = 1600
-"""The network of one node of all published clusters of A100s that the calibration holds."""
+"""Network of one node, the same in all published clusters of A100s in the calibration."""
 _FASTEST_GBPS = 100_000
-"""Above what any node has."""
+"""Upper limit, above the network of any node."""
 _DIMENSIONS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size", "kv_hidden_size", "vocabulary")
 _DTYPES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float": "fp32"}
 
@@ -40,10 +40,10 @@ _DTYPES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf
 class PublishedRow:
     """One published throughput. Batches in sequences, throughput in sequences per second over all nodes.
 
-    ``published``: None where only a prediction is wanted. ``published_range``: lowest and highest
-    over software versions, where several were published. ``network_gbps``: of one node, where it is not the
-    instance type's. ``neuron_version``: None: not told, or a median over several. ``stack``: the software that
-    trained it, which is what rows of one source have in common. ``lacks``: what of `WIDENING` had to be assumed.
+    ``published``: None if only a prediction is wanted. ``published_range``: lowest and highest of several
+    software versions, if published. ``network_gbps``: of one node, if it is not that of the instance type.
+    ``neuron_version``: None: not stated, or a median over several. ``stack``: the training software, which all rows
+    of one source share. ``lacks``: the columns of `WIDENING` that had to be assumed.
     """
 
     config: str
@@ -61,26 +61,26 @@ class PublishedRow:
 
     @property
     def instance(self) -> InstanceType:
-        """Its type, on the network that the row ran on."""
+        """The instance type, with the network that the row ran on."""
         return _on_network(self.instance_type, self.network_gbps)
 
     @property
     def calibration(self) -> str:
-        """Which calibration models it; empty: none."""
+        """Key of the calibration that models the row; empty: there is none."""
         return self.instance.calibration or ""
 
     def on_network(self, gbps: float) -> PublishedRow:
-        """The same on another network."""
+        """The same row on a network of ``gbps``."""
         return replace(self, network_gbps=gbps)
 
     @property
     def family(self) -> str:
-        """The family of the model: what a leave-one-family-out leaves out."""
+        """The family of the model, as leave-one-family-out groups rows."""
         return self.training.architecture.family
 
     @property
     def step_s(self) -> float:
-        """What the published throughput means for one optimizer step, seconds."""
+        """Seconds of one optimizer step at the published throughput. Raises ValueError if nothing was published."""
         if self.published is None:
             raise ValueError(f"{self.config}: nothing was published")
         return self.training.global_batch / self.published
@@ -88,9 +88,9 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """One line of a table: what it trained, or why that cannot be told.
+    """One line of a table: the row read from it, or the reason why it cannot be read.
 
-    ``row`` None: ``reason`` says why. ``notes``: what was assumed, sentence by sentence.
+    ``row`` None: ``reason`` says why. ``notes``: a sentence for each assumption.
     """
 
     config: str
@@ -102,9 +102,9 @@ class ReadRow:
 
 
 def read_rows(table: Sequence[Mapping[Any, Any]]) -> tuple[ReadRow, ...]:
-    """Every row of a table, in its order; a row that cannot be read carries its reason.
+    """Read every row of a table, in order; a row that cannot be read has a reason instead.
 
-    Cells beyond the header's columns are a list under None, as `csv.DictReader` has them.
+    Cells beyond the header's columns are a list under the key None, as with `csv.DictReader`.
     """
     return tuple(_read(named_cells(raw), place, raw.get(None)) for place, raw in enumerate(table, start=1))
 
@@ -167,7 +167,7 @@ def _published_range(
     low, high = number(cells, "published_min"), number(cells, "published_max")
     if low is None and high is None:
         return None
-    # What was rounded apart lies within a percent.
+    # Rounding may put the figure outside the range, by a percent at most.
     if low and high and 0 < low <= high and 0.99 * low <= (published or low) <= 1.01 * high:
         return low, high
     notes.append("published_min and published_max are no range that holds the published figure: not used")
@@ -177,12 +177,12 @@ def _published_range(
 def _training(
     cells: Mapping[str, str], config: str, instance: InstanceType, model: Architecture, data: int
 ) -> Training:
-    """The job of a row, before attention and recomputation. ``data``: data-parallel copies."""
+    """The training of a row, without attention and recomputation. ``data``: data-parallel copies."""
     microbatch = integer(cells, "microbatch", None)
     storage = _dtype(cells, "storage_dtype", "bf16")
     gpu = not instance.is_neuron
     plain = gpu and is_plain(cells.get("stack"))
-    # Tables of trn1 say FP32 of storage: AWS's own kept its speed with Neuron 2.27 and 2.28, 70 % of fp32's peak.
+    # In tables of trn1 FP32 means storage: AWS's rows kept their speed, 70 % of fp32's peak, with Neuron 2.27 and 2.28.
     matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
     gradient_bytes = min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul] if gpu else DTYPE_BYTES[storage])
     return Training(
@@ -209,7 +209,7 @@ def _training(
 def _lora(cells: Mapping[str, str], model: Architecture) -> Lora | None:
     given, text = (cells.get(column, "").lower() for column in ("lora_rank", "lora_targets"))
     if given in ("none", "no", "false"):
-        return None  # all weights are trained, whatever the targets say
+        return None  # all weights are trained, even if the row names targets
     rank = None if given in UNKNOWN else integer(cells, "lora_rank", None, least=0)
     if rank == 0:
         return None
@@ -219,7 +219,7 @@ def _lora(cells: Mapping[str, str], model: Architecture) -> Lora | None:
 
 
 def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: list[str]) -> tuple[int, int]:
-    """Nodes, and data-parallel copies of ``copy`` workers each."""
+    """The number of nodes, and of data-parallel copies of ``copy`` workers each."""
     nodes, data = integer(cells, "nodes", 0), integer(cells, "data_parallel", 0)
     workers = integer(cells, "accelerators", 0)
     if not nodes:
@@ -309,7 +309,7 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
 
 
 def _hub_config(cells: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Of a model that is known without its dimensions, where the row has none."""
+    """The configuration of a model that is known by name (`hub_models`); None if the row gives dimensions."""
     return None if cells.get("layers") else hub_config(cells.get("architecture", ""))
 
 
@@ -319,7 +319,7 @@ def _weights(cells: Mapping[str, str], model: Architecture) -> float:
 
 
 def _named_in(text: str) -> str | None:
-    """The known architecture whose name is part of a longer one, as in "Llama-3.1-8B pre-training"."""
+    """The known architecture whose name is contained in ``text``, as in "Llama-3.1-8B pre-training"."""
     key = name_key(text)
     found = [name for name in ARCHITECTURES if name_key(name) in key]
     return max(found, key=len, default=None)
@@ -373,7 +373,7 @@ def _with_recompute(
             text, why = needed_recompute(training, instance), "by what fits the memory"
         notes.append(f"recompute not given: taken as {text}, {why}")
     recompute: Any = text  # checked by Training, whose error lists the valid ones
-    # Both came with one version of Megatron-LM, and most tables are older, or silent.
+    # Sequence parallelism and selective recomputation came with one version of Megatron-LM; most tables are older.
     return replace(training, recompute=recompute, sequence_parallel=text == "selective")
 
 

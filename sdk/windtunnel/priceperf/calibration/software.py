@@ -1,9 +1,9 @@
-"""How much faster or slower than modelled a software trains, as far as its published rows say.
+"""The speed of a training software relative to the model, as far as its published rows show it.
 
-Constants hold the speed of the software whose rows they are fitted to. Of other software
-(`published_rows.elsewhere`) each model that it trained tells one difference. Their mean, drawn to that of the
-software that shares its core, is expected of its next model; the core's mean is drawn to no difference. Told apart
-are one node and many (`left_out.kind_of`), and products in fp8, where both have rows.
+The constants include the speed of the software to whose rows they are fitted. For other software
+(`published_rows.elsewhere`) each trained model gives one difference. Their mean, shrunk towards that of the
+software with the same core, is expected of its next model; the core's mean is shrunk towards 0. One node and many
+(`left_out.kind_of`), and products in fp8 and others, are separate if both have rows.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .row_reader import PublishedRow
 CORES: Mapping[str, frozenset[str]] = {
     "Megatron-core": frozenset({"megatron-core", "megatron-bridge", "nemo", "te"}),
 }
-"""What several software are built on, with the words in their names that tell it. ``te``: Transformer Engine. That of
-Megatron-DeepSpeed tells nothing: its rows lie from 0.5 below to 0.2 above the model."""
+"""Cores on which several software are built, with the words in a software's name that show its core. ``te``:
+Transformer Engine. Megatron-DeepSpeed is not a core: its rows lie from 0.5 below to 0.2 above the model."""
 
 
 def software_named(name: str) -> str:
-    """The software of that name, whatever its case, as published rows spell it.
+    """The name of a software as published rows spell it. Case is ignored.
 
     Raises:
-        InvalidInput: no published row is by it; the message lists all.
+        InvalidInput: no published row is by it; the message lists all software.
     """
     known = {stack.lower(): stack for key in fitted()["calibrations"] for stack in (*_known(key), *SCRIPTS)}
     found = (known.get(name.lower()) or core_of(name)) if isinstance(name, str) else None
@@ -50,24 +50,24 @@ def software_named(name: str) -> str:
 
 
 def core_of(name: str) -> str | None:
-    """What the software of that name is built on, of `CORES`."""
+    """The core (of `CORES`) on which the software of that name is built; None: none is known."""
     words = _words(name)
     if "megatron" in words:
-        return None  # NeMo Megatron, for Neuron too, is older than its core
+        return None  # NeMo Megatron (also the one for Neuron) is older than Megatron-core
     return next((core for core, its in CORES.items() if words & its), None)
 
 
 def first_told(names: Sequence[str], key: str) -> str | None:
-    """The first of these, as `software_named` spells them, that rows of a calibration tell of."""
+    """The first of these names (spelled as by `software_named`) that has rows of a calibration's accelerator."""
     known = _known(key)
     return next((name for name in names if name in known or name in map(core_of, known)), None)
 
 
 def software_of(row: PublishedRow) -> str | None:
-    """What trained a row of a file, if other rows are by it, or share its core.
+    """The software of a row of a user's file, if built-in rows are by it or share its core; None: not known.
 
-    As its ``stack`` says; else the one software whose words all stand in the row's name or in the repository that
-    its source begins with; else the only software of that repository.
+    It is the row's ``stack``; else the only software whose words are all in the row's name or in the repository at
+    the start of its source; else the only software of that repository.
     """
     known = _known(row.calibration)
     if row.stack:
@@ -79,9 +79,10 @@ def software_of(row: PublishedRow) -> str | None:
 
 
 def usual_log_speed(row: PublishedRow, software: str | None) -> float:
-    """`left_out.log_speed_of_stranger` of a row of a file, whose `software_of` is given and no `log_speed` known.
+    """The log speed of a row of a user's file for which `log_speed` gives None. ``software``: from `software_of`.
 
-    0 where constants are fitted to its software or, if that is not told, to rows of the same source.
+    It is `left_out.log_speed_of_stranger`; for plain scripts theirs; 0 if constants are fitted to its software or, if
+    that is not known, to rows of the same source.
     """
     stack = software or row.stack
     if is_plain(stack):
@@ -99,16 +100,16 @@ def log_speed(
     training: Training,
     but: Callable[[PublishedRow], bool] | None = None,
 ) -> float | None:
-    """Log of the throughput beside the modelled one. None: nothing is known, or constants hold it.
+    """Log of a software's throughput over the modelled one. None: not known, or constants are fitted to it.
 
     Args:
-        software: as `software_named` spells it; None: not told.
-        kind: of the rows that it is like, see `left_out.kind_of`.
+        software: as `software_named` spells it; None: not known.
+        kind: of rows that are like the job, see `left_out.kind_of`.
         training: what is trained.
-        but: rows that do not count.
+        but: tells which rows to leave out.
     """
     if software is None:
-        return None  # and no row is read
+        return None  # early, so that no row is read
     if is_plain(software):
         return log_speed_of_scripts(kind)
     core, in_fp8 = core_of(software), _in_fp8(training)
@@ -134,9 +135,11 @@ def attention_of(
     model: Architecture,
     length: int,
 ) -> Attention | None:
-    """As stated; else, on GPUs, that of the software's published rows of such models, which its speed is of.
+    """The stated attention; else, on GPUs, the one in the software's published rows of such models, because its speed
+    comes from them.
 
-    None: that of a script of today. So it is of language models, and where its rows are shorter, or tell nothing.
+    None: that of today's scripts. This is so for language models, for sequences longer than in the rows, and if the
+    rows differ or do not say.
     """
     if stated is not None and stated != "auto":
         return stated
@@ -150,9 +153,9 @@ def attention_of(
 
 
 def usual_speed(software: str | None, instance: InstanceType, count: int) -> float:
-    """Times the modelled throughput that software reaches on ``count`` instances if nothing is known of its speed.
+    """Real over modelled throughput on ``count`` instances for software of unknown speed.
 
-    1 where constants are fitted to it, and of plain scripts. ``software`` as in `log_speed`.
+    It is 1 if constants are fitted to the software, and for plain scripts. ``software``: as in `log_speed`.
     """
     key = instance.calibration or ""
     if software is not None and (is_plain(software) or is_fitted(software, key)):
@@ -163,7 +166,7 @@ def usual_speed(software: str | None, instance: InstanceType, count: int) -> flo
 def _of_models(
     rows: Sequence[tuple[PublishedRow, float]], in_fp8: bool, but: Callable[[PublishedRow], bool] | None
 ) -> list[float]:
-    """One difference a model: of products in fp8 or in more, as asked for, or of the others where there are none."""
+    """One mean log difference for each model, from rows with (or without) fp8; if there are none, from the others."""
     models: Mapping[bool, defaultdict[object, list[float]]] = {
         True: defaultdict(list),
         False: defaultdict(list),
@@ -176,7 +179,7 @@ def _of_models(
 
 @cache
 def _known(key: str) -> Mapping[str, frozenset[str]]:
-    """The software of a calibration's rows, each with its repositories."""
+    """The software with rows of a calibration's accelerator, each with its repositories."""
     found = defaultdict(set)
     for row in (*rows_of(key), *elsewhere(key)):
         found[row.stack].add(_repository(row))
@@ -184,14 +187,14 @@ def _known(key: str) -> Mapping[str, frozenset[str]]:
 
 
 def _repository(row: PublishedRow) -> str:
-    """As ``pytorch/torchtitan``; empty where the source begins with none."""
+    """The repository at the start of a row's source, as ``pytorch/torchtitan``; empty if there is none."""
     first = row.source.partition(" ")[0].partition("@")[0].lower().removeprefix("https://")
     parts = first.removeprefix("github.com/").split("/")
     return "/".join(parts[:2]) if len(parts) > 1 else ""
 
 
 def _origin(row: PublishedRow) -> object:
-    """The repository, or two words: AWS Neuron, arXiv 2205.05198."""
+    """What identifies a row's source: its repository, or its first two words (AWS Neuron, arXiv 2205.05198)."""
     return _repository(row) or row.source.lower().split()[:2]
 
 

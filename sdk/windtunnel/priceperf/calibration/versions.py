@@ -1,10 +1,10 @@
-"""How much faster or slower a Neuron version is than the usual one.
+"""The speed of a Neuron version, relative to the usual one.
 
-`published_versions.csv` has what AWS's pages printed for the calibration's configurations, version by version.
-Single versions differ by chance as much as by progress: a factor for each, predicted from the other families of
-models, was farther off than none. Three eras were nearer, so these are told apart: the first releases, those
-until 2.19, and from 2.20 on. Only what one configuration reached in two eras tells them apart. So a row that was
-published in one era alone, as Llama 3.1 was in the last, counts as that era's.
+`published_versions.csv` has the throughputs that AWS's pages printed for the calibration's configurations, by version.
+Single versions differ as much by chance as by progress: predicting with a factor for each version, taken from the
+other families of models, was worse than with none. Factors for three eras were better, so these are used: the first
+releases, those until 2.19, and from 2.20 on. They come from configurations that were published in two eras. A row that
+was published in only one era (as Llama 3.1 in the last) is taken to have that era's speed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .neuron_software import parsed_version
 from .published_rows import rows_of
 
 _ERAS = ((2, 0), (2, 6), (2, 20))
-"""The first version of each."""
+"""The first Neuron version of each era."""
 _SHRINKAGE = 1
-"""Configurations on which an era is taken to have made no difference, beside those that tell."""
+"""Number of imaginary configurations without a difference between eras that are averaged with the real ones."""
 
 
 class VersionFigure(NamedTuple):
-    """One published throughput of one configuration. ``log_ratio``: to the median of its versions."""
+    """One published throughput of one configuration. ``log_ratio``: log of it over the median of all versions."""
 
     config: str
     model_family: str
@@ -35,23 +35,23 @@ class VersionFigure(NamedTuple):
 
 
 def log_speed(version: str, but_family: str | None = None) -> float:
-    """Log of the throughput of a Neuron version's era beside that of the usual one.
+    """Log of a Neuron version's throughput relative to the usual one, by its era.
 
     Args:
         version: as ``2.21`` or ``2.21.0``.
-        but_family: a family of models whose figures do not count.
+        but_family: a family of models whose figures are left out.
 
     Raises:
-        InvalidInput: no version.
+        InvalidInput: ``version`` is no Neuron version.
     """
     return _speeds(but_family)[_era(parsed_version(version))]
 
 
 @cache
 def log_speed_of_row(config: str, version: str | None) -> float:
-    """That of the version that a row ran on; without one, of those that its figure is the median of.
+    """`log_speed` of the version that a row ran on; without a version, the mean of those behind its median figure.
 
-    A row of the calibration does not help to tell what its own versions changed. 0 where nothing is known.
+    That mean is taken from other families of models, so that a row does not predict itself. 0 if nothing is known.
     """
     if version is not None:
         return log_speed(version)
@@ -61,7 +61,7 @@ def log_speed_of_row(config: str, version: str | None) -> float:
 
 @cache
 def _speeds(but_family: str | None) -> tuple[float, ...]:
-    """Log throughput of each era; their mean over the calibration's configurations is 0."""
+    """Log of the relative throughput of each era; the mean over the calibration's configurations is 0."""
     found = [figure for figure in figures() if figure.model_family != but_family]
     by_config: defaultdict[str, defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for figure in found:
@@ -83,7 +83,7 @@ def published_figure(config: str, version: str) -> float:
     """Sequences per second that AWS printed for a configuration of the calibration and a version, as ``2.9.0``.
 
     Raises:
-        KeyError: the file has none.
+        KeyError: the file has no such figure.
     """
     printed = {(line["config"], line["neuron_version"]): line["sequences_per_second"] for line in _lines()}
     return float(printed[config, version])
@@ -96,7 +96,7 @@ def _lines() -> list[dict[str, str]]:
 
 @cache
 def figures() -> tuple[VersionFigure, ...]:
-    """All of the file."""
+    """All figures of `published_versions.csv`."""
     rows = {row.config: row for row in rows_of("trn1")}
     found = []
     for line in _lines():

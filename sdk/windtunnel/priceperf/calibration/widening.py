@@ -1,7 +1,7 @@
-"""How much wider an interval is for what a job lacks, measured from published rows.
+"""How much wider an interval gets for what is not known of a job, measured from published rows.
 
-Each is the conformal quantile of what the lack alone does to a prediction, or of the errors that it goes with;
-in logs, and added in quadrature to the width of the left-out rows (`described_range`).
+Each widening is a conformal quantile, in logs: of the change that the lack alone makes to predictions, or of the errors
+of rows with that lack. It is added in quadrature to the width of the left-out rows (`described_range`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OF_GPUS = {"a100": "h100", "h100": "a100"}
 
 
 def measured(constants: Mapping[str, Constants]) -> dict[str, float]:
-    """Every widening by name, from the fitted constants of each calibration."""
+    """All widenings by name, computed with the fitted constants of each calibration."""
     return {
         "recompute": _quantile(_unstated("recompute", constants)),
         "attention": _quantile(_unstated("attention", constants)),
@@ -35,7 +35,7 @@ def measured(constants: Mapping[str, Constants]) -> dict[str, float]:
 
 
 def _unstated(column: str, constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
-    """What leaving a column empty does to the prediction of rows that state it."""
+    """The change of predictions if a column is emptied in rows that state it."""
     stated = [line for line in table("published_fitted") if line[column]]
     for whole, lacking in zip(
         read_rows(stated), read_rows([{**line, column: ""} for line in stated]), strict=True
@@ -46,7 +46,7 @@ def _unstated(column: str, constants: Mapping[str, Constants]) -> Iterable[tuple
 
 
 def _other_network(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
-    """What half of a network does to rows of many nodes: it is known no better than that."""
+    """The change of predictions of rows with several nodes on half of their network: it is known no better."""
     for key, fitted in constants.items():
         for row in rows_of(key):
             if row.nodes > 1:
@@ -55,21 +55,23 @@ def _other_network(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashabl
 
 
 def _versions() -> Iterable[tuple[Hashable, float]]:
-    """How far single versions lie from their configuration's median, their eras taken off as other families have it."""
+    """Distance of single Neuron versions from their configuration's median, without the effect of their eras, which is
+    taken from other families of models.
+    """
     for figure in figures():
         era = log_speed(".".join(map(str, figure.version)), but_family=figure.model_family)
         yield figure.config, figure.log_ratio - (era - log_speed_of_row(figure.config, None))
 
 
 def _other_accelerator(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
-    """Errors of the rows of one GPU by the constants of another."""
+    """Errors of one GPU's rows if predicted by the constants of another GPU."""
     for key, other in _OF_GPUS.items():
         for row in rows_of(key):
             yield (key, row.stack), math.log1p(relative_error(row, constants[other]))
 
 
 def _adapters(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
-    """How far rows that train adapters lie from those of the same software that train all weights, by model."""
+    """Difference between the errors of rows that train adapters and those of the same software with all weights."""
     for row in adapted():
         fitted = constants[row.calibration]
         alike = [each for each in elsewhere(row.calibration) if each.stack == row.stack]
