@@ -1,15 +1,15 @@
-"""What is assumed of a described job where nothing is said, and how a report says so."""
+"""Defaults for what the description of a job leaves out, and the line of a report that names them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 GLOBAL_BATCH = 1024
-"""Sequences of a step: what most published Llama and GPT-3 rows of trn1 have."""
+"""Default global batch, in sequences a step: that of most published Llama and GPT-3 rows on trn1."""
 
 
 def sequences_a_step(batch: int) -> str:
-    """``1,024 sequences a step``."""
+    """Write a global batch as ``1,024 sequences a step``."""
     return f"{batch:,} sequences a step"
 
 
@@ -19,5 +19,5 @@ def sequences_of(tokens: int) -> str:
 
 
 def told(assumed: Sequence[str]) -> tuple[str, ...]:
-    """The line of a report's headline; none where all was said."""
+    """The headline's line that names what was assumed; empty where the caller stated everything."""
     return (f"Not given, so assumed: {'; '.join(assumed)}.",) if assumed else ()

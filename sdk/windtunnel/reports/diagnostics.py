@@ -1,9 +1,9 @@
-"""What to change in a script before Trainium: found in its rehearsal, worst first.
+"""What to change in a script before it runs on Trainium: found in its rehearsal, worst first.
 
     for found in job.diagnostics():
         print(found.severity, found.line, found.message, found.advice)
 
-Counts and seconds are measured here. Seconds of neuronx-cc are modelled, and named so.
+Counts and seconds are measured here. Seconds of neuronx-cc are modelled, and labelled so.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Graph:
     """One distinct graph of the rehearsal.
 
     Attributes:
-        hash: torch_xla's own.
+        hash: torch_xla's hash of the graph.
         source: the user's line that ran it.
         reason: why it was new: ``first``, ``shape``, ``dtype``, ``scalar``, ``control_flow``, ``donation``.
-        detail: the same in words.
+        detail: the reason in words.
         runs: how often it ran.
-        compile_seconds: XLA's CPU compiler, here.
+        compile_seconds: what XLA's CPU compiler took here.
         cached: whether it came from the Neuron compile cache; None where the simulator did not look.
         neuronx_cc: modelled seconds of neuronx-cc with their interval; nothing when it was cached.
-        flops: of one execution, by dtype.
+        flops: floating-point operations of one execution, by dtype.
     """
 
     hash: str
@@ -62,17 +62,18 @@ class Graph:
 
 
 class Diagnostics(Report, Sequence[Diagnostic]):
-    """What was found, worst first; a sequence of `Diagnostic` that draws itself.
+    """What was found, worst first: a sequence of `Diagnostic` that can also be printed as a report.
 
     Attributes:
-        graphs: the ledger: the graphs with the longest compilations first.
-        compiled: what neuronx-cc compiles. A collective cuts a graph here, and not on trn1.
-        is_joined: whether that is so in ``compiled``; not in counters of earlier versions.
-        graphs_left_out: graphs that are not in the ledger.
+        graphs: the ledger's graphs, those with the longest compilations first.
+        compiled: the graphs that neuronx-cc would compile.
+        is_joined: whether ``compiled`` joins the graphs that a collective cuts here, but not on trn1; False for
+            counters of earlier versions.
+        graphs_left_out: how many graphs are not in the ledger.
         device_memory: bytes by use at the fullest moment of a core, ``total`` and ``limit``; None if not counted.
         failure: why the job failed, in a line; empty when it did not.
-        memory_advice: how much memory its host had, and what to do, where it failed for that; else empty.
-        available: False when the job's counters come from a simulator that did not diagnose.
+        memory_advice: how much memory its host had, and what to do, if it ran out of memory; else empty.
+        available: False when the job's counters come from a simulator without diagnostics.
     """
 
     def __init__(self, counters: Counters, reason: str = "") -> None:
@@ -102,7 +103,7 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         return len(self._found)
 
     def __iter__(self) -> Iterator[Diagnostic]:
-        """Worst first."""
+        """The findings, worst first."""
         return iter(self._found)
 
     def __repr__(self) -> str:
@@ -127,12 +128,12 @@ class Diagnostics(Report, Sequence[Diagnostic]):
 
 
 def diagnostics_of(counters: Mapping[str, Any], reason: str = "") -> Diagnostics:
-    """The diagnostics in a job's ``counters.json``; empty, and not `available`, in one of an older simulator.
+    """The diagnostics in a job's ``counters.json``. Those of an older simulator are empty, and not `available`.
 
     ``reason``: the job's FailureReason; empty when it did not fail.
 
     Raises:
-        InvalidCounters: a member is missing or impossible; it is named.
+        InvalidCounters: a member is missing or impossible; the message names it.
     """
     return Diagnostics(Counters.read(counters), reason)
 
@@ -154,7 +155,7 @@ def _graph(entry: LedgerEntry) -> Graph:
 
 
 def _document(found: Diagnostics) -> Document:
-    """All that is known."""
+    """The whole report: findings, graphs, compile time and device memory."""
     sections = [] if found.available and not len(found) else [_what_to_change(found, len(found))]
     if found.graphs:
         sections += [_ledger(found), _modelled(found)]
@@ -180,12 +181,12 @@ def _in_all(found: Diagnostics) -> str:
 
 
 def for_report(found: Diagnostics) -> Section | None:
-    """The worst few, for a job's report; None when there is nothing to say."""
+    """The worst few findings, for a job's report; None when nothing was found."""
     return _what_to_change(found, _IN_REPORT) if len(found) else None
 
 
 def _what_to_change(found: Diagnostics, most: int) -> Section:
-    """Each finding with its line: one note each."""
+    """The findings, a note each, with their lines."""
     notes = [str(one) for one in found[:most]]
     if len(found) > most:
         notes.append(f"and {len(found) - most} more: windtunnel diagnostics {found.job or 'JOB'}")
@@ -221,7 +222,7 @@ def _graph_row(graph: Graph) -> Row:
 
 
 def _modelled(found: Diagnostics) -> Section:
-    """What neuronx-cc would take."""
+    """The time that neuronx-cc would take."""
     new = sum(not graph.cached for graph in found.compiled)
     time = compile_time.of_graphs(found.compiled)
     return Section(

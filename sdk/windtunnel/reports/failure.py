@@ -1,7 +1,7 @@
-r"""Why a job failed, in a line: what its script raised, and where.
+"""Why a job failed, in a line: what its script raised, and where.
 
-SageMaker's FailureReason wraps the script's own words in the toolkit's, and the log prints them between those of the
-launcher, which fails because the script did. Pure; whatever a script printed, nothing here raises.
+SageMaker's FailureReason wraps the script's error message in the toolkit's own, and in the log it stands between
+messages of the launcher, which fails because the script did. Pure; nothing here raises, whatever a script printed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from itertools import takewhile
 _CODE = "/opt/ml/code/"
 """Where the user's files are in the container."""
 OF_A_HOST = r"(?:\[algo-[0-9]{1,6}\] )?"
-"""What the SDK puts before each line of a log of several hosts: ``[algo-1] ``. As a pattern."""
+"""Pattern of the prefix that the SDK puts before each line of a log of several hosts: ``[algo-1] ``."""
 _COLOUR = r"(?:(?:\\x1b|\x1b)\[[0-9]{1,3}m)?"
-"""Of a terminal, as it is or as it is written out."""
+"""Pattern of a terminal's colour code, as the escape character or written out as text."""
 _OF_RAY = rf"{_COLOUR}\(\w{{1,60}} pid=[0-9]{{1,10}}(?:, ip=[^)]{{1,60}})?\){_COLOUR} "
 _RANK = re.compile(OF_A_HOST + rf"(?:\[rank[0-9]{{1,6}}\]: |\[[^\]]{{1,60}}\]<\w{{1,10}}>:|{_OF_RAY})?")
 """What torch, MPI and Ray put before the lines of a process: ``[rank1]: ``, ``[1,mpirank:0,algo-1]<stderr>:``,
@@ -28,35 +28,37 @@ _RAISED = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|Fault|Warning))(?:: .*|:?)"
 )
 _WRAPPERS = ("ExecuteUserScriptError", "ChildFailedError", "AlgorithmError")
-"""What is raised because the script has failed."""
+"""Errors of the toolkit and the launcher, raised only because the script has failed."""
 _MESSAGE = 'ErrorMessage "'
 _COMMAND = '"\nCommand "'
-"""Behind the message: how the toolkit started the script."""
+"""Ends the message in a FailureReason: the command with which the toolkit started the script."""
 _MEMORY = re.compile(r"(?:The memory limit of host [\w-]{1,20} is .*|To fit: .*?\.(?=\s|$))")
-"""Of a host, and of a core."""
+"""The local backend's advice on memory: that of a host, and that of a NeuronCore."""
 _BEGIN = "Traceback (most recent call last):"
 _OF_A_LOADERS_WORKER = f"Original {_BEGIN}"
-"""What torch puts behind the error of a DataLoader's worker process: what was raised there."""
+"""torch's heading for the traceback of a DataLoader's worker process, below that of the main process."""
 _IN_A_THREAD = re.compile(r"Exception in thread (?!.*\(_loader_worker\))")
-"""An error that ends a thread and not the script; but without MpDeviceLoader's own the loop ends early."""
+"""An error that ends a thread, but not the script. Not MpDeviceLoader's own thread: with it the loop ends early."""
 # The toolkit strips each piece of output that it reads, so a frame may have lost its indentation.
 _FRAME = re.compile(
     r' *File "(?P<file>[^"]{1,1000})", line (?P<line>[0-9]{1,7})(?:, in (?P<function>[^\s]{1,200}))?'
 )
 _MARKS = re.compile(r"[~^ ]+")
-"""Below a frame's line of code: where in it."""
+"""The marks (``^^^^``, ``~~~~``) that Python prints below a frame's line of code."""
 _ACCOUNT = "neuron_sim: ChildProcessError: "
-"""Before what Windtunnel's launcher says of how the ranks have ended."""
+"""Begins the log line in which Windtunnel's launcher says how the ranks ended."""
 _EXITED = re.compile(r"(ranks? [0-9, -]{1,200}?) exited")
 _COMPARED = 60
-"""Characters of what was raised: the launcher puts it on one line, and shortens it."""
+"""Characters of an error's message that are compared: the launcher writes it on one line, and shortens it."""
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 
 
 @dataclass(frozen=True)
 class Raised:
-    """What a script raised. ``place``: the last line of the user's own on the way there, as ``data.py:17``; in
-    ``function``, empty where it is in none.
+    """What a script raised.
+
+    ``what``: the error's line. ``place``: the last frame in the user's own files, as ``data.py:17``. ``function``: the
+    function of that frame; empty at a module's top level.
     """
 
     what: str
@@ -76,14 +78,14 @@ def in_short(reason: str) -> str:
 
 
 def memory_advice(reason: str) -> str:
-    """What the local backend says of a host or core that ran out of memory, and what to do; else empty."""
+    """The local backend's advice for a host or core that ran out of memory, as its FailureReason has it; else empty."""
     found = _MEMORY.search(reason)
     return found[0] if found else ""
 
 
 def cause(lines: Sequence[str], reason: str) -> str:
-    """``data.py:17 in __getitem__ (rank 1): KeyError: 'label'``, or how the ranks exited; empty: the log tells
-    neither.
+    """Where and how the script failed, as ``data.py:17 in __getitem__ (rank 1): KeyError: 'label'``, or how the ranks
+    exited; empty where the log tells neither.
     """
     told = [_plain(line).removeprefix(_ACCOUNT) for line in lines if _plain(line).startswith(_ACCOUNT)]
     found = raised(lines, reason)
@@ -94,7 +96,7 @@ def cause(lines: Sequence[str], reason: str) -> str:
 
 
 def _rank(told: Sequence[str], what: str) -> str:
-    """`` (rank 0)``: who raised this, by the launcher's account; it names errors without their module."""
+    """Which ranks raised this, as `` (rank 0)``, by the launcher's account, which names errors without their module."""
     name, colon, said = what.partition(": ")
     start = f"({name.rpartition('.')[2]}{colon}{said}"[:_COMPARED].partition("; ")[0]
     parts = (part for text in told for part in text.split("; ") if start in part)
@@ -103,7 +105,7 @@ def _rank(told: Sequence[str], what: str) -> str:
 
 
 def each_once(lines: Sequence[str]) -> list[str]:
-    """Without the tracebacks that come again, as ranks print the same: the last stays, with what follows it."""
+    """The lines without repeated tracebacks, as all ranks print the same: the last stays, with what follows it."""
     last: dict[tuple[str, ...], int] = {}
     begins = [at for at, line in enumerate(lines) if _plain(line).rstrip() == _BEGIN or _is_unread(lines, at)]
     for at in begins:
@@ -118,21 +120,22 @@ def each_once(lines: Sequence[str]) -> list[str]:
 
 
 def _block(lines: Sequence[str], at: int) -> tuple[str, ...]:
-    """The traceback that begins there, to the line that it ends in."""
+    """The lines of the traceback that begins there, up to its error."""
     return tuple(map(_plain, lines[at : _traceback(lines, at + 1)[1]]))
 
 
 def raised(lines: Iterable[str], reason: str) -> Raised | None:
-    """What ended the script, by the tracebacks in its log; None: there is none that passes through the user's files.
+    """The error that ended the script, from the tracebacks in its log; None where no traceback passes through the
+    user's files.
 
-    Of several it is the first that the FailureReason names, else the first: what others raise follows from it.
+    Of several errors, the first that the FailureReason contains, else the first: later ones follow from it.
     """
     found = [one for one in _tracebacks(list(lines)) if one.place]
     return next((one for one in found if one.what and one.what in reason), found[0] if found else None)
 
 
 def _tracebacks(lines: Sequence[str]) -> list[Raised]:
-    """Each with what it ends in; of exceptions that were raised while others were handled, the last."""
+    """The error of each traceback in the log; of chained exceptions only the last, of threads none."""
     found: list[Raised] = []
     at, chained, in_a_thread = 0, False, False
     while at < len(lines):
@@ -161,14 +164,14 @@ def _tracebacks(lines: Sequence[str]) -> list[Raised]:
 
 
 def _traceback(lines: Sequence[str], at: int) -> tuple[Raised | None, int]:
-    """The traceback whose frames begin there, and where it is over; None: it breaks off."""
+    """The traceback whose frames begin at a line, and the index of the line behind it; None where it breaks off."""
     place = function = ""
     code_is_next = False
     while at < len(lines):
         line = _plain(lines[at])
         at += 1
         frame = _FRAME.match(line)
-        # As a frame, its code and the marks below may have lost their indentation; Python has no code of <frozen os>.
+        # Like a frame, its code line and marks may have lost their indentation; frames in <frozen os> have no code.
         beside = _MARKS.fullmatch(line) or (code_is_next and not _RAISED.fullmatch(line))
         code_is_next = frame is not None and not frame["file"].startswith("<")
         if frame and frame["file"].startswith(_CODE):
@@ -177,14 +180,14 @@ def _traceback(lines: Sequence[str], at: int) -> tuple[Raised | None, int]:
         if line.strip() and not line.startswith(" ") and frame is None:
             if beside:
                 continue
-            if line.rstrip() == _BEGIN:  # another process' words between them
+            if line.rstrip() == _BEGIN:  # another process's traceback cuts in
                 return None, at - 1
             return Raised(line.strip(), place, function), at
     return None, at
 
 
 def _is_unread(lines: Sequence[str], at: int) -> bool:
-    """Whether Python begins there to say of the script itself that it is no Python: a frame without a traceback."""
+    """Whether Python reports there that the script itself cannot be parsed: a frame without a traceback's heading."""
     frame = _FRAME.match(_plain(lines[at]))
     within = at > 0 and _plain(lines[at - 1]).startswith(" ")
     return frame is not None and not frame["function"] and frame["file"].startswith(_CODE) and not within

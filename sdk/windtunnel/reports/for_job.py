@@ -33,7 +33,7 @@ def report_for_job(
     discount: float | None = None,
     precisions: Precisions = AS_THE_JOB,
 ) -> PricePerformance:
-    """The report of a job that ran here, or on AWS: its bill, and with ``rehearsal`` beside its prediction.
+    """The report of a job that ran here or on AWS: its bill, and with ``rehearsal`` the prediction beside it.
 
     Blocks while the job is described and its counters are fetched; idempotent.
 
@@ -43,24 +43,24 @@ def report_for_job(
         instances: what to model; default: the job's own instance, ml.trn1.32xlarge, ml.p4d.24xlarge.
         batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`), or the global batch as a number.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
-        prices_on: the day at whose prices everything modelled is priced; None: at each day on which a price
-            changed. A bill of AWS keeps the prices of the day on which the job ran.
-        rehearsal: of a job on AWS: a job that ran here, its counters or their file; then ``full_scale`` is the
-            size of the job on AWS.
-        user_calibration: whose corrections of step times are used, and named first; None: none.
+        prices_on: the day at whose prices everything modelled is priced; None: each day on which a price changed. A
+            bill of AWS keeps the prices of the day on which the job ran.
+        rehearsal: for a job on AWS: a job that ran here, its counters or their file. Then ``full_scale`` is the size of
+            the job on AWS.
+        user_calibration: the calibration whose corrections of step times are used, and named first; None: none.
         instance_count: instances of each type; None: as many as were rehearsed.
         offering: how the hour is bought; None: SageMaker training, on-demand.
-        discount: what is assumed of a savings plan or managed spot, which have no list price: 0.3 is 30 % below
+        discount: the assumed discount of a savings plan or managed spot, which have no list price: 0.3 is 30 % below
             on-demand.
-        precisions: how products run.
+        precisions: the number formats in which matrix products run.
 
     Raises:
         UnknownInstance: one of ``instances`` has no figures.
         PriceUnknown: the book has no price of any of them on that day.
         JobNotFinished: the job still runs.
         InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
-        ConfigurationError: ``rehearsal`` cannot be read, the job it is for did not run on AWS, or an argument (the last
-            four) does not go with it; a discount without an offering.
+        ConfigurationError: ``rehearsal`` cannot be read, or is given for a job that did not run on AWS, or together
+            with one of the last four arguments; or a discount is given without an offering.
     """
     describe = job.describe()
     book, notes = book_and_notes(prices, prices_on)
@@ -87,11 +87,11 @@ def report_for_job(
 
 
 def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """None for an ended job that left none; a job still running raises its own `JobNotFinished`."""
+    """The job's counters; None for a job that ended without any. A running job raises its own `JobNotFinished`."""
     try:
         return job.counters()
     except (JobNotFinished, ServiceCallFailed) as error:
-        # A job on AWS has no counters, and its bucket need not be ours to read.
+        # A job on AWS has no counters, and the caller may have no right to read its bucket.
         ended = describe.get("TrainingJobStatus") in TERMINAL
         if ended and not (ran_here(describe) and isinstance(error, ServiceCallFailed)):
             return None
@@ -99,9 +99,10 @@ def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, A
 
 
 def inputs_written() -> tuple[int | None, int | None]:
-    """When what a report reads in the home beside its job was written: prices, the user's calibration. None: not there.
+    """When the files that a report reads besides its job were written, in nanoseconds: prices, the user's calibration.
+    None: no file.
 
-    As long as it is the same, so is the report of a job that has ended.
+    While both stay the same, so does the report of a job that has ended.
     """
     return _written(cache_path()), _written(STORED.path)
 

@@ -18,7 +18,7 @@ _TITLES = (
 
 
 def screen(job: str, instance_type: str, usages: Sequence[CoreUsage]) -> RenderableType:
-    """The whole screen: a title, a row a process, the sums, what the columns mean."""
+    """The whole screen: a title, a row for each process, the sums, and what the columns mean."""
     title = Text(f"{job}   {instance_type}, simulated", style="bold")
     if not usages:
         return Group(title, Text("No core is in use yet."))

@@ -20,7 +20,7 @@ _MOST_PANELS = 12
 
 @dataclass(frozen=True)
 class MetricPoint:
-    """What a metric was in one period. ``time``: its beginning; ``average`` of so many ``samples``."""
+    """The average of a metric over one period. ``time``: when it begins; ``samples``: how many values were averaged."""
 
     time: datetime
     average: float
@@ -33,9 +33,9 @@ class MetricSeries(Report):
 
     Attributes:
         job: its name.
-        period_s: seconds of each point.
+        period_s: the length of each point's period, in seconds.
         points: by metric, in order of time.
-        final: the last value of each metric, as DescribeTrainingJob has it.
+        final: the last value of each metric, as in DescribeTrainingJob.
     """
 
     job: str
@@ -44,7 +44,7 @@ class MetricSeries(Report):
     final: Mapping[str, float]
 
     def document(self) -> Document:
-        """A line for each period in which any metric had a value, and the final values below."""
+        """A row for each period in which any metric had a value, and the final values below."""
         names = list(self.points)
         values = {name: {point.time: point.average for point in found} for name, found in self.points.items()}
         times = sorted({time for found in values.values() for time in found})
@@ -105,7 +105,7 @@ def _draw(target: Any, theme: Theme, shown: Sequence[tuple[str, Sequence[MetricP
     begun = min(found[0].time for _, found in shown)
     for index, (axes, (name, found)) in enumerate(zip(panels, shown, strict=True)):
         minutes = [(point.time - begun).total_seconds() / 60 for point in found]
-        # One value would be no line.
+        # A single value would draw no line, so it gets a mark.
         marks = {**theme.marks(index), "markersize": 4 if len(found) < 30 else 0}
         axes.plot(minutes, [point.average for point in found], linewidth=1.2, **marks)
         axes.set_ylabel(plain(name), fontsize=FONT_SIZE)

@@ -29,8 +29,10 @@ _MEANINGS = {
 
 @dataclass(eq=False, repr=False)
 class PricesReport(Report):
-    """Dated prices with status and source. ``prices``: those shown; ``loaded``: the whole book; ``missing``: instances
-    and regions that were asked for and are in none of them.
+    """Dated prices with status and source.
+
+    ``prices``: those shown; ``loaded``: the whole book; ``missing``: instances and regions that were asked for and have
+    no price here.
     """
 
     prices: Sequence[Price]
@@ -39,7 +41,7 @@ class PricesReport(Report):
     missing: tuple[str, ...] = ()
 
     def document(self) -> Document:
-        """A row a price, with its sources below."""
+        """A row for each price, with the sources below."""
         sources = {
             source: index for index, source in enumerate(dict.fromkeys(p.source for p in self.prices), 1)
         }
@@ -108,12 +110,13 @@ def prices(
     """The built-in prices and those fetched from AWS. Reads one file.
 
     Args:
-        on: only what is in force that day; None: every dated entry.
-        instances: with ``ml.`` SageMaker, without EC2; a family (``trn1``) is all its types; None: all in the book.
+        on: only prices in force on that day; None: every dated entry.
+        instances: names with ``ml.`` are SageMaker's, others EC2's; a family (``trn1``) stands for all its types. None:
+            all in the book.
         regions: None: all in the book.
 
     Raises:
-        PriceUnknown: nothing in the book is what was asked for.
+        PriceUnknown: the book has no price of what was asked for.
     """
     loaded = load()
     chosen = [
@@ -165,7 +168,7 @@ def price_data(price: Price) -> dict[str, Any]:
 
 
 def refreshed_lines(done: Refreshed) -> list[str]:
-    """What each instance costs now, beside what the book said, and what stays as it was."""
+    """What a refresh fetched: each price beside the one before it, and which entries stayed as they were."""
     lines = []
     for item in done.fetched:
         price = item.price()
@@ -180,7 +183,7 @@ def refreshed_lines(done: Refreshed) -> list[str]:
 
 
 def refreshed_data(done: Refreshed) -> dict[str, Any]:
-    """The same for machines."""
+    """The same as data for JSON."""
     return {
         "schema": SCHEMA,
         "fetched": [price_data(item.price()) for item in done.fetched],

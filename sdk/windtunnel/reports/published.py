@@ -15,10 +15,10 @@ from windtunnel.rendering.report import Report
 
 @dataclass(eq=False, repr=False)
 class PublishedReport(Report):
-    """AWS's published table beside its own arithmetic, and as modelled from a rehearsal of that job.
+    """AWS's published table with its arithmetic checked, and the same jobs as modelled from a rehearsal.
 
     Attributes:
-        table: the published figures and what follows from them.
+        table: the published figures, and what is computed from them.
         predicted: the same jobs, modelled.
     """
 
@@ -26,7 +26,7 @@ class PublishedReport(Report):
     predicted: Predictions
 
     def document(self) -> Document:
-        """The published table, its arithmetic, the later price, and the model held against it."""
+        """The published table, its arithmetic, the later price, and the model's predictions beside it."""
         return Document(
             "AWS's published price/performance: BERT base on Amazon Polarity",
             SOURCE,

@@ -1,4 +1,4 @@
-"""What a user's own calibration holds, and what follows from it: `windtunnel calibrate`."""
+"""A user's own calibration, and the corrections that follow from it, for `windtunnel calibrate`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windtunnel.user_calibration import UserCalibration
 
 
 def lines(calibration: UserCalibration, path: Path) -> list[str]:
-    """A line a job, then a line a correction. ``path``: where it would be kept."""
+    """A line for each job, then one for each correction. ``path``: the file in which the calibration is kept."""
     if not calibration.evidence:
         return [f"No calibration of your own ({path})."]
     outdated = {item.job for item in calibration.outdated}
@@ -33,7 +33,7 @@ def lines(calibration: UserCalibration, path: Path) -> list[str]:
 
 
 def data(calibration: UserCalibration) -> dict[str, Any]:
-    """The same for machines."""
+    """The same as data for JSON."""
     return {
         "jobs": [
             {

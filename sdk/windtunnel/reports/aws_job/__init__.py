@@ -1,1 +1,1 @@
-"""The report of a job that ran on AWS: its bill, beside what was predicted of it."""
+"""The report of a job that ran on AWS: its bill, beside its prediction."""

@@ -1,4 +1,4 @@
-"""A job that ran on AWS, read from DescribeTrainingJob's answer or from a file with it -> a `Flight`."""
+"""Read a job that ran on AWS, from DescribeTrainingJob's answer or from a file with it, as a `Flight`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windtunnel.session.training_service import TERMINAL
 _TIMES = ("CreationTime", "TrainingStartTime", "TrainingEndTime", "LastModifiedTime")
 _AGAIN = ("Interrupted", "Restarting")
 _MOST_SECONDS = 1e9
-"""Thirty years: no training job runs so long."""
+"""About thirty years: no training job runs that long."""
 _MOST_INSTANCES = 1_000_000
 
 
@@ -28,7 +28,7 @@ class DescribedJob:
         """``description``: DescribeTrainingJob's answer; dates as datetime, ISO text or Unix seconds.
 
         Raises:
-            ConfigurationError: it is no such answer.
+            ConfigurationError: it lacks the fields of such an answer, or has impossible ones.
         """
         if not (description.get("TrainingJobStatus") and description.get("ResourceConfig")):
             raise ConfigurationError(
@@ -40,10 +40,10 @@ class DescribedJob:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DescribedJob:
-        """From a JSON file.
+        """Read the description from a JSON file.
 
         Raises:
-            ConfigurationError: it cannot be read, or is no such answer.
+            ConfigurationError: the file cannot be read, or holds no such answer.
         """
         return cls(read_object(path, "the answer of `aws sagemaker describe-training-job`"))
 
@@ -52,7 +52,7 @@ class DescribedJob:
         return self._description
 
     def counters(self) -> None:
-        """None: a job on AWS counts nothing."""
+        """None: a job on AWS has no counters."""
         return
 
 
@@ -60,7 +60,7 @@ def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
     """The description with ISO text and Unix seconds turned into datetimes, as boto3 gives them.
 
     Raises:
-        ConfigurationError: a time that is neither, or another field that AWS does not answer with.
+        ConfigurationError: a time is none of these, or a field has a value that AWS would not answer with.
     """
     _check(description)
     found = dict(description)
@@ -82,7 +82,7 @@ def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(description: Mapping[str, Any]) -> None:
-    """Refuse a description that DescribeTrainingJob does not give, by the field: a saved one may have been edited."""
+    """Raise for a field that AWS would not answer with, and name it: a saved description may have been edited."""
     for name in ("TrainingJobName", "TrainingJobStatus", "TrainingJobArn"):
         _expect(name, description.get(name), "a text", str)
     for name in ("TrainingTimeInSeconds", "BillableTimeInSeconds"):
@@ -183,7 +183,7 @@ def _instances(name: str, resources: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _phases(description: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds in each secondary status; a step without an end lasted until the next one, or the job's end."""
+    """Seconds spent in each secondary status; a status without an end lasted until the next one, or the job's end."""
     steps = description["SecondaryStatusTransitions"]
     found: dict[str, float] = {}
     for index, step in enumerate(steps):
@@ -201,7 +201,7 @@ def _day(moment: datetime) -> date:
 
 
 def _time(name: str, value: object) -> datetime:
-    """boto3 gives datetimes, the AWS CLI ISO text (v2) or Unix seconds (v1)."""
+    """Read a time: boto3 gives datetimes, the AWS CLI ISO text (v2) or Unix seconds (v1)."""
     try:
         if isinstance(value, datetime):
             moment = value
@@ -214,6 +214,6 @@ def _time(name: str, value: object) -> datetime:
             f"{name}={value!r}: a date as ISO text or Unix seconds is needed, as the AWS CLI prints it."
         ) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
-    if not 2000 <= moment.year <= 9000:  # its day in UTC would not be in the calendar at its ends
+    if not 2000 <= moment.year <= 9000:  # near the calendar's ends, its day in UTC may not exist
         raise ConfigurationError(f"{name}={value!r}: no day on which a training job ran.")
     return moment

@@ -1,4 +1,4 @@
-"""A job that ran on AWS beside what was predicted of it: a section, a sentence, and plain data."""
+"""A job that ran on AWS beside its prediction: as a section, a sentence, and plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ("predicted", "interval", "real", "error", "inside")
 
 
 def headline(check: FlightCheck, rehearsed_only: bool) -> tuple[str, ...]:
-    """The errors in a sentence; ``rehearsed_only``: the size of the real job was not stated."""
+    """The prediction's errors in a sentence. ``rehearsed_only``: also that the size of the real job was not stated."""
     if check.flight.status != "Completed":
         return (
             f"The job ended as {check.flight.status}: what was predicted is the whole job, what it took is not.",
@@ -40,7 +40,7 @@ def headline(check: FlightCheck, rehearsed_only: bool) -> tuple[str, ...]:
 
 
 def section(check: FlightCheck, rehearsal: str) -> Section:
-    """Every figure that AWS states and the model predicts."""
+    """A row for each figure that AWS states and the model predicts."""
     start, *moved = check.phases
     rows = [_row("Billable" if not check.flight.spot else "Start to end", check.clock, _seconds, "total")]
     if check.cost is not None:
@@ -107,8 +107,10 @@ def _notes(check: FlightCheck) -> list[str]:
 
 
 def data(check: FlightCheck, rehearsal: str) -> dict[str, Any]:
-    """Plain data; seconds and US dollars. Of a spot job the seconds compared are those from start to end, and
-    ``billable_s``, which has them too, is not what AWS billed: that is in ``measured``.
+    """Plain data; seconds and US dollars.
+
+    A spot job is compared by its seconds from start to end. Its ``billable_s`` holds these too; what AWS billed is in
+    ``measured``.
     """
     flight = check.flight
     return {

@@ -1,4 +1,4 @@
-"""The report of a job that ran on AWS: its bill, and what was predicted beside what it took."""
+"""The report of a job that ran on AWS: its bill, and its prediction beside what it took."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from windtunnel.user_calibration import CalibrationStore, loaded
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FlightReport(PricePerformance):
-    """The report of a job on AWS. ``flight``: its figures, predicted and real; ``rehearsal``: from which."""
+    """The report of a job on AWS. ``flight``: predicted and real figures; ``rehearsal``: the one predicted from."""
 
     flight: FlightCheck
     rehearsal: str
@@ -52,7 +52,7 @@ class FlightReport(PricePerformance):
         price_notes: tuple[str, ...],
         user_calibration: CalibrationStore | None,
     ) -> FlightReport:
-        """Arguments and errors are `for_job.report_for_job`'s."""
+        """Build the report. Arguments and errors are those of `for_job.report_for_job`."""
         flight, (name, workload) = flight_of(describe), _counted(rehearsal)
         stored = loaded(user_calibration)
         calibration = stored.without(flight.job)
@@ -85,7 +85,7 @@ class FlightReport(PricePerformance):
         )
 
     def document(self) -> Document:
-        """The report as sections: what was predicted and what it took follow the bill."""
+        """The report as sections, with predicted and real figures behind the bill."""
         plain = super().document()
         behind = 1 + max(index for index, section in enumerate(plain.sections) if section.kind == "measured")
         table = prediction.section(self.flight, self.rehearsal)
@@ -112,12 +112,12 @@ def evidence_for(describe: Mapping[str, Any], rehearsal: Rehearsal, full_scale: 
 
     Args:
         describe: DescribeTrainingJob's answer.
-        rehearsal: what it is modelled from.
+        rehearsal: what the job is modelled from.
         full_scale: the size of the job on AWS.
 
     Raises:
-        JobNotFinished: it still runs.
-        ConfigurationError: its seconds do not tell; the message says why.
+        JobNotFinished: the job still runs.
+        ConfigurationError: its seconds cannot be compared; the message says why.
     """
     flight, (_, workload) = flight_of(describe), _counted(rehearsal)
     try:
@@ -151,7 +151,7 @@ def _estimate(
 
 
 def _price(book: PriceBook, flight: Flight, facts: Mapping[str, Any]) -> Price | None:
-    """Of the day and the region in which the job ran; None when the book has none, or a plan was paid for before."""
+    """The price in the job's region on its day; None where the book has none, or a prepaid training plan was used."""
     if "training_plan" in facts:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The first screen of a Slurm job's report: the job on 1 to 64 real nodes, in 25 lines with the bill above it."""
+"""The first screen of a Slurm job's report: the job on 1 to 64 real nodes, in 25 lines together with the bill above."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from windtunnel.reports.modelled.answer import LINES, fitted
 
 TITLE = "The answer"
 _LONG_H = 10_000
-"""From so many hours on they are written in thousands, and in no years: eight columns share the screen."""
+"""From so many hours on, times are in thousands of hours, never in years: eight columns share the screen."""
 
 
 def answer_section(found: Modelled, job: SlurmJob, above: Sequence[str], change: str) -> Section:
-    """Strong and weak scaling side by side; below it what is assumed, what AWS published, and what to change.
+    """Strong and weak scaling side by side; below them what is assumed, what AWS published, and what to change.
 
-    ``above``: the lines in the frame above it.
+    ``above``: the lines above it in the frame.
     """
     costs = "EC2" if found.prices.ec2 is not None else "no price"
     table = Section(
@@ -78,7 +78,7 @@ def _time(seconds: float) -> str:
 
 
 def _cost(cost: Cost) -> str:
-    """``$90 (60-140)``, ``$330 (120-1.2k)``, ``$1.7k (1.4-3.3k)``: thousands, millions and more are said once."""
+    """A cost with its interval: ``$90 (60-140)``, ``$330 (120-1.2k)``, ``$1.7k (1.4-3.3k)``; shared units once."""
     size, sign = fmt.short_unit(cost.high_usd)
     low = fmt.significant(cost.low_usd / size) if fmt.short_unit(cost.low_usd)[1] else fmt.short(cost.low_usd)
     return f"${fmt.short(cost.usd)} ({low}-{fmt.significant(cost.high_usd / size)}{sign})"
@@ -104,7 +104,7 @@ def _size(found: Modelled) -> str:
 
 
 def _caveats(found: Modelled) -> str:
-    """What is true of all rows, once: the first row's words; and which do not fit."""
+    """Warnings on all rows, each once: no fit, the user's calibration, what lies outside the calibrated range."""
     items = found.estimates
     large = next((item.memory for item in items if item.memory is not None and not item.memory.fits), None)
     fit = ""
@@ -139,7 +139,7 @@ def _prices(found: Modelled, job: SlurmJob) -> str:
 
 
 def compiled_section(compiling: FixedCost, job: SlurmJob, bills: Sequence[Bill]) -> Section:
-    """Of a job under neuron_parallel_compile: what neuronx-cc would take, on each of its nodes."""
+    """For a job under neuron_parallel_compile: what neuronx-cc would take on each of its nodes."""
     ends = fmt.modelled_span((compiling.low_s, compiling.high_s), compiling.seconds)
     cells = [f"{fmt.modelled_seconds(compiling.seconds)} ({ends})"]
     for bill in bills:

@@ -1,6 +1,7 @@
 """What a job's nodes would have cost on AWS, had they been real for as long as they were simulated.
 
-EC2 bills every second of a node, idle or not. SageMaker, which has no nodes that wait, would have billed the job's.
+EC2 bills every second of a node, idle or not. SageMaker has no nodes that wait: it would have billed the job's own
+seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _OFFERINGS: dict[str, Offering] = {"ONDEMAND": EC2_ON_DEMAND, "CAPACITY_BLOCK": 
 
 @dataclass(frozen=True)
 class Prices:
-    """Of one hour of one instance type. None: not in the book. ``notes``: what is assumed of them."""
+    """The prices of an hour of one instance type. None: not in the book. ``notes``: what is assumed of them."""
 
     instance_type: str
     ec2: Price | None
@@ -36,7 +37,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Bill:
-    """Of one instance type. Dollars as if the nodes had been real for these seconds."""
+    """The bill of one instance type's nodes, in dollars, as if they had been real for these seconds."""
 
     prices: Prices
     nodes: int
@@ -45,27 +46,27 @@ class Bill:
 
     @property
     def ec2_job_usd(self) -> float | None:
-        """Of the job's own seconds."""
+        """The job's own seconds at EC2's price."""
         return _usd(self.prices.ec2, self.job.job)
 
     @property
     def ec2_idle_usd(self) -> float | None:
-        """Of its nodes' idle seconds."""
+        """The idle seconds of the job's nodes at EC2's price."""
         return _usd(self.prices.ec2, self.job.idle)
 
     @property
     def sagemaker_usd(self) -> float | None:
-        """Of the job's own seconds, as a training job of as many instances."""
+        """The job's own seconds at SageMaker's price, as a training job of as many instances."""
         return _usd(self.prices.sagemaker, self.job.job)
 
     @property
     def ec2_cluster_usd(self) -> float | None:
-        """Of all nodes of this type until now."""
+        """The seconds of all nodes of this type until now, at EC2's price."""
         return _usd(self.prices.ec2, self.cluster.up)
 
 
 def bills(job: SlurmJob, book: PriceBook, on: date | None) -> tuple[Bill, ...]:
-    """One an instance type of the job's nodes."""
+    """One bill for each instance type of the job's nodes."""
     found = []
     for kind in job.instance_types:
         nodes = [node for node in job.nodes if node.instance_type == kind]
@@ -76,7 +77,7 @@ def bills(job: SlurmJob, book: PriceBook, on: date | None) -> tuple[Bill, ...]:
 
 
 def prices_of(kind: str, capacity_type: str, region: str, book: PriceBook, on: date | None) -> Prices:
-    """Of the cluster's region, or where the book has one, which is said. ``kind``: EC2's name."""
+    """The prices in the cluster's region, or in one that the book has, which is noted. ``kind``: EC2's name."""
     notes: list[str] = []
     if capacity_type == _SPOT:
         notes.append(
@@ -189,7 +190,7 @@ def _rows(bill: Bill, job: SlurmJob, *, several: bool) -> list[Row]:
 
 
 def data(bill: Bill) -> dict[str, Any]:
-    """For JSON."""
+    """The bill as data for JSON."""
     prices = bill.prices
     return {
         "instance_type": prices.instance_type,
@@ -222,5 +223,5 @@ def _money(value: float | None) -> str:
 
 
 def _dollars(value: float) -> str:
-    """Measured seconds at a list price: cents."""
+    """Dollars and cents: seconds are measured, and the price is a list price."""
     return f"${value:,.2f}"

@@ -27,10 +27,10 @@ from windtunnel.reports.cluster.bill import Prices
 
 @dataclass(frozen=True)
 class Modelled:
-    """A job on more and more nodes of the type that it ran on; costs are EC2's, ``sagemaker`` has the others.
+    """A job on more and more nodes of the type that it ran on, at EC2's prices; `sagemaker` gives SageMaker's.
 
-    ``passes`` of ``samples_of_pass`` are one step of a worker, or of one copy of a model that several share.
-    ``published``: AWS's figures of BERT-Large beside what is predicted of them; empty for another model.
+    One step of a worker, or of one copy of a model that several share, is ``passes`` passes of ``samples_of_pass``
+    samples. ``published``: AWS's figures of BERT-Large beside their predictions; empty for another model.
     """
 
     passes: int
@@ -43,7 +43,7 @@ class Modelled:
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """Those of all rows that run."""
+        """The estimates of all rows on which the job can run."""
         rows = (*self.strong.rows, *self.weak.rows)
         return tuple(row.estimate for row in rows if row.estimate is not None)
 
@@ -53,11 +53,11 @@ class Modelled:
         return tuple(item for item in self.published if item.counted is not None)
 
     def sagemaker(self, estimate: Estimate) -> Cost | None:
-        """The same on SageMaker."""
+        """The cost of an estimate on SageMaker; None without a price."""
         return None if self.prices.sagemaker is None else estimate.cost(self.prices.sagemaker)
 
     def published_at(self, nodes: int, global_batch: float | None) -> Held | None:
-        """The published figure of this job's configuration on so many nodes with that batch."""
+        """AWS's figure for this job's configuration on so many nodes with that batch; None where there is none."""
         return next(
             (
                 item
@@ -76,7 +76,7 @@ def modelled(
     corrections: Corrections | None = None,
     counts: Sequence[int] = COUNTS,
 ) -> Modelled:
-    """Model the job. Strong keeps its own global batch, as many passes on fewer nodes as it takes; weak keeps the
+    """Model the job. Strong scaling keeps its global batch, with more passes on fewer nodes; weak scaling keeps the
     passes of each worker.
 
     Raises:
@@ -114,7 +114,7 @@ def modelled(
 
 
 def _priced(table: Scaling, price: Price | None) -> Scaling:
-    """At the cluster's own price."""
+    """The table with costs at the cluster's own price."""
     rows = tuple(
         replace(row, cost=None if row.estimate is None or price is None else row.estimate.cost(price))
         for row in table.rows

@@ -1,4 +1,4 @@
-"""AWS's published figures of BERT-Large beside what is predicted of them, from a rehearsal and from dimensions."""
+"""AWS's published figures of BERT-Large beside their predictions, from a rehearsal and from the model's dimensions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TITLE = "AWS's published figures, predicted without any of them"
 
 
 def error(value: float | None) -> str:
-    """``+7.0 %``."""
+    """An error as ``+7.0 %``; empty for None."""
     return "" if value is None else f"{value * 100:+.1f} %"
 
 
 def section(found: Modelled) -> Section | None:
-    """None where the job trained another model."""
+    """The section on published figures; None where the job trained another model."""
     if not found.published:
         return None
     rows = [_row(item) for item in found.published]
@@ -68,7 +68,7 @@ def _row(item: Held) -> Row:
 
 
 def beside(found: Modelled, table: Scaling) -> tuple[str, ...]:
-    """A note for each row of a scaling table that AWS has published, too."""
+    """A note for each row of a scaling table for which AWS published a figure, too."""
     notes = []
     for row in table.rows:
         item = found.published_at(row.instances, row.global_batch)
@@ -83,7 +83,7 @@ def beside(found: Modelled, table: Scaling) -> tuple[str, ...]:
 
 
 def sentence(found: Modelled) -> str:
-    """How far off this rehearsal is on the figures of its own configuration; empty where there is none."""
+    """How far this rehearsal is off on AWS's figures for its own configuration; empty where there are none."""
     errors = [item.counted_error for item in found.same if item.counted_error is not None]
     if not errors:
         return ""
@@ -98,7 +98,7 @@ def sentence(found: Modelled) -> str:
 
 
 def data(item: Held) -> dict[str, Any]:
-    """For JSON."""
+    """A published figure and its predictions as data for JSON."""
     printed, row = item.published, item.published.row
     return {
         "nodes": row.nodes,

@@ -1,7 +1,7 @@
 """The bill and the report of one Slurm job on a cluster of this machine.
 
-The first screen has the bill in two lines and the job on 1 to 64 real nodes; the rest is behind it. What was measured
-here is the simulation's; what real nodes would take is modelled, with its interval.
+The first screen has the bill in two lines and the job on 1 to 64 real nodes; the rest comes with ``--full``. Measured
+figures are the simulation's; what real nodes would take is modelled, with its interval.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class ClusterReport(Report):
     """The report of one Slurm job.
 
     Attributes:
-        job: what is known of it.
-        bills: of its nodes, one an instance type.
+        job: the job as the backend describes it.
+        bills: the bills of its nodes, one for each instance type.
         measured: figures of the run, by name with units; nothing modelled.
-        modelled: on 1 to 64 real nodes; None where there is nothing to model from.
-        compilation: of a job that only compiled: what neuronx-cc is modelled to take on each node.
+        modelled: the job on 1 to 64 real nodes; None where there is nothing to model from.
+        compilation: for a job that only compiled: what neuronx-cc is modelled to take on each node.
         unavailable: why nothing is modelled.
         diagnostics: what to change in the script; None without counters.
         notes: what is read first.
-        price_notes: of which day the prices are.
+        price_notes: the day of the prices.
     """
 
     job: SlurmJob
@@ -153,7 +153,7 @@ class ClusterReport(Report):
         }
 
     def charts(self) -> tuple[Chart, ...]:
-        """``strong`` and ``weak``: throughput and cost, with AWS's published figures of the configuration."""
+        """``strong`` and ``weak``: throughput and cost, with AWS's published figures for the configuration."""
         if self.modelled is None:
             return ()
         points = tuple(
@@ -179,14 +179,14 @@ def cluster_report(
     on: date | None = None,
     user_calibration: CalibrationStore | None = STORED,
 ) -> ClusterReport:
-    """The report of a job by the document that the backend makes of it.
+    """The report of a job, from the document in which the backend describes it.
 
     Args:
         document: what ``windtunnel cluster job NAME JOBID`` prints.
         full_scale: the real job behind the rehearsed sample; None: exactly what was rehearsed.
         prices: another price book than the built-in one with what was fetched.
         on: the day at whose prices everything is priced; None: the newest.
-        user_calibration: whose corrections of step times are used, and named first; None: none.
+        user_calibration: the calibration whose corrections of step times are used, and named first; None: none.
 
     Raises:
         ConfigurationError: the document is of another version.
@@ -219,7 +219,7 @@ def cluster_report(
 
 
 def _why_nothing(job: SlurmJob) -> str | None:
-    """Why nothing can be modelled, as far as the job itself says."""
+    """Why nothing can be modelled, judging by the job's own data; None: nothing there forbids it."""
     if job.began is None:
         return f"the job has not begun ({job.state})."
     if job.counters is None:
@@ -231,7 +231,7 @@ def _why_nothing(job: SlurmJob) -> str | None:
 
 
 def _compilation(told: Counters) -> FixedCost:
-    """On one node."""
+    """What neuronx-cc is modelled to take on one node."""
     graphs = told.graphs
     return fixed_costs.compilation(
         instance_type(told.instance_type),
@@ -254,7 +254,7 @@ def _modelled_data(found: Modelled) -> dict[str, Any]:
 
 
 def _table_data(found: Modelled, table: Scaling) -> dict[str, Any]:
-    """With each row's cost on SageMaker, and AWS's figure of it."""
+    """A scaling table as data, with each row's cost on SageMaker and AWS's published figure."""
     given = scaling_data(table)
     for row, item in zip(table.rows, given["rows"], strict=True):
         if row.estimate is None:

@@ -1,4 +1,4 @@
-"""A Slurm job as the backend tells it: `windtunnel cluster job NAME JOBID` (docs/reference/slurm_job.md)."""
+"""A Slurm job as the backend describes it: `windtunnel cluster job NAME JOBID` (docs/reference/slurm_job.md)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """One job, its cluster, and when all nodes ran.
+    """One Slurm job, its cluster, and when each node ran.
 
-    ``counters``: the object of its counters.json; None where nothing ran on a simulated device.
-    ``scaledown_idletime_s``: None: dynamic nodes never leave.
+    ``counters``: the content of its counters.json; None where nothing ran on a simulated device.
+    ``scaledown_idletime_s``: how long dynamic nodes idle before they leave; None: they never leave.
     """
 
     cluster: str
@@ -46,44 +46,44 @@ class SlurmJob:
     state: str
     queue: str
     own: tuple[str, ...]
-    """The nodes of its last time."""
+    """The nodes of its last run."""
     began: Span | None
-    """The last time that it ran; None: not yet."""
+    """Its last run, from start to end; None: it has not begun."""
     nodes: tuple[NodeTimes, ...]
     counted: tuple[Counted, ...]
     counters: Mapping[str, Any] | None
 
     @property
     def runs(self) -> bool:
-        """Whether it still does: then all figures are of what it has done so far."""
+        """Whether the job still runs: then all figures are of what it has done so far."""
         return self.state in RUNS
 
     @property
     def told(self) -> Counters | None:
-        """The counters, read."""
+        """The counters, parsed; None where there are none."""
         return None if self.counters is None else Counters.read(self.counters)
 
     @property
     def compiled_only(self) -> bool:
-        """Whether it ran its script under neuron_parallel_compile alone."""
+        """Whether the job did nothing but run its script under neuron_parallel_compile."""
         return self.told is not None and self.told.compiled_only
 
     @property
     def own_nodes(self) -> tuple[NodeTimes, ...]:
-        """Of the last time."""
+        """The nodes of the last run, with their times."""
         return tuple(node for node in self.nodes if node.node in self.own)
 
     @property
     def instance_types(self) -> tuple[str, ...]:
-        """Of its nodes, EC2's names, each once."""
+        """The instance types of its nodes by EC2's names, each once."""
         return tuple(dict.fromkeys(node.instance_type for node in self.own_nodes))
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> SlurmJob:
-        """From the document.
+        """Read the job from the backend's document.
 
         Raises:
-            ConfigurationError: it is none of this version.
+            ConfigurationError: the document is of another version.
         """
         if document.get("schema") != SCHEMA:
             raise ConfigurationError(

@@ -27,7 +27,7 @@ def comparison_data(
     workload: Workload,
     full_scale: FullScale,
 ) -> dict[str, Any]:
-    """Everything that the report shows."""
+    """Everything that the comparison's report shows."""
     data = modelled(comparison, full_scale)
     tokens = workload.tokens_per_sample or full_scale.sequence_length
     for item, estimate in zip(data["estimates"], comparison.estimates, strict=True):
@@ -49,7 +49,7 @@ def comparison_data(
 
 
 def scaling_data(table: Scaling) -> dict[str, Any]:
-    """One object a number of instances."""
+    """A scaling table, with an object for each number of instances."""
     return {
         "instance_type": table.instance.name,
         "priced_as": table.name,

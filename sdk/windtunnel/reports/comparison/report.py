@@ -3,7 +3,7 @@
     windtunnel.compare(job, ["ml.trn1.32xlarge", "ml.p4d.24xlarge"], FullScale(train_samples=3_600_000))
     windtunnel.scaling(windtunnel.Workload.transformer("Llama2-7B", ...), "ml.trn1.32xlarge", ...)
 
-Both take a rehearsed job, its counters, or a described `Workload`, and return what prints itself.
+Both take a rehearsed job, its counters, or a described `Workload`, and return a report that prints itself.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class ComparisonReport(Report):
     """One job on several instances.
 
     Attributes:
-        comparison: times, costs, intervals; one estimate an instance.
-        scalings: a table an instance, where asked for.
-        price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
-        notes: what is read first: the user's own calibration, where it is in the figures.
-        assumed: what was not given, in words.
+        comparison: times, costs and intervals, with one estimate for each instance.
+        scalings: a scaling table for each instance, where asked for.
+        price_notes: the day of the prices, and how old the newest price fetched from AWS is.
+        notes: what is read first: that the figures hold the user's own calibration.
+        assumed: what the caller did not give, in words.
         stated: the size of the job as the caller gave it; None: ``full_scale`` is what the rehearsal tells.
     """
 
@@ -82,12 +82,12 @@ class ComparisonReport(Report):
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
-        """One a date of prices: which is cheapest, how surely, and where that turns."""
+        """One for each date of prices: which instance is cheapest, how surely, and at which price that turns."""
         return tuple(found.decided for found in answers(self.comparison))
 
     @cached_property
     def sensitivity(self) -> tuple[SensitivityRow, ...]:
-        """One thing changed at a time, at the newest prices compared. Computed when first asked for."""
+        """Costs with one thing changed at a time, at the newest prices compared. Computed when first asked for."""
         days = [on for on, _ in self.comparison.costs]
         day = self.on or (max(days) if days else None)
         return sensitivity(self.workload, self.comparison, self.full_scale, prices=self.prices, on=day)
@@ -162,17 +162,18 @@ def compare(
 
     Args:
         job: a job that has run here, its counters, or a `Workload` (see `Workload.transformer`).
-        instances: names, or pairs of a name and a number of instances; ``ml.trn1.32xlarge`` is priced as
-            SageMaker training, ``trn1.32xlarge`` as EC2, ``trn1`` is the family's largest, as SageMaker training.
-            None: the job's own, ml.trn1.32xlarge, ml.p4d.24xlarge.
+        instances: names, or pairs of a name and a number of instances; ``ml.trn1.32xlarge`` is priced as SageMaker
+            training, ``trn1.32xlarge`` as EC2, ``trn1`` is the family's largest, as SageMaker training. None: the job's
+            own, ml.trn1.32xlarge, ml.p4d.24xlarge.
         full_scale: the real job; None: exactly what was rehearsed. A described job needs it.
         instance_count: instances of each where ``instances`` names no number; None: as many as were rehearsed.
         batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`), or the global batch as a number.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         on: only prices in force on that day; None: each date from which prices hold.
         scaling: also a table of ``strong`` or ``weak`` scaling for each instance.
-        counts: numbers of instances for it.
-        user_calibration: whose corrections of a rehearsed job's step times are used, and named first; None: none.
+        counts: the numbers of instances in these tables.
+        user_calibration: the calibration whose corrections of a rehearsed job's step times are used, and named first;
+            None: none.
 
     Raises:
         JobNotFinished: the job runs, or has left no counters.
@@ -189,7 +190,7 @@ def compare(
     comparison = compare_workload(
         workload,
         chosen,
-        full_scale,  # not the size: what a rehearsal could not tell has no answer
+        full_scale,  # not ``size``: a job whose size the rehearsal could not tell has no answer
         prices=book,
         instance_count=instance_count,
         batch=batch,
@@ -197,7 +198,7 @@ def compare(
         corrections=own.corrections,
     )
     if on is not None and not any(cost for _, costs in comparison.costs for cost in costs):
-        book.price(comparison.estimates[0].name, on)  # says what is missing
+        book.price(comparison.estimates[0].name, on)  # raises, and says what is missing
     tables = [
         scale_workload(
             workload,

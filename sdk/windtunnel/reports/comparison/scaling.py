@@ -34,7 +34,7 @@ _MODES = {
 
 @dataclass(eq=False, repr=False)
 class ScalingReport(Report):
-    """One job on more and more instances. ``scaling`` holds the figures; ``notes`` are read first."""
+    """One job on more and more instances. ``scaling``: the figures; ``notes``: what is read first."""
 
     title: str
     scaling: Scaling
@@ -45,7 +45,7 @@ class ScalingReport(Report):
         return f"<ScalingReport of {self.title} on {self.scaling.name}; print it to read it>"
 
     def document(self) -> Document:
-        """The table."""
+        """The scaling table."""
         return Document(
             f"Windtunnel scaling: {self.title}",
             "modelled, not measured",
@@ -115,7 +115,7 @@ def scaling(
 
 
 def scaling_title(table: Scaling) -> str:
-    """Of the section."""
+    """The title of a table's section."""
     return f"Scaling on {table.name}"
 
 
@@ -168,7 +168,7 @@ def scaling_section(table: Scaling) -> Section:
 
 
 def _known_speeds(rows: Sequence[ScalingRow]) -> list[str]:
-    """Where the software's own speed is known on some rows only, or differs: a jump that is none of the job's."""
+    """Notes where the software's speed is known on some rows only, or differs: a jump that the job does not cause."""
     speeds = {row.instances: row.estimate.software_speed for row in rows if row.estimate is not None}
     if len(set(speeds.values())) < 2:
         return []
@@ -184,7 +184,7 @@ def _known_speeds(rows: Sequence[ScalingRow]) -> list[str]:
 
 
 def _grouped(title: str, found: Sequence[tuple[int, str]], rows: int) -> list[str]:
-    """Each reason once, with the numbers of instances it holds for; reasons that differ by numbers alone are one."""
+    """Each reason once, with the numbers of instances it holds for; reasons that differ only in numbers are one."""
     counts: dict[str, list[int]] = {}
     first: dict[str, str] = {}
     for count, reason in found:

@@ -17,11 +17,11 @@ _MEANING = {
     "strong": "The global batch stays the same.",
     "weak": "Each worker keeps its samples, so the global batch grows.",
 }
-_APART = 0.035  # of a factor of e: series beside each other, so that their whiskers can be told apart
+_APART = 0.035  # shift between series, as a part of x: their whiskers can be told apart
 
 
 class PublishedPoint(NamedTuple):
-    """A throughput that somebody published, of the same job on so many instances. ``label``: what tells it apart."""
+    """A throughput that was published for the same job on so many instances. ``label``: the name of the mark."""
 
     mode: ScalingMode
     instances: int
@@ -32,9 +32,9 @@ class PublishedPoint(NamedTuple):
 def scaling_charts(
     scalings: Sequence[Scaling], after: str = "", published: Sequence[PublishedPoint] = ()
 ) -> tuple[Chart, ...]:
-    """One chart a mode, ``strong`` and ``weak``: two panels, all axes logarithmic, a line an instance type.
+    """One chart for each mode, ``strong`` and ``weak``: two panels, logarithmic axes, a line for each instance type.
 
-    None of a mode in which the job runs nowhere. ``after``: see `Chart`. ``published``: marks beside the lines.
+    A mode in which the job runs nowhere has no chart. ``after``: see `Chart`. ``published``: marks beside the lines.
     """
     charts = []
     for mode in get_args(ScalingMode):
@@ -110,7 +110,7 @@ def _draw(
 
 
 def _drawn(item: Scaling) -> list[ScalingRow]:
-    """The rows whose memory the job fits; where it fits none, all."""
+    """The rows on which the job fits the memory; if it fits on none, all rows."""
     return [row for row in item.rows if row.fits or (item.base is not None and not item.base.fits)]
 
 
@@ -136,7 +136,7 @@ def _line(
 
 
 def _stroke(theme: Theme, index: int) -> str:
-    """In print as dark as text: pale greys would not be seen."""
+    """A line's colour; in print as dark as text, as pale greys would not be seen."""
     return theme.muted if theme.name == "print" else theme.series[index % len(theme.series)]
 
 
@@ -181,7 +181,7 @@ def _missing(scalings: Sequence[Scaling]) -> str:
 
 
 def _warned(scalings: Sequence[Scaling]) -> str:
-    """As the table's notes, with the numbers of instances."""
+    """The warnings of the table's notes, with the numbers of instances that they hold for."""
     text = ""
     for item in scalings:
         rows = [row.estimate for row in item.rows if row.estimate is not None]

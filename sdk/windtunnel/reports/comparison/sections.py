@@ -187,7 +187,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
 
 
 def _chosen(workload: Workload, comparison: Comparison) -> Iterator[str]:
-    """What neither the description nor the batch rule said, and what was assumed for it."""
+    """What neither the description nor the batch rule states, and what was assumed instead."""
     if not isinstance(workload, DescribedWorkload):
         return
     shown, stated = comparison.estimates, not isinstance(comparison.batch_rule, str)
@@ -207,7 +207,7 @@ def _chosen(workload: Workload, comparison: Comparison) -> Iterator[str]:
 
 
 def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
-    """What naming the software has changed, and what is assumed of software that is not named."""
+    """What naming the software has changed, and what is assumed where no software is named."""
     unnamed = []
     for item in shown:
         if not isinstance(workload, DescribedWorkload):

@@ -19,7 +19,12 @@ Subject = ReportableJob | Workload | Mapping[str, Any]
 
 
 def read(job: Subject) -> tuple[str, Workload]:
-    """A title, and what to model."""
+    """The title and the workload of what is compared.
+
+    Raises:
+        InvalidInput: it is neither a job, nor counters, nor a workload.
+        JobNotFinished: the job has left no counters.
+    """
     if isinstance(job, Workload):
         return _described_title(job), job
     if isinstance(job, Mapping):
@@ -42,6 +47,6 @@ def _described_title(job: Workload) -> str:
         return "a rehearsed job"
     names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
     name = fmt.one_line(job.architecture.name or next(names, "transformer"), 40)
-    # With both a title would not fit its line; the answer has the parameters too.
+    # Parameters and adapters together would not fit the title's line; the answer has the parameters too.
     what = f"{fmt.quantity(job.parameters, '')} parameters" if job.lora is None else job.lora.words
     return f"{name}, {what}, sequences of {job.sequence_length:,}"

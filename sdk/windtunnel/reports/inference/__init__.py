@@ -1,1 +1,1 @@
-"""Inference: AWS's costs recomputed, what the model says, how right it is, what an endpoint here answers."""
+"""Inference: AWS's published costs recomputed, the model's figures, its errors, and an endpoint under load."""

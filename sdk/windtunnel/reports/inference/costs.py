@@ -102,7 +102,7 @@ class InferenceReport(Report):
     price_notes: tuple[str, ...] = ()
 
     def document(self) -> Document:
-        """A user's throughput as the cost of a million."""
+        """The given throughput, the price, and the cost of a million inferences."""
         price = self.cost.price
         rows = (
             Row("Throughput", (f"{fmt.given(self.cost.throughput_per_s)} inferences/s",)),

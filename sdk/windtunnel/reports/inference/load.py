@@ -1,8 +1,8 @@
-"""Load on an endpoint: questions at a given rate, or as fast as answers come, and what came back.
+"""Load on an endpoint: requests at a given rate, or as fast as answers come, and what came back.
 
-At a rate the questions are due at even intervals, however slow the answers are, and a latency counts from when its
-question was due: a server that stalls is not spared the questions that would have come meanwhile. Those for which no
-client was free until the time was over are not sent, and counted.
+At a rate, requests are due at even intervals however slow the answers are, and a latency counts from when its request
+was due: a server that stalls is charged with the requests that were due meanwhile. Requests for which no client was
+free before the time was over are counted, but not sent.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from windtunnel.errors import ConfigurationError, ServiceCallFailed, WindtunnelE
 from windtunnel.rendering import format as fmt
 
 _MOST = 1_000_000
-"""Seconds, and questions a second."""
+"""The most seconds of a load, and the most requests a second."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent. ``rate_per_s`` None: each client asks again as soon as it has its answer.
+    """The load to send. ``rate_per_s``: None: each client sends its next request as soon as it has an answer.
 
-    ``clients``: that ask at the same time; at a rate the most that do.
+    ``clients``: how many send at the same time; at a rate, the most that do.
 
     Raises:
         ConfigurationError: a number out of range.
@@ -39,7 +39,7 @@ class Load:
     clients: int = 1
 
     def __post_init__(self) -> None:
-        """Check all three."""
+        """Check that all three numbers are in range."""
         if self.clients < 1:
             raise ConfigurationError(f"clients must be 1 or more, not {self.clients}")
         for name, value in (("duration", self.duration_s), ("rate", self.rate_per_s)):
@@ -50,15 +50,15 @@ class Load:
 
     @property
     def due(self) -> int:
-        """Questions that are due in the time; 0 without a rate."""
+        """Requests that are due within the duration; 0 without a rate."""
         return math.ceil(round(self.duration_s * (self.rate_per_s or 0.0), 6))
 
 
 @dataclass
 class Answers:
-    """What came back. ``latencies_s``: of answers without error; ``errors``: by what failed.
+    """What came back. ``latencies_s``: of answers without error; ``errors``: counts by kind of error.
 
-    ``unsent``: questions that were due, and never sent. ``took_s``: from the first question to the last answer.
+    ``unsent``: requests that were due, and never sent. ``took_s``: seconds from the start to the last answer.
     """
 
     latencies_s: list[float] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Answers:
 
     @property
     def asked(self) -> int:
-        """Questions in all."""
+        """Requests that were sent."""
         return len(self.latencies_s) + sum(self.errors.values())
 
     @property
@@ -77,7 +77,7 @@ class Answers:
         return len(self.latencies_s) / self.took_s if self.took_s else 0.0
 
     def percentile_s(self, percent: float) -> float | None:
-        """The latency that so many percent of the answers did not exceed; None without an answer."""
+        """The latency in seconds that so many percent of the answers did not exceed; None without an answer."""
         ordered = sorted(self.latencies_s)
         return ordered[math.ceil(percent / 100 * len(ordered)) - 1] if ordered else None
 
@@ -89,9 +89,9 @@ def send(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] | None = None,
 ) -> Answers:
-    """Send the load and wait for what was sent. Blocks; ``ask`` runs in as many threads as there are clients.
+    """Send the load and wait for the answers. Blocks; ``ask`` runs in as many threads as there are clients.
 
-    Ctrl-C, and an error that is none of a call, end it when the questions under way are answered.
+    Ctrl-C, or an error that is not a failed request's, ends it once the requests under way are answered.
     """
     stopped = threading.Event()
     pause = sleep or stopped.wait
@@ -100,7 +100,7 @@ def send(
     numbers = itertools.count()
 
     def one(due: float) -> float | str:
-        """The latency, or what failed."""
+        """Send one request: the latency in seconds, or the error as text."""
         try:
             ask()
         except ServiceCallFailed as error:
@@ -110,7 +110,7 @@ def send(
         return now() - due
 
     def client() -> list[float | str]:
-        """Take the question that is due next, and ask it when it is."""
+        """Take the next request, wait until it is due, and send it, until the time is over."""
         outcomes: list[float | str] = []
         while not stopped.is_set():
             due = now() if rate is None else begun + next(numbers) / rate

@@ -1,4 +1,4 @@
-"""An endpoint under load: what it answered, measured from here; beside it, if asked for, what is modelled."""
+"""An endpoint under load: what it answered, measured from here, and beside it, if asked for, what is modelled."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from windtunnel.reports.inference.modelled import InferenceEstimateReport
 SCHEMA = "windtunnel.inference_load/1"
 _PERCENTILES = (50.0, 99.0)
 _KEPT = 0.95
-"""Of the rate asked for; below it the load was more than the endpoint answers."""
+"""The part of the rate asked for that must be reached; below it the load was more than the endpoint answers."""
 
 
 @dataclass(eq=False, repr=False)
 class MeasuredInferenceReport(Report):
-    """A load and its answers. ``modelled``: a model's figures on trn1 and inf2, beside them."""
+    """A load and its answers. ``modelled``: figures modelled for trn1 and inf2, shown beside them."""
 
     endpoint: str
     local: bool
@@ -80,8 +80,8 @@ class MeasuredInferenceReport(Report):
             yield f"It did not keep up with {rate:g} requests/s: latencies have the time in which questions waited."
 
     def _fell_behind(self, rate: float) -> bool:
-        """Whether questions took longer than they were due. A question that fails is asked, too; and the time of the
-        last answer, which a slow model takes however few questions come, is no delay.
+        """Whether answering took longer than the requests were due. Failed requests count too. The fastest latency is
+        taken off: a slow model needs that long for the last answer, however few requests come.
         """
         fastest_s = min(self.answers.latencies_s, default=0.0)
         return self.answers.took_s - fastest_s > self.answers.asked / (_KEPT * rate)
@@ -114,17 +114,17 @@ def measured(
     local: bool,
     modelled: InferenceEstimateReport | None = None,
 ) -> MeasuredInferenceReport:
-    """Ask once, which does not count, then send the load. Blocks.
+    """Send one request, which does not count, then the load. Blocks.
 
     Args:
         endpoint: its name.
-        ask: asks it, in threads; raises `ServiceCallFailed` where it is refused.
-        load: how much.
-        local: it runs on this machine.
-        modelled: to be shown beside it.
+        ask: sends one request, in several threads; raises `ServiceCallFailed` where the endpoint refuses it.
+        load: how much to send.
+        local: whether the endpoint runs on this machine.
+        modelled: modelled figures to show beside the answers.
 
     Raises:
-        EndpointNotFound, ServiceCallFailed: the first question was refused already.
+        EndpointNotFound, ServiceCallFailed: the endpoint refused the first request.
     """
     ask()
     return MeasuredInferenceReport(endpoint, local, load, send(load, ask), modelled)

@@ -1,4 +1,4 @@
-"""What a traced model would do on trn1 and inf2: latency, throughput and cost by batch size, and a fleet for a rate.
+"""What a traced model would do on trn1 and inf2: latency, throughput and cost by batch size; instances for a rate.
 
 windtunnel.reports.inference.modelled.modelled("BERT-Base", batch_sizes=[1, 8], rate_per_s=2_000)
 """
@@ -26,12 +26,12 @@ SCHEMA = "windtunnel.inference_estimate/1"
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 INSTANCES = ("trn1.2xlarge", "inf2.xlarge")
 TEXT_LENGTH = 128
-"""Tokens of a text where nothing is said: what the published rows have."""
+"""Tokens of a text where no length is given: that of the published rows."""
 
 
 @dataclass(eq=False, repr=False)
 class InferenceEstimateReport(Report):
-    """Modelled inference of one model. ``estimates``: by instance, then by batch size."""
+    """Modelled inference of one model. ``estimates``: in order of instance, then of batch size."""
 
     title: str
     estimates: tuple[InferenceEstimate, ...]
@@ -39,7 +39,7 @@ class InferenceEstimateReport(Report):
     price_notes: tuple[str, ...] = ()
 
     def document(self) -> Document:
-        """A table for each instance, the cheapest named first."""
+        """A table for each instance; the headline names the cheapest."""
         first = self.estimates[0].inference
         answers = "hidden states" if first.hidden_output else "a few numbers"
         return Document(
@@ -50,7 +50,7 @@ class InferenceEstimateReport(Report):
         )
 
     def sections(self) -> tuple[Section, ...]:
-        """One for each instance; the notes stand below the last."""
+        """A section for each instance, with the notes below the last."""
         names = list(dict.fromkeys(item.name for item in self.estimates))
         found = [[item for item in self.estimates if item.name == name] for name in names]
         notes = tuple(self._notes())
@@ -183,9 +183,9 @@ def modelled(
     Args:
         model: an architecture's name, its dimensions, or a published model (``roberta-base``).
         instances: EC2 names are priced as EC2, ``ml.`` names as SageMaker endpoints.
-        batch_sizes: sequences (images) of a call.
-        sequence_length: tokens (patches). None: 128, of vision models 197.
-        hidden_output: the answer is the hidden states, as AutoModel's; it takes time to reach the host.
+        batch_sizes: sequences (images) in a call.
+        sequence_length: tokens (patches) in a sequence. None: 128, for vision models 197.
+        hidden_output: the answer is the hidden states, as AutoModel's, which take time to reach the host.
         rate_per_s: requests a second, for which the instances are counted.
         on: prices in force on that day. None: the newest.
 

@@ -1,4 +1,4 @@
-"""The inference model held against the published figures: in sample, left out, and what was set aside."""
+"""The inference model compared with published figures: in sample, left out, and on rows that were set aside."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _LEVELS = {
 
 @dataclass(eq=False, repr=False)
 class InferenceValidationReport(Report):
-    """Errors of throughput and P50. ``summaries`` holds them."""
+    """Errors of throughput and of median latency (P50). ``summaries`` holds them."""
 
     summaries: tuple[InferenceSummary, ...]
 
     def document(self) -> Document:
-        """Both figures at each level, the constants, and how to read them."""
+        """The errors of both figures at each level, the constants, and how to read them."""
         errors = Section(
             "Errors",
             "modelled",
@@ -117,7 +117,7 @@ class InferenceValidationReport(Report):
 
 
 def validated() -> InferenceValidationReport:
-    """The built-in rows, predicted by constants that did not see them."""
+    """The report on the built-in rows, predicted by constants that did not see them."""
     return InferenceValidationReport(summaries())
 
 

@@ -1,4 +1,4 @@
-"""The measured part: what DescribeTrainingJob and the counters say. Nothing here is modelled."""
+"""The measured part of a report: what DescribeTrainingJob and the counters say. Nothing here is modelled."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from windtunnel.session.training_service import LOCAL_ACCOUNT
 
 
 def ran_here(describe: Mapping[str, Any]) -> bool:
-    """Whether the job is a local server's: its ARN has the account that this one plays."""
+    """Whether the job ran on a local server: its ARN has the account number that the local server uses."""
     return f":{LOCAL_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
 
 
 def collect(describe: Mapping[str, Any], counters: Counters | None) -> dict[str, Any]:
-    """The measured figures by name, units in the names; a figure nobody measured is absent."""
+    """The measured figures by name, with units in the names; a figure that was not measured is absent."""
     facts = {**({} if counters is None else _counted(counters)), **_described(describe)}
     facts["where"] = "local" if counters is not None or ran_here(describe) else "aws"
     return facts
 
 
 def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
-    """What DescribeTrainingJob says."""
+    """The figures from DescribeTrainingJob."""
     resources = describe.get("ResourceConfig") or {}
     reason = describe.get("FailureReason") or ""
     job, started = describe.get("TrainingJobName"), describe.get("TrainingStartTime")
@@ -68,12 +68,12 @@ def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _day(moment: datetime) -> str:
-    """In UTC, as AWS's prices and `aws_job.description` have it: boto3 gives the time of this machine's zone."""
+    """The day in UTC, as in AWS's prices and `aws_job.description`: boto3 gives the time of this machine's zone."""
     return moment.astimezone(timezone.utc).date().isoformat()
 
 
 def _counted(counters: Counters) -> dict[str, Any]:
-    """What the simulator counted."""
+    """The figures that the simulator counted."""
     groups = [asdict(group) for group in counters.instance_groups or ()]
     facts = {
         "job": counters.job and fmt.name(counters.job),
@@ -99,7 +99,7 @@ def _counted(counters: Counters) -> dict[str, Any]:
 
 
 def _trained(train: Steps) -> dict[str, Any]:
-    """What the training steps were."""
+    """The figures of the training steps."""
     flops = sum(train.flops.values())
     return {
         "steps": train.steps,
@@ -118,7 +118,7 @@ def _trained(train: Steps) -> dict[str, Any]:
 
 
 def section(facts: Mapping[str, Any]) -> Section:
-    """What ran, as pairs."""
+    """What ran, as rows of a label and a value."""
     local = facts["where"] == "local"
     rows = [*_run_rows(facts), *_step_rows(facts), *_machine_rows(facts)]
     notes = []
@@ -158,7 +158,7 @@ def section(facts: Mapping[str, Any]) -> Section:
 
 
 def _program(found: Mapping[str, Any]) -> str:
-    """``train.py (2 cores, 120 training steps)``."""
+    """One program of a job, as ``train.py (2 cores, 120 training steps)``."""
     cores, steps = found["world_size"], found["training_steps"] or found["steps"]
     many = f"{cores or '?'} {'core' if cores == 1 else 'cores'}"
     kind = "training step" if found["training_steps"] else "step"
@@ -206,7 +206,7 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
 
 
 def listed_price(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
-    """The price in the job's region; where the book has none, that of the home region, and the note says so."""
+    """The price in the job's region; where the book has none, the home region's. The price names its region."""
     if region not in (None, HOME_REGION):
         with suppress(PriceUnknown):
             return prices.price(kind, day, region)
@@ -214,12 +214,12 @@ def listed_price(prices: PriceBook, kind: str, day: date | None, region: str | N
 
 
 def instances(facts: Mapping[str, Any]) -> str:
-    """The instances of a job: ``ml.trn1.32xlarge x 2``, one after the other for groups."""
+    """The instances of a job, as ``ml.trn1.32xlarge x 2``; those of several groups are joined with a plus sign."""
     return " + ".join(f"{kind} x {count}" for kind, count in _groups(facts))
 
 
 def _region(arn: str) -> str | None:
-    """arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME; None for what is no ARN."""
+    """The region in an ARN, arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME; None for what is no ARN."""
     parts = arn.split(":")
     return parts[3] or None if len(parts) > 4 else None
 
@@ -306,14 +306,14 @@ def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
 
 
 def _of_core_memory(facts: Mapping[str, Any]) -> str:
-    """`` of 16 GiB a core``; empty where the cores differ, or the instance is not known."""
+    """A core's memory, as `` of 16 GiB a core``; empty where the cores differ, or the instance is not known."""
     known = {CATALOG[kind].core_memory_gib if kind in CATALOG else None for kind, _ in _groups(facts)}
     (memory, *others) = known
     return "" if others or memory is None else f" of {memory:g} GiB a core"
 
 
 def subtitle(facts: Mapping[str, Any]) -> str:
-    """Where it ran, and on what."""
+    """Where the job ran, and on which instances."""
     instance = instances(facts)
     if facts["where"] == "aws":
         return f"{instance}, ran on AWS"

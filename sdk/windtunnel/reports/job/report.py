@@ -2,8 +2,8 @@
 
     job.report(full_scale=FullScale(train_samples=3_600_000, epochs=1, evaluation_samples=400_000))
 
-Measured and modelled figures stand apart, each modelled one with its interval,
-each cost with its price and the price's date.
+Measured and modelled figures are kept apart: each modelled one has its interval, each cost its price and the price's
+date.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class ReportableJob(Protocol):
     """What a report needs of a job."""
 
     def describe(self) -> Mapping[str, Any]:
-        """The job as DescribeTrainingJob shapes it."""
+        """The job in the form of DescribeTrainingJob's answer."""
 
     def counters(self) -> Mapping[str, Any] | None:
-        """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
+        """The job's ``counters.json``; None, or `JobNotFinished`, where it has none, as a job on AWS."""
 
 
 @dataclass(frozen=True)
 class Precisions:
-    """How products run, where a reader chose that. None: as the job has it; on GPUs the fastest of one line."""
+    """Number formats of products that a reader chose. None: the job's; on GPUs the fastest that one line can set."""
 
     trn: Precision | None = None
     gpu: Precision | None = None
@@ -74,14 +74,14 @@ class PricePerformance(Report):
 
     Attributes:
         measured: figures of the run, by name with units; nothing modelled.
-        workload: what it is modelled from.
+        workload: what the job is modelled from.
         comparison: what is modelled; None when there is nothing to model from.
         full_scale: the size of the real job; None: as rehearsed.
         unavailable: why there is no comparison.
         prices: the price list.
         diagnostics: what to change in the script; None without counters.
-        notes: what is read first: the user's own calibration, where it is in the figures.
-        price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
+        notes: what is read first: that the figures hold the user's own calibration.
+        price_notes: the day of the prices, and how old the newest price fetched from AWS is.
     """
 
     measured: Mapping[str, Any]
@@ -129,9 +129,9 @@ class PricePerformance(Report):
     @property
     def _rest(self) -> str:
         rule = self.comparison.batch_rule if self.comparison else "rehearsed"
-        on_aws = self.measured["where"] == "aws"  # asked for by --aws and its name, or by --describe alone
+        on_aws = self.measured["where"] == "aws"  # asked for by --aws and its name, or by --describe
         command = "windtunnel report" if on_aws else f"windtunnel report {self.measured.get('job', 'JOB')}"
-        # Without these it gives other figures.
+        # Without these arguments the command gives other figures.
         given = self.full_scale is not None or rule != "rehearsed" or on_aws
         more = ", with what else was given here; " if given else ", "
         return f"The rest: {command} --full{more}report.to_text(full=True)"
@@ -145,7 +145,7 @@ class PricePerformance(Report):
 
     @property
     def _failed(self) -> tuple[str, ...]:
-        """Why the job failed, if it did, and for want of memory what to do; the whole of that stands below."""
+        """Why the job failed, and what to do if memory ran out; in short, as the whole stands below. Else empty."""
         reason, short = self.measured.get("failure_reason"), self.measured.get("failure")
         if reason is None or short is None:
             return ()
@@ -155,16 +155,16 @@ class PricePerformance(Report):
 
     @property
     def _told_first(self) -> tuple[str, ...]:
-        """The notes; where there is an answer of a job that failed, that it did before them."""
+        """What stands above the answer: the notes; before them, where there is an answer, why the job failed."""
         return self.notes if self.comparison is None else (*self._failed, *self.notes)
 
     @property
     def _lines_above(self) -> int:
-        """Lines of the first screen besides the answer: two a note at most, and where the last one breaks, its rest."""
+        """Lines of the first screen besides the answer: at most two a note, and those of `_rest` beyond its first."""
         return 2 * len(self._told_first) + fmt.lines_of(self._rest) - 1
 
     def cost_line(self, instance_type: str | None) -> str | None:
-        """What the job cost on AWS, or is modelled to cost at the newest prices, in a line; None: not known."""
+        """What the job cost on AWS, or is modelled to cost at the newest prices, in one line; None where not known."""
         bill = measured_part.bill(self.measured, self.prices)
         if bill is not None:
             return next((row.cells[0] for row in bill.rows if row.style == "total"), None)
@@ -224,7 +224,7 @@ def report_of(
 ) -> PricePerformance:
     """The report of a described job with its counters; either may be empty.
 
-    The arguments are those of `for_job.report_for_job`; ``price_notes``: what to know of the ``book``.
+    The arguments are those of `for_job.report_for_job`; ``price_notes``: notes on the prices in ``book``.
     """
     told, workload, reason = None, None, "the job left no counters."
     try:
@@ -260,13 +260,13 @@ def report_of(
     except NotCalibrated as error:
         return replace(measured_only, workload=workload, unavailable=str(error))
     if book.as_of is not None and not comparison.costs:
-        book.price(comparison.estimates[0].instance.name)  # says what is missing
+        book.price(comparison.estimates[0].instance.name)  # raises, and says what is missing
     notes = calibration.notes(comparison.estimates)
     return replace(measured_only, workload=workload, comparison=comparison, unavailable=None, notes=notes)
 
 
 def _some_train(told: Counters) -> str | None:
-    """Why a job is not modelled whose groups do not all train: torchrun starts workers in those that are named."""
+    """Why a job whose groups do not all train is not modelled: torchrun starts workers only in those it names."""
     workers, on_one = told.world_size or 1, told.cores_used or 1
     if workers >= on_one * told.instance_count:
         return None

@@ -1,1 +1,1 @@
-"""What is modelled, as sections, data and charts: shared by the reports that show it."""
+"""The modelled part of reports, as sections, data and charts; shared by all reports that show it."""

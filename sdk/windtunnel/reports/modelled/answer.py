@@ -1,6 +1,6 @@
-"""The answer, as it is read first: the job, a line an instance, who is cheapest and why one may say so.
+"""The answer, which is read first: the job, a line for each instance, which is cheapest, and how far to trust that.
 
-At most `LINES` lines in a terminal of 100 columns, title and frame included; all else follows it.
+At most `LINES` lines in a terminal of 100 columns, title and frame included; everything else stands below.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class Screen:
     """What the first screen says, in order.
 
     Attributes:
-        job: its size.
-        order: positions of the estimates, the instance that the job asked for first.
+        job: the size of the job, in words.
+        order: indices of the estimates as shown, the instance that the job asked for first.
         on: the day of the prices, the newest compared; None: nothing has a price.
-        costs: of each estimate on that day.
-        answer: who is cheapest then; None without a price.
+        costs: the cost of each estimate on that day.
+        answer: which instance is cheapest on that day; None without a price.
         verdict: the winner with its probability, or why there is none and what would make one.
-        compiling: what compile time has to do with it; empty where nothing is compiled.
-        batch: which batch each instance has, and what of the asked instances is not in the table.
-        prices: offering, region and date.
-        change: what the rehearsal found to change, worst first.
-        largest: where it found less than two: what most of the bill is on the first instance.
-        trust: how far to trust it.
-        left_out: what is not in it.
+        compiling: how much of the time is compilation; empty where nothing is compiled.
+        batch: the batch of each instance, and which of the instances asked for are not in the table.
+        prices: offering, region and date of the prices.
+        change: what the rehearsal found to change in the script, worst first.
+        largest: where there are fewer than two changes: the largest parts of the bill on the first instance.
+        trust: how far to trust the figures.
+        left_out: what the figures do not include.
     """
 
     job: str
@@ -91,7 +91,7 @@ def screen(
     book: PriceBook,
     diagnostics: Diagnostics | None = None,
 ) -> Screen:
-    """The answer in words. ``full_scale``: as the caller stated it; None: what the workload tells."""
+    """The answer in words. ``full_scale``: the size that the caller stated; None: the size that the workload gives."""
     estimates = comparison.estimates
     own = None if workload.rehearsed is None else workload.rehearsed.instance_type
     order = sorted(range(len(estimates)), key=lambda index: estimates[index].instance.name != own)
@@ -99,7 +99,7 @@ def screen(
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
     found_here = [item.in_short for item in diagnostics or ()]
-    # With an error a training is not worth its bill, so no flag comes before it.
+    # A training with an error is not worth its bill, so errors come before a flag that saves time.
     errors = sum(item.severity == "error" for item in diagnostics or ())
     changes = [*sharing_words(estimates, workload), *found_here[:errors]]
     changes = [*changes, *cast_words(comparison), *found_here[errors:]][:_CHANGES]
@@ -128,7 +128,7 @@ def screen(
 
 
 def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) -> Section:
-    """As a section. ``lines_above``: of what stands in the frame above it besides title and subtitle."""
+    """The answer as a section. ``lines_above``: lines above it in the frame, besides title and subtitle."""
     notes = {
         shown.verdict: 4,
         shown.compiling: 2,
@@ -140,7 +140,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.left_out: 2,
     }
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
-    # Of numbers so long that rows break, fewer rows: each note has a line.
+    # Long numbers wrap rows onto more lines: then show fewer rows, so that each note keeps a line.
     for most in range(max(2, _ROWS - lines_above // 2), 1, -1):
         rows = _table(shown, comparison, most)
         table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
@@ -152,10 +152,11 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
-    """Each note cut to so many lines. Where all together need more than there is room, the second largest part goes.
-    Then notes are shortened, the last first, but for the first note and the one on trust, half of which is of no use:
-    all to two lines before any to one. Where a line each is too many, what to change goes, too: the rest of the report
-    has it.
+    """Cut each note to its number of lines, and all of them together to ``room`` lines.
+
+    If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first, all to
+    two lines before any to one; the first note and the one on trust come last, as half of them is of no use. If one
+    line each is still too much, changes and the largest part go: the rest of the report has them.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
@@ -173,14 +174,14 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
 
 
 def longest_s(items: Iterable[Estimate]) -> float:
-    """Billable seconds of the longest that fits: its unit is that of all times side by side."""
+    """Billable seconds of the longest estimate that fits: all times side by side are shown in the unit of this one."""
     return max((item.billable_s for item in items if item.fits), default=0.0)
 
 
 def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
-    """So many rows at most, two instances at least: those that were asked for first, and who costs least.
+    """The rows: at most ``most``, but two instances at least. The first ones in order are kept, and the cheapest.
 
-    All of them without what a compile cache saves, before fewer with it.
+    Rows with what a compile cache saves are left out before any instance is.
     """
     winner = None if shown.answer is None else shown.answer.winner
     for count, cached in product(range(min(len(shown.order), most), 0, -1), (True, False)):
@@ -221,7 +222,7 @@ def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, st
 
 
 def _without_compile(found: Answer | None) -> Decision | None:
-    """What the answer is taken from, where compile time would turn it."""
+    """The decision without compile time, if the answer goes by it because compile time would change it; else None."""
     left = found is not None and found.without_compile and found.obstacle in (None, "outside")
     return found.decided if found is not None and left else None
 
@@ -330,7 +331,7 @@ def _obstacle(
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:
-    """What runs and has no price."""
+    """The estimates that fit and have no price."""
     both = zip(estimates, found.decided.costs, strict=True)
     return [item for item, cost in both if cost is None and item.fits]
 

@@ -1,4 +1,4 @@
-"""The answer for machines: what the first screen says, and a member an instance."""
+"""The answer as data for JSON: what the first screen says, and an object for each instance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = ("job", "verdict", "compiling", "batch", "prices", "change", "largest",
 
 
 def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
-    """As JSON has it: see `_instance` for each of those compared, in the order of the screen."""
+    """The answer for JSON; ``instances`` has an object of `_instance` for each estimate, in the screen's order."""
     found, estimates = shown.answer, comparison.estimates
     winner = None if found is None or found.winner is None else estimates[found.winner]
     leaning = None if found is None or found.leaning is None else estimates[found.leaning]
@@ -47,9 +47,11 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
 def _instance(
     item: Estimate, cost: Cost | None, decided: Cost | None, chance: float | None
 ) -> dict[str, Any]:
-    """``samples_each``: on each worker, or each copy of a model that workers share. ``decided_usd``: what winner and
-    probabilities go by, which leaves compile time out where it would decide. ``fits``: None where it is not known.
-    What does not fit costs nothing, and has no dollars: a limit on them must not pass it.
+    """One estimate of the answer.
+
+    ``samples_each``: on each worker, or each copy of a model that workers share. ``decided_usd``: the cost by which
+    winner and probabilities are decided, without compile time where that would decide. ``fits``: None where it is not
+    known. An estimate that does not fit has no dollars, so that it never passes a limit on cost.
     """
     if not item.fits:
         cost = decided = None

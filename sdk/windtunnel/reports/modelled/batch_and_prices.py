@@ -1,4 +1,4 @@
-"""Under the answer's table: which batch each instance has, how many of its cores, and of which prices the costs are."""
+"""Notes under the answer's table: the batch of each instance, how many of its cores work, and which prices are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windtunnel.reports.modelled.labels import degrees, label, place, rule_words
 
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
-    """The rule of the batch, what is not in the table, the software's speed, and a split that may be none to run."""
+    """Notes on the batch: its rule, instances not in the table, the software's speed, a split unusual for GPUs."""
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
     uneven = [label(item) for item in comparison.estimates if item.fits and each(item) != int(each(item))]
     if uneven:
@@ -104,7 +104,7 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
 
 
 def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
-    """Of a model that cores share: by what its time is told. One far from all published may be made smaller."""
+    """The description that stands for a rehearsed model that cores share; outside the range, a hint for larger ones."""
     for item in estimates:
         training = item.training
         if training is not None and not workload.there(item.instance).is_split_open:
@@ -117,7 +117,7 @@ def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
 
 
 def sharing_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
-    """What the answer is of, where the script uses one core alone, or its cores do not share the data out."""
+    """Warnings about what the answer assumes: the script uses only one core, or its cores do not share out the data."""
     rehearsed = workload.rehearsed
     if rehearsed is not None and rehearsed.unshared:
         yield (
@@ -146,7 +146,7 @@ def each(item: Estimate) -> float:
 def price_words(
     estimates: Sequence[Estimate], costs: Sequence[Cost | None], found: Answer | None, book: PriceBook
 ) -> Iterator[str]:
-    """Of which offering, region and date, and where another way to buy the hour gives another answer."""
+    """The offering, region and date of the prices, and where another way to buy the hour gives another answer."""
     if any(costs):
         yield _prices(estimates, costs)
     yield from _bought_otherwise(estimates, found, book)
@@ -167,7 +167,7 @@ def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
 
 
 def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
-    """Ways to buy the hour at which another instance than now would be the cheapest, or one is where prices lack."""
+    """Ways to buy the hour that make another instance the cheapest, or any, where the answer lacks prices."""
     now = None
     if found is not None and found.obstacle != "one instance":
         if found.obstacle not in (None, "outside"):

@@ -24,24 +24,24 @@ from windtunnel.rendering.plots.style import (
 )
 from windtunnel.reports.modelled.labels import caveats, label
 
-_AXIS_IN = 6.2  # what labels and margins leave of the width
+_AXIS_IN = 6.2  # inches of the width beside labels and margins
 Parts = tuple[tuple[str, float], ...]
-"""Names and seconds, in the order in which they are stacked."""
+"""Names and seconds of the parts, in the order in which they are stacked."""
 
 
 def step_parts(item: Estimate) -> Parts:
-    """One step in seconds; the parts add up to it."""
+    """The parts of one step, in seconds; they add up to the step."""
     return tuple(item.step.parts.items())
 
 
 def billable_parts(item: Estimate) -> Parts:
-    """The billable time of one instance in seconds, before it is rounded up to whole ones."""
+    """The parts of the billable time on one instance, in seconds, before rounding up to whole seconds."""
     fixed = tuple((cost.name, cost.seconds) for cost in item.fixed if cost.billed)
     return (("training steps", item.train_s), *fixed)
 
 
 def breakdown_chart(comparison: Comparison) -> Chart:
-    """A bar an instance in two panels: one step, and the billable time with its fixed costs."""
+    """Two panels with a bar for each instance: one step, and the billable time with its fixed costs."""
     estimates = comparison.estimates
     words = "; ".join(
         f"{label(item)}, {item.precision.name}: step of {fmt.modelled_seconds(item.step.total_s)} "
@@ -103,7 +103,7 @@ def _panel(target: Any, theme: Theme, bars: Sequence[_Bar], columns: int) -> Non
         left = [start + width for start, width in zip(left, widths, strict=True)]
     for position, bar in enumerate(bars):
         low, high = bar.interval_s
-        # Below the bar: over it, the whisker would hide the parts.
+        # Below the bar: on it, the whisker would hide the parts.
         whisker(axes, theme, position + 0.37, (low / scale, bar.total_s / scale, high / scale), limit / scale)
         axes.annotate(
             bar.figures, (left[position], position), (5, 0), textcoords="offset points", va="center"

@@ -1,4 +1,4 @@
-"""Who is cheapest: at each day's prices, at each way to buy the hour, and each Neuron instance against each GPU."""
+"""Which is cheapest: at each day's prices, with each way to buy the hour, and each Neuron instance against each GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from windtunnel.reports.modelled.labels import label
 
 _WORTH_A_LINE = 0.05
 CAST_FLAG = "--auto-cast=matmult"
-"""Of NEURON_CC_FLAGS: what makes `AUTO_CAST` of products in fp32."""
+"""The flag in NEURON_CC_FLAGS with which fp32 products run as `AUTO_CAST`."""
 _BREAK_EVEN = (
     "break-even: the price of an hour at which an instance costs as much as the cheapest (for the "
     "cheapest: as the next)."
@@ -34,7 +34,7 @@ _BREAK_EVEN = (
 
 
 def cheapest_sections(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
-    """All of them, those that there is something for."""
+    """All sections on cost that have something to show."""
     for index, found in enumerate(answers(comparison)):
         yield _decision(comparison.estimates, found, explained=not index)
     yield from _offerings(comparison, book)
@@ -43,7 +43,7 @@ def cheapest_sections(comparison: Comparison, book: PriceBook) -> Iterator[Secti
 
 
 def probability(value: float | None) -> str:
-    """``86 %``; never 100 or 0, which no model can say."""
+    """A probability as ``86 %``; never as 100 or 0 %, which no model can claim."""
     if value is None:
         return "-"
     if 0.01 <= value <= 0.99:
@@ -52,7 +52,7 @@ def probability(value: float | None) -> str:
 
 
 def turning(even: BreakEven, price: Price) -> str:
-    """The price of an hour at which it turns, with the digits that tell it from the price now."""
+    """The break-even price of an hour, with as many digits as tell it apart from the price now."""
     value, now = even.usd_per_hour, price.usd_per_hour
     for digits in range(2, 6):
         if (fmt.rounded(value, digits) - now) * (value - now) > 0:
@@ -88,7 +88,7 @@ def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) 
 
 
 def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
-    """The same job at every list price; nothing where there is one kind of them, which the answer has."""
+    """The same job at every list price; nothing where there is only one offering, as the answer shows that."""
     estimates, found = comparison.estimates, by_offering(comparison.estimates, book)
     if len(found) < (2 if comparison.costs else 1):
         return
@@ -138,7 +138,7 @@ def _bought(cost: Cost) -> str:
 
 
 def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
-    """Settings of the GPU script, or of the Neuron compiler, with which the answer would be another."""
+    """Settings of the GPU script, or of the Neuron compiler, that would change the answer."""
     decided = found.decided
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
         swapped = {label(item): item for item in comparison.alternatives if item.precision == precision}
@@ -158,7 +158,7 @@ def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
 
 
 def cast_words(comparison: Comparison) -> Iterator[str]:
-    """What a flag would save, where the compiler multiplies in fp32 as nobody asked it for less."""
+    """What a flag would save, where the compiler runs products in fp32 because nobody asked it for less."""
     casts = {label(item): item for item in comparison.alternatives if item.precision == AUTO_CAST}
     for item in comparison.estimates:
         cast = casts.get(label(item))
@@ -221,5 +221,5 @@ def _verdict_row(name: str, verdict: Verdict) -> Row:
 
 
 def _saving(value: float) -> str:
-    """Beyond twice the cost in times: a percentage says nothing there."""
+    """A saving in percent; where the cost is twice or more, as ``2.9 times``, since a percentage says little there."""
     return fmt.signed_percent(value) if value > -1 else f"{fmt.significant(1 - value)} times"

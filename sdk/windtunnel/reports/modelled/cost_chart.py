@@ -1,4 +1,4 @@
-"""What the job is modelled to cost: a bar an instance, precision and price date, with its interval."""
+"""What the job is modelled to cost: a bar for each instance, precision and price date, with its interval."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from windtunnel.rendering.plots.style import (
 )
 from windtunnel.reports.modelled.labels import caveats, label
 
-_DATES = 3  # the newest; the table has all
-_AXIS_IN = 5.3  # what labels and margins leave of the width
-_GAP = 0.9  # between the bars of two price dates, in bars
+_DATES = 3  # price dates drawn, the newest; the table has all
+_AXIS_IN = 5.3  # inches of the width beside labels and margins
+_GAP = 0.9  # space between the bars of two price dates, in bars
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Bar:
 
 
 def cost_chart(comparison: Comparison, job: str) -> Chart:
-    """Every estimate at every price date, other precisions of the GPU script included."""
+    """A bar for every estimate at each price date, with the other precisions of the GPU script."""
     bars = tuple(_bars(comparison))
     dates = len({bar.on for bar in bars})
     words = "; ".join(f"{bar.label} at prices of {bar.on}: {_amount(bar.cost)}" for bar in bars)
@@ -73,7 +73,7 @@ def _bars(comparison: Comparison) -> Iterator[_Bar]:
 
 
 def _left_out(comparison: Comparison) -> str:
-    """What has no bar, in words."""
+    """In words, which instances and price dates have no bar."""
     names = [
         label(item)
         for index, item in enumerate(comparison.estimates)

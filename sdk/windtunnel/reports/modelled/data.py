@@ -22,7 +22,7 @@ from windtunnel.reports.prices import price_data
 
 
 def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, Any]:
-    """Estimates, alternatives of precision, who is cheapest, verdicts."""
+    """All that is modelled: estimates, their other precisions, which is cheapest, and the verdicts on pairs."""
     return {
         "full_scale": None if full_scale is None else asdict(full_scale),
         "batch_rule": str(rule) if isinstance(rule := comparison.batch_rule, PerDevice) else rule,
@@ -122,7 +122,7 @@ def _verdict(item: Verdict) -> dict[str, Any]:
 
 
 def _decision(found: Answer, estimates: Sequence[Estimate]) -> dict[str, Any]:
-    """Who is cheapest at a day's prices, and the costs that this is decided by: see ``without_compile``."""
+    """Which is cheapest at a day's prices, and the deciding costs: without compile time if ``without_compile``."""
     decision = found.decided
     return {
         "on": decision.on.isoformat(),
@@ -156,16 +156,16 @@ def _even(even: BreakEven, estimates: Sequence[Estimate]) -> dict[str, Any]:
 
 
 def which(what: str, estimates: Sequence[Estimate], place: int | None) -> dict[str, Any]:
-    """One of those compared, by its name and number of instances, as a name alone may be several's."""
+    """One of the estimates, by name and number of instances, as several may have the same name."""
     item = None if place is None else estimates[place]
     return {what: item and item.name, f"{what}_instance_count": item and item.instance_count}
 
 
 def rounded(value: float) -> float:
-    """Six significant digits."""
+    """A value with six significant digits."""
     return float(f"{value:.6g}")
 
 
 def maybe(value: float | None) -> float | None:
-    """The same, where there is a value."""
+    """A value with six significant digits; None stays None."""
     return None if value is None else rounded(value)

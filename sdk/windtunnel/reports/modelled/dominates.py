@@ -1,4 +1,4 @@
-"""What most of a bill is, in words, with what to do about it."""
+"""What most of a bill is for, in words, with what to do about it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ _FIXED: Mapping[str, str] = {
 
 
 def _words(item: Estimate) -> dict[str, str]:
-    """What else would move fewer bytes, of what a description does not have already; what the chip is called; and what
-    there may be more of.
-    """
+    """The words for the gaps in `_STEPS`: options that this estimate does not use yet, and names by kind of chip."""
     training = item.training
     more = "more instances shorten" if each(item) >= _SHARED else "with a larger batch more instances shorten"
     stored_in_fp32 = training is None or training.storage_dtype == "fp32"

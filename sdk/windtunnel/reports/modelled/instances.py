@@ -12,7 +12,7 @@ LARGEST_NEURON = "ml.trn1.32xlarge"
 
 
 def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
-    """For a job: what was asked for, or its own instance, the largest trn1 and p4d."""
+    """The instances shown for a job: those asked for, or its own, the largest trn1 and p4d."""
     if asked:
         # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
         return tuple(instance_type(named_instance(name)).name for name in asked)
@@ -20,7 +20,7 @@ def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def default_instances(workload: Workload) -> tuple[str, ...]:
-    """For a comparison that names none: as for a job; of a description, which names none, the largest trn1 and p4d."""
+    """The instances of a comparison that names none: as for a job; for a description the largest trn1 and p4d."""
     rehearsed = workload.rehearsed
     return shown_beside(LARGEST_NEURON if rehearsed is None else rehearsed.instance_type, None)
 

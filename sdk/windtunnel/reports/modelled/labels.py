@@ -1,4 +1,4 @@
-"""What an estimate is called, and what must be said with it."""
+"""The names of estimates, and the warnings that go with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RULES = {
 
 
 def rule_words(rule: BatchRule, workload: Workload) -> str:
-    """Which batch each instance gets."""
+    """In words, which batch each instance gets."""
     if isinstance(workload, DescribedWorkload) and isinstance(rule, str):
         if workload.rehearsed is None and workload.global_batch is None:
             number = workload.gradient_accumulation or 1
@@ -35,7 +35,7 @@ def rule_words(rule: BatchRule, workload: Workload) -> str:
 
 
 def label(item: Estimate) -> str:
-    """``trn1.32xlarge``, ``trn1.32xlarge x 4``; one priced on EC2 says so."""
+    """An estimate's name, as ``trn1.32xlarge`` or ``trn1.32xlarge x 4``; one priced on EC2 says so."""
     return f"{place(item)} x {item.instance_count}" if item.instance_count > 1 else place(item)
 
 
@@ -45,18 +45,18 @@ def place(item: Estimate) -> str:
 
 
 def numbers(counts: Sequence[int]) -> str:
-    """``1 instance``; ``1, 2, 4 instances``."""
+    """Numbers of instances, as ``1 instance`` or ``1, 2, 4 instances``."""
     each = ", ".join(f"{count:,}" for count in counts)
     return f"{each} instance{'' if list(counts) == [1] else 's'}"
 
 
 def degrees(training: Training) -> str:
-    """``tp8 pp1 dp16``."""
+    """The degrees of tensor, pipeline and data parallelism, as ``tp8 pp1 dp16``."""
     return f"tp{training.tensor_parallel} pp{training.pipeline_parallel} dp{training.data_parallel}"
 
 
 def sharing(training: Training) -> str:
-    """``, ZeRO-1``: what data-parallel workers share, as launchers name it; nothing where they share nothing."""
+    """What data-parallel workers share, as launchers name it, as in ``, ZeRO-1``; empty where they share nothing."""
     return {"none": "", "optimizer": ", ZeRO-1", "full": ", FSDP"}[training.zero]
 
 

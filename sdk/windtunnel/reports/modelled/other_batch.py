@@ -1,4 +1,4 @@
-"""With which batch there would be a verdict."""
+"""A global batch with which the comparison would have a winner."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _BATCH_FACTORS = tuple(
     2.0 ** (halves / 2)
     for halves in sorted(range(-24, 25), key=lambda halves: (halves % 2, abs(halves), -halves))
 )
-"""Powers of two first, from 1: where instances have batches of their own, one of these for all may do."""
+"""Factors of the batch to try: powers of two first, from 1. Where instances differ in batch, one for all may do."""
 
 
 def other_batch(
     found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
 ) -> str:
-    """What would make a verdict: a batch with which there is one, if any of those tried is."""
+    """In words, a global batch with which there is a winner, if any of those tried gives one."""
     middle = max(item.global_batch for item in comparison.estimates)
     described = workload if isinstance(workload, DescribedWorkload) else None
     of_pass = described.microbatch if described and described.microbatch else 1
     for batch in dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS):
-        if batch % of_pass:  # it would be of other passes than those described
+        if batch % of_pass:  # its passes would differ from those described
             continue
         if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
             option = "--global-batch" if described and described.global_batch is not None else "--batch"
@@ -49,7 +49,7 @@ def _has_verdict(
         own = None if item.correction is None else {item.calibration.key: item.correction}
         try:
             estimates.append(estimate(workload, run, size, item.name, own))
-        except InvalidInput:  # less than a sample for each worker
+        except InvalidInput:  # less than one sample for each worker
             return False
     costs = [cost_on(item, book, found.decided.on) for item in estimates]
     return answer(found.decided.on, estimates, costs).obstacle is None

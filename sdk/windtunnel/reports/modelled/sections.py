@@ -130,18 +130,18 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
 
 
 def used_calibrations(comparison: Comparison) -> tuple[Calibration, ...]:
-    """Those behind the estimates, each once."""
+    """The calibrations behind the estimates, each once."""
     return tuple({item.calibration.key: item.calibration for item in comparison.estimates}.values())
 
 
 def unseen_error(comparison: Comparison, calibration: Calibration) -> float:
-    """How far software that the model never saw is off on what is compared: the worst, where one node and many are."""
+    """The mean error on software that the model never saw; the larger one, if one node and many nodes are compared."""
     counts = {item.instance_count for item in comparison.estimates if item.calibration.key == calibration.key}
     return max(map(calibration.unseen_error, counts))
 
 
 def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
-    """What lies outside the calibrated range, or cannot be told, in words; the same reasons in one note."""
+    """In words, what lies outside the calibrated range or cannot be checked; the same reasons share a note."""
     outside: dict[tuple[str, ...], list[str]] = {}
     for item in estimates:
         if item.range_check.outside:
@@ -160,9 +160,9 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def calibration_note(calibration: Calibration, workload: Workload, unseen: float) -> str:
-    """How wrong the model was, in words: of descriptions, or of counts with and without the host's time.
+    """How far off the model was, in words: from descriptions, or from counts with and without the host's time.
 
-    ``unseen``: `unseen_error` of what is compared.
+    ``unseen``: the comparison's `unseen_error`.
     """
     if isinstance(workload, CountedWorkload):
         return _of_counts(calibration, workload, unseen)
@@ -178,7 +178,7 @@ def calibration_note(calibration: Calibration, workload: Workload, unseen: float
 
 
 def _of_scripts(calibration: Calibration) -> str:
-    """A plain script is slower than the software that constants are fitted to."""
+    """The error on plain scripts, which are slower than the software that the constants are fitted to."""
     scripts = errors_of_scripts(calibration.key)
     if scripts is not None:
         return (
@@ -242,7 +242,7 @@ KNOWN_MODELS: Mapping[Known, str] = {
 
 
 def scripts_note(scripts: Mapping[str, float], of: Known) -> str:
-    """How far plain scripts lie from the model that the project measured."""
+    """How far the model is off on the plain scripts that the project measured."""
     return (
         f"{scripts['rows']:.0f} runs of plain scripts (eager PyTorch, torch.compile, Hugging Face's Trainer; "
         f"{scripts['models']:.0f} {KNOWN_MODELS[of]}) that the project measured on one GPU are off by "
@@ -272,7 +272,7 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
 
 
 def _input_words(shown: Sequence[Estimate]) -> str:
-    """Nothing where the loader's rate was stated: then it is."""
+    """Says that waiting for input is not modelled; empty where the loader's rate was stated, as then it is."""
     return "" if any(item.loading_s for item in shown) else "Waiting for input is not modelled. "
 
 
@@ -287,7 +287,7 @@ def _basis(workload: Workload) -> str:
 
 
 def fixed_notes(estimates: Sequence[Estimate]) -> tuple[str, ...]:
-    """What each fixed cost is based on, on any of the instances; evaluation is modelled as steps are."""
+    """What each fixed cost is based on, each note once; without evaluation, which is modelled as steps are."""
     fixed = [cost for each in zip(*(item.fixed for item in estimates), strict=True) for cost in each]
     told = (f"{cost.name.capitalize()}: {cost.basis}." for cost in fixed if cost.name != "evaluation")
     return tuple(dict.fromkeys(told))
@@ -304,7 +304,7 @@ def price_notes(comparison: Comparison) -> list[str]:
 
 
 def host_notes(workload: Workload) -> tuple[str, ...]:
-    """What the host's tracing of a step adds on trn1, in words; nothing where it was not measured."""
+    """What the host's tracing of a step adds on trn1, in words; empty where it was not measured."""
     host = workload.step.host if isinstance(workload, CountedWorkload) else None
     if host is None:
         return ()
@@ -334,7 +334,7 @@ def _job_text(workload: Workload, full_scale: FullScale | None) -> str:
 
 
 def size_words(full_scale: FullScale) -> str:
-    """``3,600,000 samples x 2 epochs``."""
+    """The size of a job, as ``3,600,000 samples x 2 epochs``."""
     text = f"{fmt.many(full_scale.train_samples, 'sample')} x {fmt.many(full_scale.epochs, 'epoch')}"
     if full_scale.evaluation_samples:
         text += f", {full_scale.evaluation_samples:,} evaluated an epoch"

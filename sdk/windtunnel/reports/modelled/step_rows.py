@@ -1,4 +1,4 @@
-"""Rows of a table of what is modelled: who works on a step, how a described model is split, the parts of a step."""
+"""Rows of the tables of modelled figures: who works on a step, how a described model is split, a step's parts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from windtunnel.priceperf import Estimate, Training
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Style
 
-_PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the table
+_PARTS_BELOW = 0.005  # of a step: smaller parts are left out of the table
 
 
 def row_of(
     estimates: Sequence[Estimate], name: str, cell: Callable[[Estimate], str], style: Style = "normal"
 ) -> Row:
-    """A row with a cell an estimate."""
+    """A row with a cell for each estimate."""
     return Row(name, tuple(map(cell, estimates)), style)
 
 

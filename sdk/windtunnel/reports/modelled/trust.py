@@ -1,4 +1,4 @@
-"""How far to trust an answer, and what is not in it: a sentence each."""
+"""How far to trust an answer, and what it leaves out: a sentence each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.sections import unseen_error, used_calibrations
 
 STATE_LOADER = "--loader-samples-per-second"
-"""What says how long steps wait for their input."""
+"""The option that states the loader's rate, without which waiting for input is not modelled."""
 
 
 def trust(comparison: Comparison, workload: Workload) -> str:
-    """Errors of published rows that the model never saw."""
+    """The model's errors on published rows that it never saw."""
     estimates = comparison.estimates
     is_outside = any(item.range_check.outside for item in estimates)
     found = []
@@ -32,14 +32,14 @@ def trust(comparison: Comparison, workload: Workload) -> str:
             "reaches, so the interval is wide."
         )
     if any(is_fp32_on_neuron(item.instance, item.precision) for item in estimates):
-        # Outside of the range intervals are said to be wider already, and two lines hold no more.
+        # Outside the range, wider intervals are mentioned already, and two lines hold no more.
         wider = "" if is_outside else ": by the peak, so the interval is wider"
         found.append(f"Few in fp32 on NeuronCores{wider}.")
     return " ".join(found)
 
 
 def _errors(comparison: Comparison, workload: Workload) -> str:
-    """What was published of the accelerators, and how far off it is; empty where they have no rows of their own."""
+    """The model's errors on the published rows of each accelerator; empty where none has rows of its own."""
     estimates = comparison.estimates
     own_rows = {item.calibration.key for item in estimates if not item.instance.from_specification}
     scripts = {item.calibration.key for item in estimates if _is_script(item)}
@@ -80,7 +80,7 @@ def _errors(comparison: Comparison, workload: Workload) -> str:
 def left_out(
     comparison: Comparison, workload: Workload, full_scale: FullScale | None, *, waited: bool = False
 ) -> str:
-    """What is not in the bill, as nobody has stated it; empty: nothing. ``waited``: steps did, for their input."""
+    """What the bill leaves out because nobody stated it; empty: nothing. ``waited``: steps waited for input."""
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
@@ -89,7 +89,7 @@ def left_out(
 
 
 def _memory_not_known(estimates: Sequence[Estimate], workload: Workload) -> str:
-    """Of a job known by its counts: what the fullest core held grows no faster than the batch."""
+    """Where a counted job's memory may be too small: what the fullest core held grows at most with the batch."""
     if not isinstance(workload, CountedWorkload):
         return ""
     tried = workload.step.samples * workload.passes
@@ -109,14 +109,14 @@ def _memory_not_known(estimates: Sequence[Estimate], workload: Workload) -> str:
 
 
 def _is_script(item: Estimate) -> bool:
-    """Whether it is modelled as one: a rehearsed script on a GPU, or one that is named so."""
+    """Whether an estimate is modelled as a plain script: a rehearsed script on a GPU, or software named so."""
     return not item.instance.is_neuron if item.training is None else item.training.plain
 
 
 def _lacks(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> list[str]:
     lacks = []
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
-        # Batches of token numbers come of texts; what others come of is not known.
+        # Batches of token numbers are made from texts; what other batches are made from is not known.
         sizes = [
             workload.sized(full_scale),
             *([workload.rehearsed.full_scale()] if workload.rehearsed else []),

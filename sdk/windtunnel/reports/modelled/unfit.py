@@ -10,14 +10,14 @@ from windtunnel.reports.modelled.labels import label
 
 
 def does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
-    """What it needs of each, after "the job"."""
+    """How much memory the job needs on each instance, and what may help; continues a sentence with "the job"."""
     each = [
         f"{label(item)} ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
         for item in items
         if (need := item.memory) is not None
     ]
     described = workload if isinstance(workload, DescribedWorkload) else None
-    # What is rehearsed has no options that describe it.
+    # A rehearsed job has no options that describe it.
     search = " (windtunnel plan searches)" if described and workload.rehearsed is None else ""
     alone = all(item.instance.trains_alone for item in items)
     more = "A larger instance" if alone else "More instances"

@@ -1,4 +1,4 @@
-"""Time against cost of all plans, with the front that no plan beats."""
+"""Time against cost of all plans, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from windtunnel.reports.modelled.labels import place
 from windtunnel.reports.plan import labels
 
 _POINTS = 200
-"""Plans drawn of each instance type, cheapest first: more are a cloud, and a large file."""
+"""Plans drawn of each instance type, the cheapest first: more would be a cloud of marks, and a large file."""
 
 
 def plan_charts(found: Plans, after: str) -> tuple[Chart, ...]:
-    """``pareto``; none where nothing has a price. ``after``: see `Chart`."""
+    """``pareto``: time against cost; no chart where nothing has a price. ``after``: see `Chart`."""
     if all(plan.cost is None for plan in found.plans):
         return ()
     front = "; ".join(f"{labels.sentence(plan)}" for plan in found.pareto) or "no plan keeps the limits"

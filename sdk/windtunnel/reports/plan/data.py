@@ -10,9 +10,11 @@ from windtunnel.reports.modelled.data import cost_data, rounded
 
 
 def plans_data(found: Plans) -> dict[str, Any]:
-    """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` are their numbers.
+    """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` hold indices of
+    ``plans``.
 
-    A plan's ``hours`` begin with the request; ``billable_hours``, which its cost is of, once they have started.
+    A plan's ``hours`` count from the request; ``billable_hours``, which its cost is for, from the start of its
+    instances.
     """
     number = {id(plan): index for index, plan in enumerate(found.plans)}
     job = found.job

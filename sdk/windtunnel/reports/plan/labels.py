@@ -1,4 +1,4 @@
-"""What a plan is called, in tables, sentences and charts."""
+"""How plans are named in tables, sentences and charts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from windtunnel.reports.modelled.labels import degrees, place, sharing
 
 
 def cluster(plan: Plan) -> str:
-    """``4 x trn1.32xlarge``; one priced on EC2 says so."""
+    """A plan's instances, as ``4 x trn1.32xlarge``; one priced on EC2 says so."""
     return f"{plan.estimate.instance_count:,} x {place(plan.estimate)}"
 
 
 def short_cluster(plan: Plan) -> str:
-    """``4 x trn1.32xl``, for a table in a narrow terminal."""
+    """A plan's instances, as ``4 x trn1.32xl``, for a table in a narrow terminal."""
     return cluster(plan).replace("xlarge", "xl")
 
 
 def passes(plan: Plan) -> str:
-    """``2x32``: sequences of a micro-batch, and how many of those a step has on each copy of the model."""
+    """The batch, as ``2x32``: sequences of a micro-batch, and micro-batches of a step on each copy of the model."""
     return f"{fmt.given(plan.training.microbatch)}x{round(plan.training.microbatches):,}"
 
 
 def shared_and_recomputed(plan: Plan) -> str:
-    """``selective``; ``FSDP, none``, ``DDP, none``: copies share more than the optimizer's state, or nothing."""
+    """What is recomputed, as ``selective``; before it ``FSDP, `` or ``DDP, `` where copies of the model share more than
+    the optimizer's state, or nothing.
+    """
     training = plan.training
     apart = training.zero == "none" and training.data_parallel > 1
     words = "FSDP, " if training.zero == "full" else "DDP, " if apart else ""
@@ -31,13 +33,13 @@ def shared_and_recomputed(plan: Plan) -> str:
 
 
 def hours(plan: Plan) -> str:
-    """``13 (11-14)``."""
+    """The hours with their interval, as ``13 (11-14)``."""
     low, high = plan.hours_interval
     return f"{fmt.significant(plan.hours)} ({fmt.significant(low)}-{fmt.significant(high)})"
 
 
 def cost(plan: Plan) -> str:
-    """``$310 (280-350)``, ``$2.7k (2.2k-3.4k)``, ``$4.6M (3.4M-6.2M)``."""
+    """The cost with its interval: ``$310 (280-350)``, ``$2.7k (2.2k-3.4k)``, ``$4.6M (3.4M-6.2M)``."""
     found = plan.cost
     if found is None:
         return "no price"
@@ -45,12 +47,12 @@ def cost(plan: Plan) -> str:
 
 
 def tokens(number: float) -> str:
-    """``15 billion tokens``."""
+    """A number of tokens, as ``15 billion tokens``."""
     return f"{fmt.in_words(number)} tokens"
 
 
 def limits(deadline_hours: float | None, budget_usd: float | None) -> str:
-    """``48 h and $2,000``; ``1.5 h``; ``20 min``."""
+    """Deadline and budget, as ``48 h and $2,000``, ``1.5 h`` or ``20 min``."""
     words = [_deadline(deadline_hours)] if deadline_hours is not None else []
     words += [f"${fmt.plain(budget_usd)}"] if budget_usd is not None else []
     return " and ".join(words)

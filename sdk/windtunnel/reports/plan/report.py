@@ -1,4 +1,4 @@
-"""Where and how to train a model: every plan that fits, cheapest first, fastest first, and the front between.
+"""Where and how to train a model: every plan that fits, cheapest first, fastest first, and the Pareto front.
 
 windtunnel.plan("Llama-3.1-8B", ["trn1", "p4d"], tokens=15e9, deadline_hours=48, budget_usd=2_000)
 """
@@ -33,9 +33,9 @@ from windtunnel.reports.plan.sections import FRONT, headline, sections
 SCHEMA = "windtunnel.plan/1"
 INSTANCES = ("trn1", "p4d")
 _OTHER = 20
-"""So many times the architecture's weights, or fewer, may be stated: tied layers, larger embeddings."""
+"""Stated parameters may be this many times the architecture's weights, up or down: tied layers, larger embeddings."""
 TOKENS = 10**9
-"""Of the job where nothing is said: cost and time of other sizes are in proportion, but for the fixed costs."""
+"""Size of the job where none is given: cost and time of other sizes are in proportion, except for the fixed costs."""
 
 
 @dataclass(eq=False, repr=False)
@@ -43,9 +43,9 @@ class PlanReport(Report):
     """Plans for a job.
 
     Attributes:
-        plans: all of them with times, costs, intervals; the front; what could not be planned, and why.
-        assumed: what was not given, in words.
-        price_notes: of which day the prices are.
+        plans: all plans with times, costs and intervals; the Pareto front; what could not be planned, and why.
+        assumed: what the caller did not give, in words.
+        price_notes: the day of the prices.
     """
 
     title: str
@@ -113,30 +113,30 @@ def plan(
 ) -> PlanReport:
     """Search the splits, micro-batches, recomputation and numbers of instances that fit the memory.
 
-    Blocks for a second or two; idempotent. Trains in bf16 with AdamW. What is left None is searched, or assumed
+    Blocks for a second or two; idempotent. Trains in bf16 with AdamW. An argument that is None is searched, or assumed
     and named in the report.
 
     Args:
         architecture: as `Workload.transformer` takes it.
-        instances: types or families (``trn1`` is ml.trn1.32xlarge, its largest); ``ml.`` names and families are
-            priced as SageMaker training, others as EC2. What cannot be modelled is named in the report.
-        tokens: size of the whole job. None, and no other size: 1e9.
-        samples: the same in sequences.
-        steps: the same in optimizer steps.
+        instances: types or families (``trn1`` is ml.trn1.32xlarge, its largest); ``ml.`` names and families are priced
+            as SageMaker training, others as EC2. What cannot be modelled is named in the report.
+        tokens: size of the whole job. None, without another size: 1e9.
+        samples: the size in sequences.
+        steps: the size in optimizer steps.
         global_batch: sequences of an optimizer step. None: 1,024.
         sequence_length: tokens of a sequence. None: what the model, or its family, was trained with.
         parameters: weights of the model. None: the architecture's.
-        deadline_hours: from the request to the model.
-        budget_usd: US dollars.
+        deadline_hours: the most hours from the request to the trained model.
+        budget_usd: the most that the job may cost, in US dollars.
         nodes: numbers of instances to try. None: 1 to 64.
         tensor_parallel: workers that share a layer, fixed instead of searched; so are the next four.
         pipeline_parallel: stages of layers.
         microbatch: sequences of one pass.
         recompute: ``none``, ``selective`` or ``full``.
         zero: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
-        software: what trains it, as `Workload.transformer` has it; of several, on each instance the first counts that
-            published rows of its chip are by.
-        lora_rank: as `Workload.transformer` has it, and so the next.
+        software: the training software, as in `Workload.transformer`; of several, each instance takes the first with
+            published rows on its chip.
+        lora_rank: as in `Workload.transformer`, like the next.
         lora_targets: which matrices have adapters.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         on: prices in force on that day. None: the newest.

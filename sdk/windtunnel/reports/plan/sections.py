@@ -1,4 +1,4 @@
-"""Plans as tables: cheapest first, fastest first, the front between them, and what was searched."""
+"""Plans as tables: cheapest first, fastest first, the Pareto front, and what was searched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 5
 FRONT = "Pareto front"
 _SEVERAL = 2
 _TIMES = 2
-"""From so many times a limit on, a miss is told as a ratio."""
+"""From this many times a limit on, a miss is given as a ratio instead of a percentage."""
 _READING = (
     f"Intervals hold {fmt.percent(COVERAGE)} of left-out published rows. Hours run from the request to the model, with "
     f"{START_S.value / 60:g} min of start (assumed). Graphs are taken as compiled ahead (neuron_parallel_compile): the "
@@ -35,7 +35,7 @@ _COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
 
 
 def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
-    """The cheapest and the fastest, or what comes nearest; what could not be planned; what was assumed."""
+    """The cheapest and the fastest plan, or the nearest to the limits; what was not planned; what was assumed."""
     lines = [*_best(found), *_rivals(found)] if found.within else list(_missed(found))
     missing = [place.name for place in found.places if place.reason]
     if missing:
@@ -45,7 +45,7 @@ def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
 
 
 def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) -> tuple[Section, ...]:
-    """Tables of what keeps the limits, and what was searched."""
+    """Tables of the plans within the limits, and of what was searched."""
     tables = {
         "Cheapest first": (_each(found.cheapest), shortlist(found.cheapest)),
         "Fastest first": (_each(found.fastest), shortlist(found.fastest)),
@@ -71,7 +71,7 @@ def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) ->
 
 
 def shortlist(plans: Sequence[Plan]) -> list[Plan]:
-    """The first few; where they are on several clusters, the best split of each."""
+    """The first few plans; where they use several clusters, the best plan of each."""
     return list(islice(_best_of_each(plans) if _clusters(plans) >= _SEVERAL else plans, SHOWN))
 
 
@@ -124,7 +124,7 @@ def _best(found: Plans) -> Iterator[str]:
 
 
 def _missed(found: Plans) -> Iterator[str]:
-    """By how much the best of each limit miss both."""
+    """By how much the fastest, the cheapest and the nearest plan miss the limits."""
     if not found.plans:
         yield "NO PLAN: there is no way to run this job on what was asked for."
         return
@@ -144,7 +144,7 @@ def _missed(found: Plans) -> Iterator[str]:
 
 
 def _unpriced(found: Plans) -> Iterator[str]:
-    """What is left out of every cost, with how fast it would be."""
+    """Instances without a price, which no cost includes, with the hours of their fastest plan."""
     without = [plan for plan in found.plans if plan.cost is None]
     fastest = {plan.estimate.name: plan for plan in reversed(without)}  # they are in order of time
     if fastest:
@@ -171,7 +171,7 @@ def _over(found: Plans, plan: Plan) -> str:
 
 
 def _rivals(found: Plans) -> Iterator[str]:
-    """How many clusters the order of the middles leaves undecided."""
+    """How many other clusters may cost less than the cheapest, as far as the intervals tell."""
     if _clusters(found.cheapest) < _SEVERAL:
         return
     best, *others = _best_of_each(found.cheapest)
@@ -216,7 +216,7 @@ def _trained_by(found: Plans) -> Iterator[str]:
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:
-    """Each instance once, with what of its plans lies outside."""
+    """Each instance once, with the quantities of its plans that lie outside the calibrated range."""
     found: dict[str, dict[str, None]] = {}
     for plan in shown:
         for reason in plan.estimate.range_check.outside:

@@ -1,1 +1,1 @@
-"""The price model held against published throughputs."""
+"""The price model compared with published throughputs."""

@@ -14,9 +14,9 @@ from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import FONT_SIZE, Theme, frame, plain, written_out
 
 GOAL = 0.10
-"""The outer band: what the model aims at."""
-_MOST_ROWS = 200  # of the error panel: more would be no chart but a table, and there is one
-_BEYOND_PERCENT = 40.0  # errors of a file's rows may be any; the axis ends here and says so
+"""Half the width of the outer band: the error that the model aims at."""
+_MOST_ROWS = 200  # most rows in the error panel: more would be a table, and there is one
+_BEYOND_PERCENT = 40.0  # the axis ends here and says so, as errors of a file's rows may be of any size
 
 
 def validation_charts(validation: Validation) -> tuple[Chart, ...]:
@@ -62,7 +62,7 @@ def validation_charts(validation: Validation) -> tuple[Chart, ...]:
 
 
 def predicted(row: RowCheck) -> float:
-    """The throughput that constants fitted without the row give it, sequences per second."""
+    """The throughput predicted by constants that were fitted without the row, in sequences per second."""
     if row.published is None or row.left_out is None:
         raise ValueError(f"{row.config} has no left-out prediction")
     return row.published * (1 + row.left_out)
@@ -81,7 +81,7 @@ def _scatter(target: Any, theme: Theme, rows: Sequence[RowCheck]) -> None:
         if not found:
             continue
         x, y = [row.published for row in found], [predicted(row) for row in found]
-        # The interval's ends are factors of the prediction: the same of the left-out one.
+        # The interval's ends are factors of the prediction; the left-out prediction has the same factors.
         low = [value * (1 - _ratio(row.low, row)) for value, row in zip(y, found, strict=True)]
         high = [value * (_ratio(row.high, row) - 1) for value, row in zip(y, found, strict=True)]
         axes.errorbar(x, y, yerr=[low, high], fmt="none", color=theme.muted, elinewidth=0.8, zorder=2)

@@ -24,7 +24,7 @@ _STEP_PARTS = ("memory", "overlapped", "tensor_parallel", "pipeline_transfer", "
 
 
 def row_data(row: RowCheck) -> dict[str, Any]:
-    """One row."""
+    """One row: what was published, what is predicted, and the errors."""
     return {
         "config": row.config,
         "instance_type": row.instance_type.removeprefix("ml."),  # as the tables name it
@@ -57,9 +57,9 @@ def _step_data(step: StepTime) -> dict[str, Any]:
 
 
 def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
-    """Errors and coverage of one kind of rows. Coverage of sources is that of all, ``other_software`` too.
+    """Errors and coverage of one kind of rows. The coverage of sources is over all rows, ``other_software`` too.
 
-    ``by_software``: rows of other software, with what its other models tell of its speed.
+    ``by_software``: rows of other software, predicted with the speed that its other models tell.
     """
     covered: list[dict[str, Any]] = [{}, *_covered(summary)]
     covered += [
@@ -85,7 +85,7 @@ def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
 
 
 def scripts_data(errors: Mapping[str, float]) -> dict[str, Any]:
-    """Errors of plain scripts that the project measured, each model of them left out."""
+    """Errors on plain scripts that the project measured, with each model left out in turn."""
     shares = {
         name: _in_percent(errors[name]) for name in ("mean_error", "median_error", "max_error", "inside")
     }
@@ -110,7 +110,7 @@ def _covered(summary: CalibrationSummary) -> Iterator[dict[str, Any]]:
 
 
 def error_parts(summary: CalibrationSummary) -> tuple[tuple[str, Errors], ...]:
-    """The errors by name, as the columns of the table."""
+    """The errors by name, in the order of the summary table."""
     return (
         ("in_sample", summary.in_sample),
         ("leave_one_out", summary.left_out),

@@ -1,4 +1,4 @@
-"""The price model held against published throughputs, with its errors in sample and left out."""
+"""The price model compared with published throughputs, with its errors in sample and left out."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SCHEMA = "windtunnel.validation/1"
 
 @dataclass(eq=False, repr=False)
 class ValidationReport(Report):
-    """The price model held against published rows. ``validation`` holds the figures."""
+    """The price model compared with published rows. ``validation`` holds the figures."""
 
     validation: Validation
 
     def document(self) -> Document:
-        """Every row, the summary, the constants and what the figures do not say."""
+        """Every row, the summary, the constants, and how to read them."""
         sections = [
             _rows_section(calibration.label, rows)
             for key, calibration in CALIBRATIONS.items()
@@ -101,11 +101,11 @@ class ValidationReport(Report):
 
 
 def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationReport:
-    """The price model against published throughputs, with its errors in sample and left out.
+    """Compare the price model with published throughputs, and give its errors in sample and left out.
 
     Args:
-        table: rows with the columns of the published tables, as text; None: the built-in rows. A row
-            that cannot be predicted carries the reason.
+        table: rows with the columns of the published tables, as text; None: the built-in rows. A row that cannot be
+            predicted carries the reason.
     """
     return ValidationReport(validate_built_in() if table is None else validate_rows(read_rows(table)))
 
@@ -167,7 +167,7 @@ def _rows_section(title: str, rows: list[RowCheck]) -> Section:
 
 
 def _elsewhere_section(checks: Sequence[RowCheck]) -> Section:
-    """By software: its rows are one source, and err alike."""
+    """Rows of other software, grouped by it: the rows of one software are one source, and err alike."""
     sources: dict[tuple[str, str], list[RowCheck]] = {}
     for row in checks:
         sources.setdefault((row.kind or "", row.groups[-1].name), []).append(row)
@@ -246,7 +246,7 @@ def _not_predicted(validation: Validation) -> Section:
 
 
 def _row_notes(validation: Validation) -> Iterator[str]:
-    """Each sentence once, with the rows it holds for."""
+    """Each note once, with the rows that it holds for."""
     found: dict[str, list[str]] = {}
     for row in validation.rows:
         for note in row.notes:
