@@ -1,4 +1,4 @@
-"""Gradients that are clipped, and the optimizer's step behind that: between the two the cores exchange nothing."""
+"""Gradients that are clipped before the cores exchange them, and the optimizer's step behind the clipping."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel.porting.script import is_call_of, is_method, receiver
 from windtunnel.porting.subject import Subject, computes_gradients
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
-"""What exchanges gradients before the step."""
+"""Calls that exchange gradients before the step."""
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,16 @@ class Clipped:
     """A step of an optimizer whose gradients are clipped before it, in the same block of statements."""
 
     lines: tuple[int, ...]
-    """Where they are clipped."""
+    """The lines that clip."""
     edits: tuple[Edit, ...]
-    """After which they are exchanged before that."""
+    """Edits that exchange the gradients before they are clipped."""
 
 
 def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
-    """The optimizer whose step a call is: what a script calls one, or has made of one, perhaps in another file; of
-    ``scaler.step(optimizer)``, where the scaler may have come as an argument, what it is given.
+    """The optimizer whose step a call is; None for other calls.
+
+    That is ``x.step()`` where x has "optim" in its name, or is made as an optimizer in any file. For
+    ``scaler.step(optimizer)``, where the scaler may be a parameter, it is the argument.
     """
     if not is_method(call, "step"):
         return None
@@ -37,7 +39,7 @@ def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
 
 
 def early(subject: Subject) -> list[ast.Call]:
-    """What clips gradients before the cores have exchanged them."""
+    """The calls that clip gradients before the cores have exchanged them."""
     script = subject.script
     exchanged = subject.exchanges and not script.calls_any("optimizer_step")
     if not subject.several or subject.managed or not (subject.cuda or subject.xla) or exchanged:
@@ -50,7 +52,7 @@ def early(subject: Subject) -> list[ast.Call]:
 
 @functools.lru_cache(maxsize=8)
 def clipped(subject: Subject) -> dict[ast.Call, Clipped]:
-    """The steps behind what clips too soon, where one optimizer alone steps there."""
+    """The steps behind calls that clip too soon, where only one optimizer steps there."""
     found: dict[ast.Call, Clipped] = {}
     for clip in early(subject):
         pair = _step_behind(subject, clip)
@@ -61,7 +63,7 @@ def clipped(subject: Subject) -> dict[ast.Call, Clipped]:
 
 
 def _step_behind(subject: Subject, clip: ast.Call) -> tuple[ast.Call, ast.expr, ast.stmt] | None:
-    """The step behind a clip, its optimizer, and the statement of its block that clips."""
+    """The step behind a clip, its optimizer, and the statement of its block that clips; None where not sure."""
     script = subject.script
     first = next(one for one in script.above(clip) if isinstance(one, ast.stmt))
     for one in (first, *script.above(first)):
@@ -91,7 +93,7 @@ def _step_behind(subject: Subject, clip: ast.Call) -> tuple[ast.Call, ast.expr, 
 
 
 def _stepped_alone(subject: Subject, call: ast.Call) -> ast.expr | None:
-    """The optimizer of a plain step, torch's or torch_xla's."""
+    """The optimizer of a plain step, torch's or torch_xla's; None for other calls."""
     if is_call_of(subject.script, call, "optimizer_step"):
         return call.args[0] if len(call.args) == 1 and not call.keywords else None
     optimizer = stepped(subject, call)

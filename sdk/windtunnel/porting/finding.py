@@ -1,4 +1,4 @@
-"""One remark on a script, and the edits that settle it."""
+"""One finding on a script, and the edits that settle it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windtunnel.porting.script import Script
 
 @dataclass(frozen=True)
 class Edit:
-    """Replaces the bytes from ``start`` to ``end`` of the script's text; equal: inserts there."""
+    """Replaces the bytes from ``start`` to ``end`` of the script's text; where both are equal, inserts there."""
 
     start: int
     end: int
@@ -19,7 +19,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Removal:
-    """Takes a whole statement out."""
+    """Removes a whole statement."""
 
     statement: ast.stmt
 
@@ -29,11 +29,11 @@ class Finding:
     """What happens on Trainium, and what to do.
 
     Attributes:
-        line: of the script, from 1.
-        kind: the diagnostic that says the same of a script that runs (`device_unused`, ...); empty: it has none.
+        line: the line of the script, from 1.
+        kind: the diagnostic that says the same of a script that runs (`device_unused`, ...); empty: there is none.
         text: the remark; empty where the edits alone say it.
-        edits: what settles it; none where that is not sure.
-        sure: whether it is so; else it depends on what the text does not tell, as the length of the data.
+        edits: what settles the finding; empty where that is not sure.
+        sure: False where it depends on what the text does not tell, such as the length of the data.
     """
 
     line: int
@@ -48,8 +48,10 @@ class Finding:
 
 
 def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit | Removal, ...]:
-    """Leave one argument of a call in its place. Two edits, so that what is inside may have edits of its own; where
-    ``model = model`` would be left, the statement goes.
+    """Edits that leave one argument in the place of its call.
+
+    They are two, so that the argument may have edits of its own; where ``model = model`` would be left, the statement
+    is removed.
     """
     outer = script.parents[call]
     if isinstance(outer, ast.Assign) and [*map(ast.unparse, outer.targets)] == [ast.unparse(given)]:
@@ -63,7 +65,7 @@ def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit | R
 
 
 def behind(script: Script, statement: ast.stmt, line: str) -> Edit | None:
-    """A line behind a statement that has its lines to itself, as far in as that one; None where it has not."""
+    """Insert a line behind a statement, with its indentation; None where other code stands on the statement's lines."""
     place = script.lines[statement.end_lineno or 0]
     if not script.is_alone(statement) or not script.text[:place].endswith(b"\n"):
         return None
@@ -71,7 +73,7 @@ def behind(script: Script, statement: ast.stmt, line: str) -> Edit | None:
 
 
 def _ends_no_line(text: str) -> bool:
-    """Whether an expression needs no brackets around it, having its line ends inside of its own."""
+    """Whether an expression is valid without brackets around it: its line breaks are inside brackets of its own."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:

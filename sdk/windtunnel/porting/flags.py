@@ -1,4 +1,4 @@
-"""Hyperparameters that the script's argparse refuses or misreads: SageMaker gives each a value, as text."""
+"""Hyperparameters that the script's argparse refuses or misreads: SageMaker passes each with a value, as text."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "c
 
 _TRUTH = 'type=lambda text: text.lower() == "true"'
 _INSTEAD = f'nargs="?", const=True, default=False, {_TRUTH}'
-"""Takes what the toolkit gives, and the flag alone as before."""
+"""Arguments for a flag: it then takes the value that the toolkit passes, and still works without one."""
 _USUAL = ("add_argument", "parse_args", "set_defaults", "error", "print_help", "exit")
-"""Methods of a parser that give it no options but those that are read here."""
+"""Methods of a parser that add no options, or only options that this module reads."""
 _NO = ("false", "no", "off", "0")
 
 
 def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
-    """Those among ``hyperparameters`` over which argparse ends with 2: flags, as AWS's toolkit calls
+    """Findings on ``hyperparameters`` with which argparse ends the script, exit code 2: flags, as AWS's toolkit calls
     ``script --flag True``, and options that the script does not have.
 
-    Nothing is said where that may go well: the parser ignores what it does not know, gets other words than the command
-    line's, or has positional arguments.
+    None where that may go well: the parser ignores what it does not know, gets other words than the command line's, or
+    has positional arguments.
     """
     calls = _declarations(script)
     yield from _of_hydra(script, hyperparameters)
@@ -55,7 +55,7 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
 
 
 def _of_hydra(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
-    """All of them, where Hydra reads the command line as it is."""
+    """A finding on all hyperparameters, where Hydra reads the command line as it is."""
     if not hyperparameters or any(script.dotted(node) == "sys.argv" for node in script.walk(ast.Attribute)):
         return
     for call, name in script.calls:
@@ -71,7 +71,7 @@ def _of_hydra(script: Script, hyperparameters: Collection[str]) -> Iterator[Find
 
 
 def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Finding]:
-    """Those that become another value without a word: ``type=bool`` of ``False``, ``type=list`` of a list."""
+    """Findings on values that silently become others: ``type=bool`` of ``False``, ``type=list`` of a list."""
     own = script.bound_names()
     for name, value in sorted(hyperparameters.items()):
         option = _option(name)
@@ -92,7 +92,7 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
 
 
 def _gets_all_words(script: Script) -> bool:
-    """Whether argparse reads the command line as it is, and ends the script over a word too many."""
+    """Whether argparse reads the command line as it is, and ends the script over an unknown word."""
     for call, _ in script.calls:
         name = _called(call)
         if name.startswith("parse_known_") or keyword(call, "return_remaining_strings"):
@@ -105,7 +105,7 @@ def _gets_all_words(script: Script) -> bool:
 
 
 def _has_all_options(script: Script) -> bool:
-    """Whether one parser is made here, and nobody else is given it, to add options of their own."""
+    """Whether the script makes one parser, and gives it to nobody who could add options."""
     made = [call for call, name in script.calls if name == "argparse.ArgumentParser"]
     if len(made) != 1 or made[0].args or keyword(made[0], "parents"):
         return False
@@ -125,7 +125,7 @@ def _plain(option: str) -> str:
 
 
 def _around(script: Script, node: ast.AST) -> ast.AST:
-    """What an expression, or a part of it that is read, is given to: a call, unless it is called or changed itself."""
+    """What an expression, or a part of it that is read, is passed to: a call, unless it is called or changed itself."""
     outer = script.parents[node]
     read = isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Load)
     return script.parents[outer] if read else outer
@@ -136,7 +136,7 @@ def _declarations(script: Script) -> list[ast.Call]:
 
 
 def _option(name: str) -> str:
-    """As AWS's toolkit writes it."""
+    """A hyperparameter's name as an option, as AWS's toolkit writes it."""
     return f"{'-' if len(name) == 1 else '--'}{name}"
 
 

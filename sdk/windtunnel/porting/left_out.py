@@ -1,4 +1,4 @@
-"""What of a program trn1 does not come to."""
+"""The parts of a program that never run on trn1."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from windtunnel.porting.subject import Subject
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _BY_NAME = {"globals", "locals", "eval", "exec", "__import__", "import_module"}
-"""Give what a text names, which is not read here unless it stands there; and so do these of a module of the program."""
+"""Functions that give what a text names, which cannot be read here; the next ones do so for a module of the program."""
 _OF_A_MODULE = {"getattr", "vars"}
 _XLA = re.compile(r"(?<![a-z])(xla|tpus?|neuron|trainium)(?![a-z])", re.IGNORECASE)
-"""A word of its own, as in ``use_tpu``: there is one in "output"."""
+"""Each must be a word of its own, as in ``use_tpu``: the letters "tpu" are in "output", too."""
 _RANK = re.compile("rank|ordinal", re.IGNORECASE)
 _WINDOWS = re.compile(
     r"os\.name == 'nt'|(sys\.platform|platform\.system\(\)) == '(win32|darwin|Windows|Darwin)'"
@@ -54,7 +54,7 @@ class LeftOut:
         if self._all or (len(scripts) == 1 and not self._theirs[scripts[0]]):
             return
         pieces = list(self._first_pieces(scripts))
-        for script, piece in pieces:  # which grows
+        for script, piece in pieces:  # grows in the loop
             self._reached.add(piece)
             found = (
                 one for name in _names(piece, self._theirs[script]) for one in self._bearing(script, name)
@@ -64,8 +64,8 @@ class LeftOut:
             ]
 
     def without(self, script: Script, findings: Sequence[Finding]) -> list[Finding]:
-        """The findings, but for those of such parts. What a device is called elsewhere may be what is asked for: these
-        are notes.
+        """The findings outside of these parts. If the program asks for the device, findings on it become notes: the
+        code may be for other devices.
         """
         lines = self._theirs[script].union(*self._missed(script))
         if script is not self._first:
@@ -77,14 +77,14 @@ class LeftOut:
         ]
 
     def _missed(self, script: Script) -> Iterator[range]:
-        """The lines of what nothing comes to."""
+        """The lines of definitions that nothing reaches."""
         if self._reached:
             for one in self._defined[script].values():
                 if one not in self._reached and not one.decorator_list:
                     yield _lines_of(one)
 
     def _first_pieces(self, scripts: Sequence[Script]) -> Iterator[tuple[Script, ast.AST]]:
-        """What runs when the files are imported, or started, and what of the first nothing names."""
+        """The code that runs when the files are imported or started, and what nothing in the first file names."""
         named = {
             name
             for script in scripts
@@ -116,8 +116,8 @@ def _definitions(script: Script) -> dict[str, _Def]:
 
 
 def _names(piece: ast.AST, without: Collection[int] = ()) -> set[str]:
-    """Those that are used there, but on some lines, attributes' also with their dot, and texts, which may name
-    something.
+    """The names used in a piece of code, except on some lines. Attributes are also given with their dot; texts count if
+    they may be names.
     """
     found: set[str] = set()
     for node in ast.walk(piece):
@@ -139,21 +139,21 @@ def _takes_by_name(script: Script, node: ast.AST, modules: Collection[str]) -> b
         return False
     called, given = script.called(node), [*node.args, None, None]
     if isinstance(node.func, ast.Attribute) and called != "import_module":
-        return False  # as model.eval()
+        return False  # such as model.eval()
     of_module = _is_module(script, given[0], modules)
     plain = called == "getattr" and isinstance(given[1], ast.Constant)
     return called in _BY_NAME or (called in _OF_A_MODULE and of_module and not plain)
 
 
 def _is_module(script: Script, node: ast.expr | None, modules: Collection[str]) -> bool:
-    """Whether it is a module of the program, also by ``sys.modules[...]``, or of what one has."""
+    """Whether an expression is a module of the program, also by ``sys.modules[...]``, or an attribute of one."""
     if isinstance(node, ast.Subscript):
         return script.dotted(node.value) == "sys.modules"
     return node is not None and not set(script.dotted(node).split(".")).isdisjoint(modules)
 
 
 def _lines(script: Script, asks: Callable[[Script, ast.expr], bool | None]) -> set[int]:
-    """Those of the ends that a question, of what trn1 answers with yes or no, leaves to others."""
+    """The lines that a test leaves to other systems or devices. ``asks``: whether the test holds on trn1."""
     found: set[int] = set()
     for node in script.walk(ast.If):
         asked = asks(script, node.test)
@@ -167,7 +167,7 @@ def _lines(script: Script, asks: Callable[[Script, ast.expr], bool | None]) -> s
 
 
 def _asks_for_linux(_: Script, test: ast.expr) -> bool | None:
-    """Whether it is never true there, as ``os.name == "nt"``; None: it asks for something else."""
+    """False for a test that never holds on Linux, as ``os.name == "nt"``; None: it asks for something else."""
     return False if _WINDOWS.fullmatch(ast.unparse(test)) else None
 
 
@@ -182,9 +182,10 @@ def _asks_for_cuda(script: Script, test: ast.expr) -> bool | None:
 
 
 def _asks(script: Script, test: ast.expr) -> bool | None:
-    """Whether it holds on torch_xla's device alone, or on others alone; None: it asks for something else.
+    """True for a test that holds only on torch_xla's device, False for one that holds only on others; None: it asks for
+    something else.
 
-    What torch_xla answers is something else, as its rank, and whether the device is a "TPU": on trn1 it is none.
+    That is so of what torch_xla answers, such as its rank, and of whether the device is a "TPU": trn1 is none.
     """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         asked = _asks(script, test.operand)
@@ -202,21 +203,21 @@ def _asks(script: Script, test: ast.expr) -> bool | None:
             return None
         no = any(isinstance(one, ast.Constant) and one.value in (False, 0) for one in (test.left, value))
         if no and _RANK.search(ast.unparse(test)):
-            return None  # the first process
+            return None  # asks for the first process
         return isinstance(test.ops[0], ast.Eq) is not no
     named = test.func if isinstance(test, ast.Call) else test
     return True if _names_xla(script, named) else None
 
 
 def _names_xla(script: Script, node: ast.expr) -> bool:
-    """Whether it is a name for torch_xla's device, or a module of torch_xla's, which others have not."""
+    """Whether an expression names torch_xla's device, or a module of torch_xla, which other devices do not have."""
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
     return bool(_XLA.search(ast.unparse(node))) or script.dotted(node).startswith("torch_xla")
 
 
 def _behind(script: Script, node: ast.If) -> list[ast.stmt]:
-    """What follows a statement in its block."""
+    """The statements behind a statement in its block."""
     outer = script.parents[node]
     for name in ("body", "orelse", "finalbody"):
         block = getattr(outer, name, [])

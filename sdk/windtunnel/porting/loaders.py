@@ -9,13 +9,13 @@ from functools import cached_property
 from windtunnel.porting.script import Loop, Script, handed, is_call_of
 
 LOADERS = ("DataLoader", "StatefulDataLoader")
-"""Classes that make one: torch's, and torchdata's, which takes the same."""
+"""Classes of DataLoaders: torch's, and torchdata's, which takes the same arguments."""
 _BARS = ("enumerate", "iter", "tqdm", "track")
-"""What hands a loader's batches on, and is often given a name before the loop."""
+"""Calls that pass a loader's batches on, and whose result often gets a name before the loop."""
 
 
 class Loaders:
-    """Those of one file."""
+    """The DataLoaders of one file."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -24,7 +24,7 @@ class Loaders:
     def all(self) -> dict[str, ast.Call | None]:
         """Expressions that are DataLoaders, with the call that makes each; None: made elsewhere.
 
-        Names are not told apart by their scope: a parameter is a loader if any call gives it one.
+        Names are not told apart by their scope: a parameter is a loader if any call passes it one.
         """
         found: dict[str, ast.Call | None] = {}
         while True:
@@ -38,7 +38,7 @@ class Loaders:
             found.update(pairs)
 
     def _loaders_by_name(self, found: dict[str, ast.Call | None]) -> Iterator[tuple[str, ast.Call | None]]:
-        """What assignments, annotations, `return` and arguments say, with what is found so far."""
+        """Loaders by name, from assignments, annotations, `return` and arguments, and from those found so far."""
         given: list[tuple[str, ast.expr]] = []
         for node in self._script.nodes:
             if isinstance(node, ast.Assign):
@@ -64,22 +64,22 @@ class Loaders:
         return given
 
     def maker(self, name: str, loop: Loop) -> ast.Call | None:
-        """The call that makes a loader that a loop goes over: of a parameter, what its own function is given."""
+        """The call that makes the loader of a loop; for a parameter, the one that its function is called with."""
         here = self._script.scopes(loop)[0]
         own = [value for function, parameter, value in self._given if function is here and parameter == name]
         made = [call for value in own for call in self._makers(value, self.all)]
         return next(filter(None, made), None) if own else self.all.get(name)
 
     def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
-        """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""
+        """The call that makes the DataLoader that an expression is; empty if it is no DataLoader."""
         if isinstance(node, ast.Call) and is_call_of(self._script, node, *LOADERS):
             return [node]
         name = f"{self._script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
         return [found[name]] if name in found else []
 
     def bar(self, loop: Loop) -> tuple[ast.stmt, ast.expr] | None:
-        """The statement that makes what a loop goes over by a name of its own, and the call in it: ``bar =
-        tqdm(loader)``, ``with tqdm(loader) as bar:``.
+        """The statement that names what a loop goes over, and the call in it, as in ``bar = tqdm(loader)`` and ``with
+        tqdm(loader) as bar:``.
         """
         if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Name) or loop.iter.id in self.all:
             return None
@@ -102,7 +102,7 @@ class Loaders:
         return statement, value
 
     def gone_over(self, loop: Loop) -> list[ast.AST]:
-        """What a loop goes over, and all that it consists of: nothing, of one that takes its batches with `next`."""
+        """What a loop goes over, with all its parts; empty for a loop that takes its batches with `next`."""
         if not isinstance(loop, ast.For):
             return []
         bar = self.bar(loop)
@@ -122,14 +122,14 @@ class Loaders:
 
 
 def _values(node: ast.expr) -> list[ast.expr]:
-    """What a dict that is written out holds; of the loaders of a ``loaders[phase]`` the first stands for all."""
+    """The values of a dict that is written out. Only the first, as it stands for all loaders of ``loaders[phase]``."""
     if isinstance(node, ast.DictComp):
         return [node.value]
     return node.values[:1] if isinstance(node, ast.Dict) else []
 
 
 def _iterated_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """All that an expression consists of, without how long a progress bar is to be: `tqdm(..., total=len(loader))`."""
+    """An expression with all its parts, but without the length of a progress bar: `tqdm(..., total=len(loader))`."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not isinstance(part, ast.keyword) or part.arg != "total":

@@ -1,4 +1,4 @@
-"""Which of a script's variables are models, by what is done with them and how they are made."""
+"""Which of a script's variables are models, by how they are used and made."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import re
 from windtunnel.porting.script import Script, is_method, receiver
 
 NO_MODEL = re.compile(r"(Tokenizer\w*|Processor|Extractor|Config|Scheduler)\.from_pretrained$")
-"""What else has the method of transformers' and diffusers' models."""
+"""Other classes of transformers and diffusers that have a from_pretrained(), but are no models."""
 _MOVES = {"to", "cuda", "train", "float", "double", "half", "bfloat16"}
 _MAKES_A_MODEL = re.compile(r"(^|\.)(from_pretrained|from_config|get_peft_model|unwrap_model)$")
 
 
 def made_by(node: ast.expr | None) -> ast.Call | None:
-    """The call that makes a value, which is perhaps moved at once; None: none does."""
+    """The call that makes a value, which may be moved in the same expression; None: no call does."""
     while isinstance(node, ast.Call) and is_method(node, *_MOVES):
         node = receiver(node)
     return node if isinstance(node, ast.Call) else None
 
 
 def makes_a_model(name: str) -> bool:
-    """Whether what is called so makes one: a class, or a method of transformers' or peft's."""
+    """Whether a call of this name makes a model: of a class, or of a method of transformers or peft."""
     is_class = name.rpartition(".")[2][:1].isupper() and not name.endswith(("Arguments", "Config"))
     return (is_class or bool(_MAKES_A_MODEL.search(name))) and not NO_MODEL.search(name)
 
 
 def is_model(script: Script, owner: ast.expr) -> bool:
-    """Whether a variable is one: something reads its parameters, or it is made as models are.
+    """Whether a variable is a model: something reads its parameters, or it is made as models are.
 
-    Of one that nothing tells of, as of a function's argument, its name does.
+    Where neither tells, as for a function's argument, its name does.
     """
     name = ast.unparse(owner).removesuffix(".module")
     if isinstance(owner, ast.Call):

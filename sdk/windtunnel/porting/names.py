@@ -1,4 +1,4 @@
-"""What torch_xla calls things, by framework version, and under which names a script has its modules."""
+"""torch_xla's names for things by framework version, and the script's own names for torch_xla's modules."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MODULES = {
 """Usual names of modules, in the order in which they are imported."""
 BACKEND = "torch_xla.distributed.xla_backend"
 _NEW_NAMES = (2, 7)
-"""Since then torch_xla.device() and xr.world_size() have replaced those of xla_model."""
+"""Since this version torch_xla.device() and xr.world_size() replace those of xla_model."""
 _WAITING_SYNC = (2, 8)
-"""Since then torch_xla.sync() can be told to wait."""
+"""Since this version torch_xla.sync() can be told to wait."""
 _SAVE_ALONE = (2, 1)
-"""Since then xm.save() does not wait for all processes at its end: https://github.com/pytorch/xla/pull/4926."""
+"""Since this version xm.save() no longer waits for all processes: https://github.com/pytorch/xla/pull/4926."""
 
 _NO_NUMBER = (2, 6)
-"""Since then xmp.spawn raises of a number of processes, which it had passed over with a warning since 2.1: AWS Neuron
-documentation, "Introducing PyTorch 2.6 Support".
+"""Since this version xmp.spawn raises when it is told a number of processes, which it ignored with a warning since 2.1:
+AWS Neuron documentation, "Introducing PyTorch 2.6 Support".
 """
 GONE = {
     ("torch_xla.core.xla_model", "xrt_world_size"): ((2, 6), "xr.world_size"),
@@ -36,14 +36,16 @@ GONE = {
     ("torch_xla.runtime", "requires_pjrt"): ((2, 4), ""),
     ("torch_xla.experimental", "compile"): ((2, 6), "torch_xla.compile"),
 }
-"""Names of torch_xla that a version was the last to have, and what has come after each, by its usual module."""
+"""Names that torch_xla no longer has: the last version that has each, and what replaces it, by its usual module."""
 _BROADCAST = (2, 1)
 _WITHOUT_FUNCTIONALIZATION = (2, 1)
-"""AWS Neuron documentation, "PyTorch NeuronX Environment Variables"."""
+"""Since this version torch-neuronx sets XLA_DISABLE_FUNCTIONALIZATION: AWS Neuron documentation, "PyTorch NeuronX
+Environment Variables".
+"""
 
 
 class Names:
-    """The expressions that edits write. ``version``: of the framework, e.g. "2.9"."""
+    """The expressions that edits write. ``version``: the framework's, e.g. "2.9"."""
 
     def __init__(self, script: Script, version: str) -> None:
         self._script = script
@@ -52,7 +54,7 @@ class Names:
         self._bound = script.bound_names()
 
     def module(self, usual: str) -> str:
-        """A module under the name that the script has for it, or would have: the usual one, if that is free."""
+        """The script's name for a module, or the one to import it by: the usual one, if that is free."""
         dotted = MODULES[usual]
         known = [name for name, full in self._script.imports.items() if full == dotted]
         return known[0] if known else (f"xla_{usual}" if usual in self._bound else usual)
@@ -63,7 +65,7 @@ class Names:
         return not self._new
 
     def has_until(self, last: tuple[int, ...]) -> bool:
-        """Whether there still is what a version was the last to have."""
+        """Whether this version still has a name that ``last`` is the last version to have."""
         return self._version <= last
 
     def device(self) -> str:
@@ -73,7 +75,7 @@ class Names:
         return f"{self.module('torch_xla')}.sync()" if self._new else f"{self.module('xm')}.mark_step()"
 
     def finish(self) -> str:
-        """Statements that run what is pending, and wait for it. ``xm.wait_device_ops()`` alone runs nothing."""
+        """Statements that run what is pending, and wait for it: ``xm.wait_device_ops()`` alone runs nothing."""
         if self._version >= _WAITING_SYNC:
             return f"{self.module('torch_xla')}.sync(wait=True)"
         return f"{self.end_of_step()}; {self.module('xm')}.wait_device_ops()"
@@ -95,7 +97,7 @@ class Names:
         return self._version >= _WITHOUT_FUNCTIONALIZATION
 
     def told_by_torchrun(self, name: str, default: int) -> str:
-        """A number that torchrun gives each process in its environment."""
+        """An expression for a number that torchrun sets in each process's environment."""
         return f'int({self.module("os")}.environ.get("{name}", {default}))'
 
     def world_size(self) -> str:
@@ -109,7 +111,7 @@ class Names:
         return known[0] if known else "DistributedSampler"
 
     def missing_imports(self, edited: Script) -> list[str]:
-        """Imports of torch_xla's modules that the edited script uses and does not import."""
+        """Lines that import the modules of torch_xla which the edited script uses and does not import."""
         needed = edited.used_names() - edited.bound_names()
         lines = []
         for usual, dotted in MODULES.items():

@@ -1,4 +1,4 @@
-"""What one process does alone: the tests of the rank around a call, and the call without them."""
+"""Calls that only one rank makes: the tests of the rank around them, and how to take a call out of these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel.porting.script import Script, arguments, constant, keyword
 from windtunnel.porting.subject import Subject, names_rank
 
 _ON_ONE = re.compile("distributed|parallel|is_initialized", re.IGNORECASE)
-"""Beside the rank in ``not args.distributed or rank == 0``."""
+"""May stand beside the rank, as in ``not args.distributed or rank == 0``."""
 _IS_FIRST = re.compile(
     r"(^|[._])is_\w*(main|master_ordinal|global_zero|process_zero|rank_?(0|zero))(_process)?$"
 )
@@ -19,20 +19,20 @@ _VALUES = re.compile(
     r"\w*(state_|to_|^as_?|^)dict|(get|unwrap|is|has)\w*|deepcopy|list|int|float|str|round|len|max|min|vars|items|join|"
     r"format|Path|now|time|strftime|item|cpu"
 )
-"""Called to make a value, and for nothing else."""
+"""Functions that only make a value."""
 _TIMES = ("now", "time", "strftime")
-"""Of these, what gives each process another value."""
+"""Those of them that give each process another value."""
 
 
 def is_by_one(subject: Subject, call: ast.Call) -> bool:
-    """Whether a test of the rank stands around it, or around each call of the function that it stands in."""
+    """Whether a test of the rank stands around a call, or around each call of the function that it is in."""
     calls = _callers(subject, call)
     within = bool(calls) and all(_is_of_one_rank(one, to) for one, to in calls)
     return within or _is_of_one_rank(subject, call)
 
 
 def is_by_some(subject: Subject, call: ast.Call) -> bool:
-    """Whether some ranks surely never come to it: not of a test that may be the same on all, as ``rank != -1``."""
+    """Whether some ranks surely never reach a call. Tests that may hold on all, as ``rank != -1``, do not count."""
 
     def split(one: Subject, to: ast.Call) -> bool:
         return any(_splits_ranks(one.script, test) for test in deciding(one.script, to))
@@ -42,7 +42,7 @@ def is_by_some(subject: Subject, call: ast.Call) -> bool:
 
 
 def is_in_a_step(subject: Subject, call: ast.Call) -> bool:
-    """Whether it stands in the loop that trains, or the function that it stands in is called there."""
+    """Whether a call stands in the training loop, or in a function that is called there."""
     return any(
         part in one.steps
         for one, to in [(subject, call), *_callers(subject, call)]
@@ -53,8 +53,10 @@ def is_in_a_step(subject: Subject, call: ast.Call) -> bool:
 def taken_out(
     subject: Subject, call: ast.Call, is_for_all: Callable[[ast.Call], bool]
 ) -> tuple[Edit, ...] | None:
-    """The edits after which all processes come to a call that a test of the rank in its function keeps for one; None
-    where that is not sure. ``is_for_all``: whether all of them may make another call that stands beside it.
+    """The edits that let all processes reach a call which a test of the rank in its function keeps for one; None where
+    that is not sure.
+
+    ``is_for_all``: whether all processes may make another call that stands beside it.
     """
     script = subject.script
     guard = next(
@@ -64,7 +66,7 @@ def taken_out(
     if guard is None or guard.orelse or script.before(guard).strip() or _is_elif(subject, guard):
         return None
     if _is_of_one_rank(subject, guard) or any(_is_of_one_rank(*to) for to in _callers(subject, call)):
-        return None  # one alone comes to the test
+        return None  # only one rank reaches the test
     stays = script.statement(call) not in guard.body or not all(map(script.is_alone, guard.body[1:]))
     stays = stays or not all(_is_harmless(subject, one, is_for_all) for one in guard.body)
     stays = stays or _makes_folders_of_the_time(script, guard)
@@ -90,7 +92,7 @@ def taken_out(
 
 
 def leaves_out_the_first(subject: Subject, call: ast.Call) -> bool:
-    """Whether another rank than 0 comes to it, as with ``rank == world_size - 1``: xm.save would write nothing."""
+    """Whether a rank other than 0 reaches a call, as with ``rank == world_size - 1``: xm.save would write nothing."""
     return any(
         isinstance(test, ast.Compare)
         and names_rank(ast.unparse(test.left))
@@ -103,7 +105,7 @@ def leaves_out_the_first(subject: Subject, call: ast.Call) -> bool:
 
 
 def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]:
-    """The program's calls of the function that a call stands in."""
+    """The program's calls of the function that a call is in."""
     function = subject.script.scopes(call)[0]
     return subject.calls_of(function) if isinstance(function, ast.FunctionDef) else []
 
@@ -146,7 +148,7 @@ def _goes_away(script: Script, end: ast.stmt) -> bool:
 
 
 def _splits_ranks(script: Script, test: ast.expr) -> bool:
-    """Whether it is true on some ranks, and false on others, perhaps by a name."""
+    """Whether a test is true on some ranks and false on others, perhaps by a name."""
     if isinstance(test, ast.UnaryOp):
         return _splits_ranks(script, test.operand)
     if _is_and(test):
@@ -167,7 +169,7 @@ def _is_elif(subject: Subject, guard: ast.If) -> bool:
 
 
 def _is_harmless(subject: Subject, statement: ast.stmt, is_for_all: Callable[[ast.Call], bool]) -> bool:
-    """Whether all processes may do what stands beside the call: make a value, or a folder that may be there."""
+    """Whether all processes may run a statement beside the call: it makes a value, or a folder that may exist."""
     calls = [one for one in ast.walk(statement) if isinstance(one, ast.Call)]
     if any(subject.script.called(one) == "open" for one in calls):
         return False
@@ -178,7 +180,7 @@ def _is_harmless(subject: Subject, statement: ast.stmt, is_for_all: Callable[[as
 
 
 def _makes_folders_of_the_time(script: Script, guard: ast.If) -> bool:
-    """Whether each process would make a folder of its own, where one alone is written to."""
+    """Whether each process would make a folder of its own, named by the time, while only one of these is written to."""
     calls = {
         script.called(part) for one in guard.body for part in ast.walk(one) if isinstance(part, ast.Call)
     }
@@ -186,13 +188,13 @@ def _makes_folders_of_the_time(script: Script, guard: ast.If) -> bool:
 
 
 def _makes_a_value(script: Script, call: ast.Call) -> bool:
-    """Whether it does no more: what opens a file or starts a run does. A class of the script's own makes a value."""
+    """Whether a call only makes a value, as a class of the script's own does, and opens no file and starts no run."""
     own = isinstance(call.func, ast.Name) and call.func.id not in script.imports and call.func.id[0].isupper()
     return own or bool(_VALUES.fullmatch(script.called(call)))
 
 
 def _lacks_a_name(subject: Subject, guard: ast.If) -> bool:
-    """Whether something in it has its value on one process alone."""
+    """Whether something in the test's body has a value on one process only."""
     script, parts = subject.script, [part for one in guard.body for part in ast.walk(one)]
     given = {name for part in parts for name in _given_names(part)}
     places = [one for one in parts if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)]
@@ -208,7 +210,7 @@ def _lacks_a_name(subject: Subject, guard: ast.If) -> bool:
 
 
 def _given_names(node: ast.AST) -> set[str]:
-    """What gets its value there, by an assignment, an import or a definition."""
+    """The names that get their value at a node, by an assignment, an import or a definition."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         return {ast.unparse(node)} if isinstance(node.ctx, ast.Store) else set()
     if isinstance(node, ast.alias):
@@ -225,7 +227,9 @@ def _is_and(test: ast.expr) -> bool:
 
 
 def _asks_for_rank_alone(test: ast.expr) -> bool:
-    """Whether it is as ``rank == 0``, ``is_main_process()``, ``not rank`` or ``not distributed or rank in (-1, 0)``."""
+    """Whether a test asks for the rank only, as ``rank == 0``, ``is_main_process()``, ``not rank`` or ``not distributed
+    or rank in (-1, 0)``.
+    """
     if isinstance(test, ast.BoolOp):
         return all(
             _asks_for_rank_alone(one) if names_rank(text := ast.unparse(one)) else bool(_ON_ONE.search(text))
@@ -241,18 +245,18 @@ def _asks_for_rank_alone(test: ast.expr) -> bool:
 
 
 def _compared(test: ast.Compare) -> list[ast.expr]:
-    """What something is compared with, or each of several."""
+    """What something is compared with; the elements of a list, tuple or set one by one."""
     other = test.comparators[0]
     return other.elts if isinstance(other, ast.List | ast.Tuple | ast.Set) else [other]
 
 
 def _is_number(node: ast.expr) -> bool:
-    """Whether a rank is it, as 0, "0", -1 and ``world_size - 1``, or asks for it, as True."""
+    """Whether an expression is a rank, as 0, "0", -1 and ``world_size - 1``, or the truth about one, as True."""
     value = constant(node)
     return isinstance(node, ast.UnaryOp | ast.BinOp) or isinstance(value, int) or str(value).isdigit()
 
 
 def _as_term(text: str, node: ast.expr, count: int) -> str:
-    """An expression among several that `and` joins; its own brackets are not in its text."""
+    """An expression's text as one of several that `and` joins, in brackets where needed: its own are not in it."""
     loose = isinstance(node, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda) or "\n" in text
     return f"({text})" if loose and (count > 1 or "\n" in text) else text

@@ -1,4 +1,4 @@
-"""The edits of all remarks, made in a script's text, as a unified diff."""
+"""Makes the edits of all findings in a script's text, as a unified diff."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from windtunnel.porting.script import Script, brings_torch
 from windtunnel.porting.tidy import needless
 
 _REPLACED = ("torch.cuda", "torch.amp")
-"""Modules whose names the edits take out of use."""
+"""Modules whose imports the edits may leave unused."""
 
 
 def diff(script: Script, findings: Sequence[Finding], version: str = "2.9") -> str:
-    """What is sure of the port, as `patch -p1` takes it; empty when there is nothing to change.
+    """The sure part of the port, as a diff for `patch -p1`; empty when there is nothing to change.
 
-    ``findings``: on the script, as `reading.read` gives them for this version of the framework.
+    ``findings``: those on the script, as `program.read` gives them for this version of the framework.
 
     Raises:
         SourceError: the script is not in UTF-8, so that a diff on a terminal would not fit its bytes.
@@ -37,7 +37,7 @@ def diff(script: Script, findings: Sequence[Finding], version: str = "2.9") -> s
 
 
 def ported(script: Script, findings: Sequence[Finding], version: str = "2.9") -> Script:
-    """The script with all sure edits made, and their imports."""
+    """The script with all sure edits made, and with the imports that they need."""
     edits = [edit for finding in findings for edit in finding.edits]
     if not edits:
         return script
@@ -62,14 +62,14 @@ def apply(script: Script, edits: Iterable[Edit | Removal]) -> bytes:
 
 
 def _is_within(edit: Edit, other: Edit) -> bool:
-    """Whether it lies in a larger one, with which it is gone. What is inserted before or behind that does not."""
+    """Whether an edit lies within a larger one, which replaces it. An insertion at an end of that does not."""
     if edit.start == edit.end:
         return other.start < edit.start < other.end
     return edit != other and other.start <= edit.start and edit.end <= other.end
 
 
 def _removal(script: Script, statement: ast.stmt, removed: set[ast.stmt]) -> Edit:
-    """Its lines, where it has them to itself; `pass` where the block would be empty."""
+    """The edit that removes a statement: with its lines if it is alone there; `pass` where the block would be empty."""
     block = next(
         body
         for field in ("body", "orelse", "finalbody")
@@ -81,7 +81,7 @@ def _removal(script: Script, statement: ast.stmt, removed: set[ast.stmt]) -> Edi
 
 
 def _without_unused_imports(edited: Script) -> bytes:
-    """Without imports of CUDA's modules whose names only the script before the edits uses."""
+    """The text without imports of CUDA's modules whose names are used no more."""
     used = edited.used_names()
     unused = [
         Removal(node)
@@ -93,7 +93,7 @@ def _without_unused_imports(edited: Script) -> bytes:
 
 
 def _with_imports(script: Script, edited: Script, version: str) -> bytes:
-    """With imports of what the edits use, behind the last import of torch's, else behind the last import."""
+    """The text with the imports that the edits need, behind the last import of torch, else behind the last import."""
     names = Names(script, version)
     imports = edited.first_imports
     torch = [node for node in imports if brings_torch(node)]
@@ -107,7 +107,7 @@ def _with_imports(script: Script, edited: Script, version: str) -> bytes:
         ]
         if not data:
             lines.insert(0, "from torch.utils.data import DistributedSampler")
-        elif data[0].name != "*":  # which brings it
+        elif data[0].name != "*":  # a star brings it
             edits.append(Edit(edited.end(data[0]), edited.end(data[0]), ", DistributedSampler"))
     place = _place_of_imports(edited, (torch or imports)[-1:])
     edits.append(Edit(place, place, "".join(line + edited.newline for line in lines)))
@@ -115,13 +115,13 @@ def _with_imports(script: Script, edited: Script, version: str) -> bytes:
 
 
 def _place_of_imports(edited: Script, last: list[ast.Import | ast.ImportFrom]) -> int:
-    """Behind the last import, or before its line, if more stands there; at the top, if there is none."""
+    """The offset behind the last import, or before its line if other code is on that; at the top if there is none."""
     if last:
         future = any(
             node.lineno == last[0].lineno and node.module == "__future__"
             for node in edited.tree.body
             if isinstance(node, ast.ImportFrom)
-        )  # nothing may stand before it
+        )  # nothing may stand before this import
         line = last[0].end_lineno if future or edited.is_alone(last[0]) else last[0].lineno - 1
         return edited.lines[line or 0]
     documented = ast.get_docstring(edited.tree, clean=False) is not None
@@ -132,7 +132,7 @@ def _place_of_imports(edited: Script, last: list[ast.Import | ast.ImportFrom]) -
 
 def _unified(script: Script, edited: Script) -> str:
     name = script.name.lstrip("/")
-    # Lines as `patch` has them: those of a string also end at a form feed, those of bytes at a lone "\r".
+    # Lines as `patch` counts them: those of a str also end at a form feed, those of bytes at a lone "\r".
     before, after = ([*map(bytes.decode, io.BytesIO(one.text))] for one in (script, edited))
     lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
     return "".join(

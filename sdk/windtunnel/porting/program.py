@@ -1,4 +1,4 @@
-"""All remarks on a script, and on the files beside it that it imports."""
+"""All findings on a script, and on the files beside it that it imports."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from windtunnel.porting.topics import TOPICS
 
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "neuronx_distributed", "optimum", "accelerate", "transformers"}
 _BY_MODULE = "ignite.distributed"
-"""Its idist trains on torch_xla's device, and ignite itself on any."""
+"""This module trains on torch_xla's device; ignite itself trains on any."""
 _STARTS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn")
 _MOST_MODULES = 40
-"""Files beside the script that are read: more are a library of their own."""
+"""The most files beside the script that are read: more are a library of their own."""
 
 
 def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[Finding]:
-    """What stands between a script that is all of its program and Trainium, in the order of its lines.
+    """The findings on a script that is its whole program, in the order of its lines.
 
-    ``version``: of the framework. ``several``: torchrun starts it once for each NeuronCore.
+    ``version``: the framework's. ``several``: torchrun starts the script once for each NeuronCore.
     """
     return read_program([script], version, several=several)[script]
 
@@ -36,11 +36,11 @@ def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[
 def read_program(
     scripts: Sequence[Script], version: str = "2.9", *, several: bool = True, whole: bool = True
 ) -> dict[Script, list[Finding]]:
-    """The findings of each file of a program, of which the first is started.
+    """The findings on each file of a program, of which the first is started.
 
-    What the others do below ``if __name__ == "__main__":``, and in functions and classes that nothing on the way from
-    the first one names, is left out. ``whole``: these are all its files.
-    If not, only the first is reported on, and the others are read for what it uses.
+    Left out is what the other files do below ``if __name__ == "__main__":``, and what is in functions and classes that
+    nothing names on the way from the first file. ``whole``: these are all files of the program. If not, only the first
+    is reported on, and the others are read for what it uses.
     """
     subjects = [Subject(script, version, several=several) for script in scripts]
     for subject in subjects:
@@ -78,7 +78,7 @@ def modules_of(script: Script, source_dir: Path | None = None) -> tuple[list[Scr
 
 
 def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
-    """Files that the imports of a script below these folders run."""
+    """The files below these folders that a script's imports run."""
     for node in script.nodes:
         starts = folders
         if isinstance(node, ast.Import):
@@ -86,7 +86,7 @@ def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
         elif isinstance(node, ast.ImportFrom):
             before = f"{node.module}." if node.module else ""
             names = [before + alias.name for alias in node.names]
-            if node.level:  # above all packages it fails when it runs
+            if node.level:  # a relative import from above them fails when it runs
                 above = [*script.path.parents][node.level - 1 : node.level]
                 starts = [one for one in above if any(map(one.is_relative_to, folders))]
         else:
@@ -101,7 +101,7 @@ def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def of_its_imports(script: Script, modules: Sequence[Script] = ()) -> list[str]:
-    """Remarks on what it and the files beside it import."""
+    """Remarks on what the script and the files beside it import."""
     notes = []
     if not any(
         one.packages & _USE_A_CORE or _BY_MODULE in one.imported_modules for one in (script, *modules)
@@ -131,7 +131,7 @@ def left_behind(script: Script, dependencies: Iterable[str]) -> list[str]:
 
 
 def _is_module(place: Path) -> bool:
-    """Whether an import of that name would find a module there; a folder of data may have a package's name, too."""
+    """Whether an import of this name would find a module there, and not only a folder of data."""
     if is_file(place.with_name(f"{place.name}.py")):
         return True
     return is_folder(place) and any(next(place.glob(what), None) for what in ("*.py", "[!.]*/*.py"))

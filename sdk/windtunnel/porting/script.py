@@ -26,7 +26,7 @@ Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 
 
 class Script:
-    """Reads and parses at once.
+    """Reads and parses a script when it is made.
 
     Raises:
         SourceError: the file cannot be read, or is no Python.
@@ -37,11 +37,11 @@ class Script:
         with reading(path, SourceError):
             self.source = path.read_bytes() if source is None else source
         try:
-            self.tree = ast.parse(self.source, str(path))  # bytes: the script may state its encoding
-            _ = self.text  # which says whether its comments are in it, as Python does when it runs them
+            self.tree = ast.parse(self.source, str(path))  # bytes, as the script may state its encoding
+            _ = self.text  # fails on comments in another encoding, as Python does when it runs the script
         except SyntaxError as error:
             raise SourceError(f"{path}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
-        except (ValueError, RecursionError) as error:  # null bytes, no UTF-8; nested too deeply
+        except (ValueError, RecursionError) as error:  # null bytes, not UTF-8; nested too deeply
             raise SourceError(f"{path}: {error}. It cannot be imported.") from error
         _without_annotations(self.tree)
         self.nodes = list(ast.walk(self.tree))
@@ -49,38 +49,38 @@ class Script:
 
     @property
     def name(self) -> str:
-        """Its path from here, where it lies below."""
+        """Its path, relative to the current directory where it lies below that."""
         below = self.path.is_absolute() and self.path.is_relative_to(Path.cwd())
         return (self.path.relative_to(Path.cwd()) if below else self.path).as_posix()
 
     @cached_property
     def encoding(self) -> str:
-        """As the script states it, else UTF-8."""
+        """The encoding that the script states, else UTF-8."""
         stated = tokenize.detect_encoding(io.BytesIO(self.source).readline)[0]
-        return stated.removesuffix("-sig")  # so that the mark at the start stays in the text
+        return stated.removesuffix("-sig")  # so that the byte order mark stays in the text
 
     @cached_property
     def text(self) -> bytes:
-        """The text in UTF-8, in which `ast` counts columns."""
+        """The text as UTF-8, in which `ast` counts columns."""
         return self.source.decode(self.encoding).encode()
 
     @cached_property
     def lines(self) -> list[int]:
-        """Where each line starts, and where the text ends."""
+        """Offsets in `text` of the start of each line, and of the end of the text."""
         ends = itertools.accumulate(map(len, self.text.splitlines(keepends=True)))
         return [len(codecs.BOM_UTF8) if self.text.startswith(codecs.BOM_UTF8) else 0, *ends]
 
     @cached_property
     def newline(self) -> str:
-        """What ends its lines."""
+        """What ends the lines of the script."""
         return "\r\n" if b"\r\n" in self.text else "\n"
 
     def before(self, node: Placed) -> str:
-        """What stands before it on its line."""
+        """The text before a node on its line."""
         return self.text[self.lines[node.lineno - 1] : self.start(node)].decode()
 
     def is_alone(self, statement: ast.stmt) -> bool:
-        """Whether it has its lines to itself, but for a comment."""
+        """Whether a statement has its lines to itself, except for a comment."""
         rest = self.text[self.end(statement) : self.lines[statement.end_lineno or 0]].strip()
         return not self.before(statement).strip() and (not rest or rest.startswith(b"#"))
 
@@ -94,16 +94,16 @@ class Script:
         return self.lines[node.end_lineno - 1] + node.end_col_offset
 
     def end_of_arguments(self, call: ast.Call) -> int:
-        """Offset behind a call's last argument."""
+        """Offset in `text` behind a call's last argument, with the brackets around that."""
         return self.behind(max(map(self.end, arguments(call))), self.end(call) - 1)
 
     def behind(self, end: int, limit: int) -> int:
-        """Offset behind the parentheses that are closed between an argument's end and what follows it."""
+        """Offset behind the parentheses that close between an argument's end and what follows it."""
         between = re.sub(rb"#.*", lambda comment: b" " * len(comment[0]), self.text[end:limit])
         return end + between.rfind(b")") + 1
 
     def segment(self, node: ast.expr) -> str:
-        """A node's own text."""
+        """The text of a node."""
         return self.text[self.start(node) : self.end(node)].decode()
 
     # --- names ---
@@ -124,7 +124,7 @@ class Script:
 
     @cached_property
     def first_imports(self) -> list[ast.Import | ast.ImportFrom]:
-        """The module's own imports that bring torch before anything is defined or looped over; else all of them."""
+        """The module's own imports before its first definition or loop, if any brings torch; else all its imports."""
         begun = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
         head = itertools.takewhile(lambda node: not isinstance(node, begun), self.tree.body)
         first, every = (
@@ -146,11 +146,11 @@ class Script:
 
     @cached_property
     def packages(self) -> set[str]:
-        """Top-level names of those modules, but of the standard library's."""
+        """Top-level names of the imported modules, without the standard library's."""
         return {name.partition(".")[0] for name in self.imported_modules} - set(sys.stdlib_module_names)
 
     def bound_names(self) -> set[str]:
-        """Every name that the script gives to anything."""
+        """Every name that the script gives to something."""
         stored = {
             node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
@@ -159,12 +159,12 @@ class Script:
         return stored | given | made | set(self.imports)
 
     def used_names(self) -> set[str]:
-        """Every name that it mentions, but where it imports it."""
+        """Every name that the script mentions, except in its imports."""
         return {node.id for node in self.nodes if isinstance(node, ast.Name)}
 
     @cached_property
     def words(self) -> set[str]:
-        """Those names, and the names of attributes and keyword arguments."""
+        """Every name that the script mentions, with those of attributes and keyword arguments."""
         attributes = {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
         return (
             self.used_names()
@@ -173,14 +173,14 @@ class Script:
         )
 
     def dotted(self, node: ast.AST) -> str:
-        """``torch.cuda.amp.autocast`` of ``autocast``, as imported; empty for what is no dotted name."""
+        """The dotted name of an expression, as imported: ``torch.cuda.amp.autocast`` for ``autocast``; else empty."""
         if isinstance(node, ast.Attribute):
             before = self.dotted(node.value)
             return f"{before}.{node.attr}" if before else ""
         return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
     def called(self, call: ast.Call) -> str:
-        """The last name of what is called, as imported: ``step`` of ``make().step()``."""
+        """The last name of what a call calls, as imported: ``step`` for ``make().step()``."""
         attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         return self.dotted(call.func).rpartition(".")[2] or attribute
 
@@ -197,31 +197,31 @@ class Script:
 
     @cached_property
     def calls(self) -> list[tuple[ast.Call, str]]:
-        """All calls with the dotted names of what is called."""
+        """All calls, with the dotted names of what they call."""
         return [(node, self.dotted(node.func)) for node in self.walk(ast.Call)]
 
     @cached_property
     def assigned(self) -> list[tuple[str, ast.Assign]]:
-        """What is assigned to, as an expression, and the statement, in the order of the text."""
+        """The targets of assignments, as text, with their statements, in the order of the text."""
         return [(ast.unparse(target), node) for node in self.walk(ast.Assign) for target in node.targets]
 
     @cached_property
     def _given(self) -> list[tuple[str, ast.expr]]:
-        """What is assigned to, or named by a `with`, as an expression, and what it is given."""
+        """The names that assignments and `with` give, as text, with their values."""
         items = [node for node in self.nodes if isinstance(node, ast.withitem)]
         named = [(ast.unparse(one.optional_vars), one.context_expr) for one in items if one.optional_vars]
         return [*((target, node.value) for target, node in self.assigned), *named]
 
     def values(self, name: str) -> list[ast.expr]:
-        """What a name, or another expression, is given."""
+        """The values that a name, or another expression, is given."""
         return [value for target, value in self._given if target == name]
 
     def contents(self, name: str) -> list[ast.expr]:
-        """The same, and what its items are given: ``state["model"] = ...``."""
+        """The values that a name and its items are given, as by ``state["model"] = ...``."""
         return [value for target, value in self._given if target.partition("[")[0] == name]
 
     def opened(self, file: ast.expr) -> ast.expr | None:
-        """The path of what is a file on the disk that the script has opened."""
+        """The path of a file that the script has opened; None for what is no such file."""
         for made in (file, *self.values(ast.unparse(file))):
             if isinstance(made, ast.Call) and self.dotted(made.func) in _OPENS and made.args:
                 return made.args[0]
@@ -234,7 +234,7 @@ class Script:
 
     @cached_property
     def models(self) -> list[str]:
-        """What ``parameters()`` or ``named_parameters()`` is called of, in the order of the text."""
+        """What ``parameters()`` or ``named_parameters()`` is called on, in the order of the text."""
         return [
             ast.unparse(receiver(call))
             for call, _ in self.calls
@@ -242,30 +242,30 @@ class Script:
         ]
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, from the inside out."""
+        """The nodes around a node, from the inside out."""
         while node in self.parents:
             node = self.parents[node]
             yield node
 
     def scopes(self, node: ast.AST) -> list[Scope]:
-        """The functions that a node stands in, from the inside out, and the module."""
+        """The functions around a node, from the inside out, and the module."""
         return [one for one in self.above(node) if isinstance(one, Scope)]
 
     def block_that_gives(self, made: ast.stmt, name: str) -> ast.AST:
-        """The block behind which a name is there: its own, or that of an `if` all whose ends give it a value."""
+        """The block where a name has a value after a statement: its own, or that of an `if` whose ends all give one."""
         block = self.parents[made]
         while isinstance(block, ast.If) and all(_gives(end, name) for end in (block.body, block.orelse)):
             block = self.parents[block]
         return block
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The statement that is this expression and nothing else."""
+        """The statement that consists of this expression alone; None if there is none."""
         parent = self.parents.get(node)
         return parent if isinstance(parent, ast.Expr) else None
 
     @cached_property
     def functions(self) -> dict[str, ast.FunctionDef]:
-        """The script's own functions by their names, and what a class is called with by the class's."""
+        """The script's own functions by their names, and each class's ``__init__`` by the name of the class."""
         found = {}
         for node in self.nodes:
             if isinstance(node, ast.FunctionDef):
@@ -278,7 +278,7 @@ class Script:
     # --- what kind of script it is ---
 
     def joins_group(self, backend: str) -> bool:
-        """Whether it joins a process group of a backend, or of any backend for ``""``."""
+        """Whether the script joins a process group of a backend, or of any backend for ``""``."""
         return any(
             name.endswith("init_process_group")
             and (not backend or any(constant(value) == backend for value in arguments(call)))
@@ -286,23 +286,23 @@ class Script:
         )
 
     def calls_any(self, *endings: str) -> bool:
-        """Whether it calls something whose dotted name ends so."""
+        """Whether the script calls something whose dotted name ends with one of these."""
         return any(name == end or name.endswith(f".{end}") for _, name in self.calls for end in endings)
 
 
 class Assign(ast.Assign):
-    """``x: T = value``: an assignment like any other, with the annotation as one child more."""
+    """``x: T = value`` as an assignment like any other, with the annotation as an additional child."""
 
     _fields = ("targets", "annotation", "value", "type_comment")
     _field_types: ClassVar[dict[str, Any]] = {
         **getattr(ast.Assign, "_field_types", {}),
         "annotation": ast.expr,
     }
-    """Python 3.13 and later ask for it."""
+    """Python 3.13 and later need this field."""
 
 
 def _without_annotations(tree: ast.Module) -> None:
-    """Make such assignments of `ast.AnnAssign` with a value, which nothing here tells from those without a type."""
+    """Replace each `ast.AnnAssign` with a value by an `Assign`, so that nothing here need tell the two apart."""
     for node in ast.walk(tree):
         for _, block in ast.iter_fields(node):
             for index, one in enumerate(block if isinstance(block, list) else ()):
@@ -313,7 +313,7 @@ def _without_annotations(tree: ast.Module) -> None:
 
 
 def _gives(block: list[ast.stmt], name: str) -> bool:
-    """Whether a block assigns to a name, or all ends of an `if` in it do."""
+    """Whether a block assigns to a name, or an `if` in it does at all its ends."""
     return any(
         name in map(ast.unparse, one.targets)
         if isinstance(one, ast.Assign)
@@ -323,47 +323,47 @@ def _gives(block: list[ast.stmt], name: str) -> bool:
 
 
 def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether something of the package torch is imported."""
+    """Whether an import brings something of the package torch."""
     names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
     return any(name.partition(".")[0] == "torch" for name in names)
 
 
 def arguments(call: ast.Call) -> list[ast.expr]:
-    """Values of all arguments."""
+    """The values of all arguments of a call."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
-    """The keyword argument of a name."""
+    """The keyword argument of this name; None where it is not given."""
     return next((one for one in call.keywords if one.arg == name), None)
 
 
 def constant(node: ast.AST | None) -> object:
-    """The value of a literal."""
+    """The value of a literal; None for any other node."""
     return node.value if isinstance(node, ast.Constant) else None
 
 
 def parameters(scope: ast.AST) -> list[str]:
-    """Names of a function's parameters."""
+    """The names of a function's parameters."""
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return []
     return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
 
 
 def handed(function: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.expr]]:
-    """A function's parameters, and what a call gives them."""
+    """A function's parameters, with what a call passes to them."""
     names = parameters(function)
     given = list(zip(names[names[:1] == ["self"] :], call.args, strict=False))
     return given + [(one.arg, one.value) for one in call.keywords if one.arg]
 
 
 def branches(node: ast.expr) -> list[ast.expr]:
-    """Both ends of an ``a if b else c``; another expression itself."""
+    """Both values of an ``a if b else c``; for another expression itself."""
     return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
 
 
 def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    """What a function's parameter is where a call gives it nothing."""
+    """The default of a function's parameter; None where it has none."""
     positional = [*function.args.posonlyargs, *function.args.args]
     pairs: list[tuple[ast.arg, ast.expr | None]] = []
     pairs += zip(reversed(positional), reversed(function.args.defaults), strict=False)
@@ -372,20 +372,20 @@ def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
 
 
 def is_method(call: ast.Call, *names: str) -> bool:
-    """Whether a call is one of ``something.name(...)``, of one of these names."""
+    """Whether a call is ``something.name(...)`` with one of these names."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in names
 
 
 def receiver(call: ast.Call) -> ast.expr:
-    """``model`` of ``model.to(device)``; of what is no method, what is called."""
+    """``model`` of ``model.to(device)``; for what is no method, the function that is called."""
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
 def is_main(node: ast.AST) -> bool:
-    """Whether it is ``if __name__ == "__main__":``."""
+    """Whether a node is ``if __name__ == "__main__":``."""
     return isinstance(node, ast.If | ast.IfExp) and "__name__" in ast.unparse(node.test)
 
 
 def is_call_of(script: Script, node: ast.AST, *names: str) -> bool:
-    """Whether a node calls something of one of these last names."""
+    """Whether a node calls something whose last name is one of these."""
     return isinstance(node, ast.Call) and script.dotted(node.func).rpartition(".")[2] in names

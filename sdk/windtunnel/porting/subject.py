@@ -1,4 +1,4 @@
-"""What a script does, as far as several topics ask: its device, its training loops, who else trains for it."""
+"""What several topics ask about a script: its device, its training loops, and which library trains for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windtunnel.porting.script import (
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
 _CHOSEN = (_ACCELERATOR, "torch_geometric.device")
-"""What finds out which device there is: of these none knows a NeuronCore."""
+"""Calls that find out which device there is: none of these knows a NeuronCore."""
 _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
@@ -41,7 +41,7 @@ _EXCHANGES = (
 
 
 class Subject:
-    """A file of a program, and where it is meant to run. ``several``: cores, each with a process of the program."""
+    """A file of a program, and where it is to run. ``several``: on several cores, each with a process of its own."""
 
     def __init__(self, script: Script, version: str, *, several: bool) -> None:
         self.script = script
@@ -49,12 +49,12 @@ class Subject:
         self.loaders = Loaders(script)
         self.several = several
         self.program = [self]
-        """All its files that are read; the first is the one that is started."""
+        """All files of the program that are read; the first is the one that is started."""
         self.whole = True
-        """Whether these are all, so that what they lack is lacking."""
+        """Whether these are all files of the program, so that what they lack is missing."""
 
     def line_in(self, other: Subject, line: int) -> str:
-        """A line of the program, as a remark about this file says it: "line 3", or "line 3 of data.py"."""
+        """How a remark on this file names a line of the program: "line 3", or "line 3 of data.py"."""
         return f"line {line}" + ("" if other is self else f" of {other.script.path.name}")
 
     # --- device ---
@@ -66,7 +66,7 @@ class Subject:
         if isinstance(node, ast.JoinedStr):
             return bool(node.values) and self.is_cuda_device(node.values[0])
         if isinstance(node, ast.IfExp):
-            more = isinstance(node.test, ast.BoolOp)  # as `torch.cuda.is_available() and not args.cpu`
+            more = isinstance(node.test, ast.BoolOp)  # such as `torch.cuda.is_available() and not args.cpu`
             more |= any(map(self.is_xla_device, (node.body, node.orelse)))
             return not more and (self.is_cuda_device(node.body) or self.is_cuda_device(node.orelse))
         if isinstance(node, ast.Attribute):
@@ -90,7 +90,7 @@ class Subject:
         return False
 
     def _numbers_accelerator(self, node: ast.expr) -> bool:
-        """``f"{acc}:{rank}"``, where acc is what torch.accelerator gave."""
+        """Whether it is ``f"{acc}:{rank}"``, where acc comes from torch.accelerator."""
         (first, *_) = [*(node.values if isinstance(node, ast.JoinedStr) else []), node]
         return (
             isinstance(first, ast.FormattedValue)
@@ -106,7 +106,7 @@ class Subject:
         }
 
     def is_cuda_place(self, node: ast.expr) -> bool:
-        """Whether a map_location names a CUDA device, or a variable that holds one or torch_xla's."""
+        """Whether a map_location names a CUDA device, or a variable that holds CUDA's device or torch_xla's."""
         held = {
             target
             for target, made in self.script.assigned
@@ -137,7 +137,7 @@ class Subject:
         )
 
     def device_given(self, call: ast.Call) -> ast.expr | None:
-        """What ``x.to(...)`` and functions of torch are told the device by."""
+        """The argument that tells ``x.to(...)``, or a function of torch, the device; None: none does."""
         moves = is_method(call, "to")
         named = (
             keyword(call, "device") if moves or self.script.dotted(call.func).startswith("torch.") else None
@@ -146,8 +146,8 @@ class Subject:
 
     @cached_property
     def gpu_numbers(self) -> set[str]:
-        """What holds the number of a GPU, unless it is the name of a device: what set_device and device_ids get, and
-        without torch_xla `.to(gpu_id)`, `.to(0)` and `device=gpu_id`.
+        """Expressions that hold the number of a GPU, and are no name of a device: what set_device and device_ids get,
+        and without torch_xla also `.to(gpu_id)`, `.to(0)` and `device=gpu_id`.
         """
         found: list[ast.AST] = []
         for call, name in self.script.calls:
@@ -166,7 +166,7 @@ class Subject:
 
     @cached_property
     def xla(self) -> bool:
-        """Whether the program uses torch_xla's device already."""
+        """Whether the program imports torch_xla."""
         return any("torch_xla" in one.script.packages for one in self.program)
 
     def is_xla_device(self, node: ast.AST | None) -> bool:
@@ -180,7 +180,7 @@ class Subject:
 
     @cached_property
     def _named_devices(self) -> list[tuple[str, ast.stmt]]:
-        """Names that hold a device, with the statements that give it to them."""
+        """Names that hold a device, with the statements that assign it."""
         return [
             (target, node)
             for target, node in self.script.assigned
@@ -188,12 +188,12 @@ class Subject:
         ]
 
     def device_at(self, place: ast.AST) -> str:
-        """The device as an expression: the script's own name for it, if it has one there."""
+        """An expression for the device at a place: the script's own name for it, if it has one there."""
         here, *_ = scopes = self.script.scopes(place)
         line = getattr(place, "lineno", 0)
         for scope in scopes:
             for name, made in self._named_devices:
-                # Of the same block or one around it; a class's names are not those of its methods.
+                # Of the same block or one around it; methods do not see the names of their class.
                 around = self.script.block_that_gives(made, name) in (scope, *self.script.above(place))
                 visible = around and self.script.scopes(made)[0] is scope and not self._of_a_class(made)
                 if name in parameters(scope) or (visible and (scope is not here or made.lineno < line)):
@@ -202,7 +202,7 @@ class Subject:
 
     @cached_property
     def moves(self) -> list[ast.Call]:
-        """``something.to(device)`` and ``something.cuda()``."""
+        """Calls of ``something.to(device)`` and ``something.cuda()``."""
         return [
             call
             for call, _ in self.script.calls
@@ -220,17 +220,19 @@ class Subject:
 
     @cached_property
     def managed(self) -> bool:
-        """Whether a library runs the loop."""
+        """Whether a library runs the training loop."""
         return trainers.run_the_loop([one.script for one in self.program])
 
     @cached_property
     def sends_no_weights(self) -> bool:
-        """Whether the library that runs the loop takes each process's model as it is."""
+        """Whether the library that runs the loop leaves the weights of each process's model as they are."""
         return trainers.send_no_weights([one.script for one in self.program])
 
     def calls_of(self, function: ast.FunctionDef) -> list[tuple[Subject, ast.Call]]:
-        """The program's calls of a function of this file, with their files. ``x.name()`` is a method's, or a module's:
-        `generator.train()` is none of the script's own `train`.
+        """The program's calls of a function of this file, with their files.
+
+        ``x.name()`` calls a method, or a function of a module: `generator.train()` is no call of the script's own
+        function `train`.
         """
         owner = self.script.parents[function]
         of_a_class = isinstance(owner, ast.ClassDef)
@@ -258,7 +260,7 @@ class Subject:
     def training_loops(self) -> list[Loop]:
         """Loops in which gradients are computed, there or in a function called there.
 
-        Of several loops around each other the innermost over a DataLoader, else the innermost.
+        Of nested loops it is the innermost over a DataLoader, else the innermost.
         """
         found: list[Loop] = []
         for call, _ in self.script.calls:
@@ -274,7 +276,7 @@ class Subject:
 
     @cached_property
     def steps(self) -> list[Loop | ast.FunctionDef]:
-        """What runs once a step or more: those loops, and functions called there that compute gradients."""
+        """What runs once a step or more: the training loops, and functions called there that compute gradients."""
         computing = (self.script.scopes(call)[0] for call, _ in self.script.calls if computes_gradients(call))
         functions = [
             one
@@ -290,7 +292,7 @@ class Subject:
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
     def has_trained(self, place: ast.Call) -> bool:
-        """Whether something trains before this, in the same function."""
+        """Whether something trains before a call, in the same function."""
         loops = [(one, loop) for one in self.program for loop in one.training_loops]
         trainers = {getattr(one.script.scopes(loop)[0], "name", "") for one, loop in loops}
         before: list[ast.stmt | ast.expr] = [*self.training_loops]
@@ -303,9 +305,9 @@ class Subject:
         return any(one.lineno < place.lineno and self.script.scopes(one)[0] is scope for one in before)
 
     def knows_rank(self, call: ast.Call, before: int = sys.maxsize) -> bool:
-        """Whether what a call is given is of the rank, perhaps by a name that is, before a line."""
+        """Whether a call's arguments depend on the rank, perhaps by a name that is assigned before a line."""
         script, given = self.script, arguments(call)
-        # Of cfg.seed, a cfg that was made with the rank says nothing.
+        # Of cfg.seed, only what is assigned to cfg.seed counts, not how cfg was made.
         owners = (ast.Attribute, ast.Subscript, ast.Call)
         names = {
             ast.unparse(one)
@@ -327,14 +329,14 @@ class Subject:
         return any(names_rank(ast.unparse(value)) for value in (*given, *made))
 
     def loops_around(self, node: ast.AST) -> list[Loop]:
-        """From the inside out, in the same function."""
+        """The loops around a node in the same function, from the inside out."""
         (function, *_) = self.script.scopes(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
         return [one for one in within if isinstance(one, Loop)]
 
     @cached_property
     def optimizers(self) -> set[str]:
-        """Expressions that hold an optimizer: made of torch's classes, or told to clear gradients."""
+        """Expressions that hold an optimizer: made of torch's classes, or with a call of `zero_grad`."""
         made = {
             target
             for target, node in self.script.assigned
@@ -367,13 +369,13 @@ class Subject:
 
 
 def _is_of_a_module(script: Script, function: ast.Attribute) -> bool:
-    """Whether it is of a module that may be the program's: `torch.save` is none of the script's own `save`."""
+    """Whether a function may be of a module of the program: `torch.save` is not the script's own `save`."""
     imported = script.imports.get(ast.unparse(function).partition(".")[0], "torch")
     return imported.partition(".")[0] not in ("torch", "torch_xla")
 
 
 def _is_of_torch(script: Script, function: ast.Attribute) -> bool:
-    """Whether it is a function of torch's, which is no method of the program's."""
+    """Whether it is a function of torch, and so no method of the program."""
     return script.dotted(function).startswith(("torch.", "torch_xla."))
 
 
@@ -383,7 +385,7 @@ def _numbers_gpu(node: ast.expr) -> bool:
 
 
 def names_rank(text: str) -> bool:
-    """Whether an expression speaks of the rank of a process."""
+    """Whether an expression's text names the rank of a process."""
     return bool(_RANK.search(text))
 
 

@@ -1,4 +1,4 @@
-"""Which values surely are, or hold, tensors of the device."""
+"""Which values surely are, or hold, tensors on the device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COPIES = {"list", "dict", "tuple", "OrderedDict"}
 
 
 def holds_device_tensors(subject: Subject, node: ast.expr, seen: frozenset[ast.AST] = frozenset()) -> bool:
-    """Whether a model gives it, it is of a model's weights, or it is moved there; or anything in it is."""
+    """Whether a value is or holds a tensor on the device: a model's output or weight, or what is moved there."""
     if node in seen:
         return False
     seen |= {node}
@@ -59,7 +59,7 @@ def holds_device_tensors(subject: Subject, node: ast.expr, seen: frozenset[ast.A
 
 
 def _values(subject: Subject, name: ast.Name) -> Iterator[tuple[Subject, ast.expr]]:
-    """What a name holds there: what it is given, what is added to a list, what calls hand to its function."""
+    """The values that a name holds there: assigned to it, appended to the list, or passed by calls of its function."""
     script, scopes = subject.script, subject.script.scopes(name)
     given = script.contents(name.id)
     for call, _ in script.calls:
@@ -72,7 +72,7 @@ def _values(subject: Subject, name: ast.Name) -> Iterator[tuple[Subject, ast.exp
 
 
 def _of_its_class(subject: Subject, node: ast.Attribute) -> Iterator[tuple[Subject, ast.expr]]:
-    """What an attribute of an object is given in the program's class that makes it: ``ema.shadow``."""
+    """The values of an object's attribute, as ``ema.shadow``, in the program's class that makes the object."""
     makers = [
         value for value in subject.script.values(ast.unparse(node.value)) if isinstance(value, ast.Call)
     ]
@@ -85,7 +85,7 @@ def _of_its_class(subject: Subject, node: ast.Attribute) -> Iterator[tuple[Subje
 
 
 def _is_fetched(node: ast.expr) -> bool:
-    """Whether something in it is moved to the host."""
+    """Whether a part of an expression is moved to the host."""
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)

@@ -1,4 +1,4 @@
-"""What the edits of a script make needless: conditions that are true by now, and those that decide on nothing."""
+"""What the edits of a script make needless: conditions that are now always true, and those that decide nothing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from windtunnel.porting.finding import Edit, Removal
 from windtunnel.porting.script import Script, constant
 
 _OF_THE_FUNCTION = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
-"""Without it the function around would be another."""
+"""Code with one of these stays: without it the function around would be another, as a generator without `yield`."""
 
 
 def needless(before: Script, edited: Script) -> Sequence[Edit | Removal]:
-    """The edits that take out one condition, or a part of one; none where none is left, or the script had such
-    before.
-    """
+    """Edits that take out one condition, or part of one; empty: none is left, or the script had such before."""
     for is_one, without in (
         (_is_of_parts, _of_parts),
         (_is_settled, _of_settled),
@@ -31,24 +29,24 @@ def needless(before: Script, edited: Script) -> Sequence[Edit | Removal]:
 
 
 def _is_settled(node: ast.AST) -> bool:
-    """Whether it is an ``if True`` or ``if not True``."""
+    """Whether a node is an ``if True`` or ``if not True``."""
     return isinstance(node, ast.If | ast.IfExp) and _truth(node.test) is not None
 
 
 def _truth(node: ast.AST) -> bool | None:
-    """Of ``True`` and ``not True``; None: of anything else."""
+    """The truth of ``True`` and ``not True``; None for anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return False if constant(node.operand) is True else None
     return True if constant(node) is True else None
 
 
 def _is_of_parts(node: ast.AST) -> bool:
-    """Whether it is as ``x and True``."""
+    """Whether a node has a constant part, as ``x and True``."""
     return isinstance(node, ast.BoolOp) and any(_truth(one) is not None for one in node.values)
 
 
 def _of_parts(script: Script, node: ast.AST) -> Sequence[Edit]:
-    """Without what changes nothing in it; or what it comes to, where the rest is only looked at."""
+    """Edits that remove a constant part without effect, or that write the result where the rest has no side effects."""
     assert isinstance(node, ast.BoolOp)  # noqa: S101 - of parts
     if any(isinstance(one, ast.JoinedStr) for one in script.above(node)):
         return ()
@@ -69,7 +67,7 @@ def _of_parts(script: Script, node: ast.AST) -> Sequence[Edit]:
 
 
 def _is_test(script: Script, node: ast.expr) -> bool:
-    """Whether nothing but its truth is asked for."""
+    """Whether only the truth of an expression matters."""
     outer = script.parents[node]
     if isinstance(outer, ast.BoolOp):
         return _is_test(script, outer)
@@ -79,7 +77,7 @@ def _is_test(script: Script, node: ast.expr) -> bool:
 
 
 def _is_truth(node: ast.expr) -> bool:
-    """Whether it is True or False, or what a command line was given for that: ``args.cuda``."""
+    """Whether an expression is True or False, or is a variable for that, as an option ``args.cuda``."""
     negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
     return negated or isinstance(node, ast.Compare | ast.Name | ast.Attribute)
 
@@ -89,7 +87,7 @@ def _is_only_looked_at(node: ast.AST) -> bool:
 
 
 def _decides_nothing(node: ast.AST) -> bool:
-    """Whether it is as ``if x: pass``."""
+    """Whether a node decides nothing, as ``if x: pass``."""
     if not isinstance(node, ast.If) or node.orelse or len(node.body) > 1:
         return False
     return isinstance(node.body[0], ast.Pass) and _is_only_looked_at(node.test)
@@ -111,7 +109,7 @@ def _of_settled(script: Script, node: ast.AST) -> Sequence[Edit | Removal]:
 
 def _of_expression(script: Script, node: ast.IfExp) -> tuple[Edit, ...]:
     if any(isinstance(one, ast.JoinedStr) for one in script.above(node)):
-        return ()  # of whose parts Python tells no places
+        return ()  # Python gives no positions for their parts
     end = script.behind(script.end(node.body), script.start(node.test))
     return (Edit(end, script.end(node), ""),)
 
@@ -129,13 +127,13 @@ def _of_statement(script: Script, node: ast.If) -> Sequence[Edit | Removal]:
 
 
 def _of_elif(script: Script, node: ast.If) -> tuple[Edit, ...]:
-    """It becomes the `else`, and nothing comes behind that."""
+    """The `elif` becomes the `else`, and nothing follows it."""
     end = script.behind(script.end(node.test), script.start(node.body[0]))
     return (Edit(script.start(node), end, "else"), *_rest(script, node))
 
 
 def _without_elif(script: Script, node: ast.If) -> tuple[Edit, ...]:
-    """What comes behind it stands in its place."""
+    """What follows the `elif` takes its place."""
     end = script.lines[node.end_lineno or 0]
     if not node.orelse:
         return (Edit(script.lines[node.lineno - 1], end, ""),)
@@ -145,13 +143,13 @@ def _without_elif(script: Script, node: ast.If) -> tuple[Edit, ...]:
 
 
 def _rest(script: Script, node: ast.If) -> tuple[Edit, ...]:
-    """The lines of its `else`."""
+    """Edits that remove the `else` with its lines."""
     behind, end = (script.lines[one.end_lineno or 0] for one in (node.body[-1], node))
     return (Edit(behind, end, ""),) if node.orelse else ()
 
 
 def _alone(script: Script, node: ast.If, kept: list[ast.stmt]) -> Sequence[Edit]:
-    """The lines that it decides on, as far in as itself."""
+    """The lines that an `if` decides on, moved out to its own indentation."""
     first, lines = kept[0], script.lines
     if kept is node.body:
         colon = script.text.index(b":", script.behind(script.end(node.test), script.start(first)))
@@ -160,7 +158,7 @@ def _alone(script: Script, node: ast.If, kept: list[ast.stmt]) -> Sequence[Edit]
         colon = script.text.rindex(b"else", 0, script.start(first))
         colon = script.text.index(b":", colon)
         start, rest = script.start(node), ()
-    if lines[first.lineno - 1] < colon:  # it has no line of its own
+    if lines[first.lineno - 1] < colon:  # the body stands on the line of the colon
         return (Edit(start, script.start(first), ""), *rest) if kept is node.body else ()
     outer, inner = script.before(node), script.before(first)
     if not inner.startswith(outer) or inner.strip() or any(_has_lines(script, one) for one in kept):
@@ -177,6 +175,6 @@ def _alone(script: Script, node: ast.If, kept: list[ast.stmt]) -> Sequence[Edit]
 
 
 def _has_lines(script: Script, statement: ast.stmt) -> bool:
-    """Whether a text in it goes on over lines, which are its own."""
+    """Whether a text in a statement spans several lines, whose indentation must stay."""
     text = script.text[script.start(statement) : script.end(statement)]
     return any(one in text for one in (b'"""', b"'''", b"\\\n", b"\\\r\n"))

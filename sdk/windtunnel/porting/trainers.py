@@ -15,15 +15,15 @@ _PACKAGES = {
     "optimum",
     "neuronx_distributed_training",
 }
-"""Packages that bring device, loaders and steps themselves."""
+"""Packages that bring device, loaders and steps of their own."""
 _SEND_WEIGHTS = _PACKAGES - {"accelerate"}
 _LIGHTNING = {"lightning", "pytorch_lightning"}
 _PARTS = {"callbacks", "loggers", "utilities"}
-"""Of Lightning, what a program with a loop of its own takes, too."""
+"""Parts of Lightning that a program with a training loop of its own uses, too."""
 
 
 def run_the_loop(program: Sequence[Script]) -> bool:
-    """Whether a program imports one, or makes a library's Trainer."""
+    """Whether a program imports such a library, or makes a library's Trainer."""
     classes = {
         node.name: (script, node)
         for script in program
@@ -37,14 +37,14 @@ def run_the_loop(program: Sequence[Script]) -> bool:
 
 
 def _runs_it(script: Script) -> bool:
-    """Whether what a script imports runs the loop: of Lightning not, if a callback or a logger is all."""
+    """Whether an imported library runs the loop. Lightning's callbacks, loggers and utilities alone do not."""
     modules = (one.split(".") for one in script.imported_modules)
     of_lightning = any(one[0] in _LIGHTNING and _PARTS.isdisjoint(one) for one in modules)
     return of_lightning or not script.packages.isdisjoint(_PACKAGES - _LIGHTNING)
 
 
 def _is_a_librarys(name: str, classes: dict[str, tuple[Script, ast.ClassDef]]) -> bool:
-    """Whether a class of this dotted name is a Trainer of a library, or the program's own that is made of one."""
+    """Whether a class of this dotted name is a library's Trainer, or the program's own that is derived from one."""
     last = name.rpartition(".")[2]
     if "Trainer" not in last:
         return False
@@ -56,15 +56,15 @@ def _is_a_librarys(name: str, classes: dict[str, tuple[Script, ast.ClassDef]]) -
 
 
 def send_no_weights(program: Sequence[Script]) -> bool:
-    """Whether it takes each process's model as it is: on XLA, accelerate (1.15) and transformers' Trainer (4.48) do.
-    Lightning sends rank 0's weights to all.
+    """Whether the library leaves each process's model as it is: on XLA, accelerate (1.15) and transformers' Trainer
+    (4.48) do. Lightning sends rank 0's weights to all.
     """
     packages = {package for script in program for package in script.packages}
     return not packages.isdisjoint({"accelerate", "transformers"}) and packages.isdisjoint(_SEND_WEIGHTS)
 
 
 def is_arguments(name: str) -> bool:
-    """Whether a class of this dotted name is transformers' TrainingArguments, or made of it, as trl's SFTConfig."""
+    """Whether a class of this name is transformers' TrainingArguments, or derived from it, as trl's SFTConfig."""
     last = name.rpartition(".")[2]
     of_trl = name.startswith("trl.") and last.endswith("Config") and last != "ModelConfig"
     return of_trl or last.endswith("TrainingArguments")

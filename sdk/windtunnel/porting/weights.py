@@ -1,4 +1,4 @@
-"""Where a model's weights come from: a file, a draw, or one process for all."""
+"""Where a model's weights come from: a file, random numbers, or one process for all."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ _LAYERS = {
     "LSTM",
     "GRU",
 }
-"""Classes of new parts of a model that comes of a file."""
+"""Layers of torch.nn that have weights; a model from a file may get one as a new part."""
 
 
 def is_pretrained(name: str, call: ast.Call) -> bool:
-    """Whether it makes a model of published weights, as with from_pretrained() or weights=...; not torchvision's
-    None.
-    """
+    """Whether a call makes a model with published weights, by from_pretrained(), weights=... or pretrained=True."""
     none = (None, False)
     given = {
         one.arg
@@ -38,8 +36,8 @@ def is_pretrained(name: str, call: ast.Call) -> bool:
 
 
 def is_of_pretrained_parts(subject: Subject, made: str) -> bool:
-    """Whether it is a class of the program's whose one part is a pretrained model, as those of sentence embeddings: all
-    else that its ``__init__`` calls makes no weights.
+    """Whether it is a class of the program around one pretrained model, as for sentence embeddings: nothing else that
+    its ``__init__`` calls makes weights.
     """
     for one in subject.program:
         makes = one.script.functions.get(made)
@@ -56,7 +54,7 @@ def is_of_pretrained_parts(subject: Subject, made: str) -> bool:
 
 
 def _may_have_weights(name: str) -> bool:
-    """Whether a call of this name may make some: of a class not known to have none, or of a method of its own."""
+    """Whether a call of this name may make weights: of a class not known to have none, or of a method on `self`."""
     last = name.rpartition(".")[2]
     if name.startswith("torch.nn.") and last != "Parameter":
         return last in _LAYERS or last.endswith(("List", "Dict"))
@@ -64,14 +62,14 @@ def _may_have_weights(name: str) -> bool:
 
 
 def has_weights(name: str) -> bool:
-    """Whether what is called so makes a module with weights, as a layer or a head."""
+    """Whether a call of this name makes a module with weights, such as a layer or a head."""
     last = name.rpartition(".")[2]
     return last.endswith(_PARTS) or (name.startswith("torch.nn.") and last in _LAYERS)
 
 
 def is_made_once(subject: Subject, made: ast.expr) -> bool:
-    """Whether one process makes it, before xmp.spawn starts the others: with a fork they have the same, and what they
-    are handed is a copy. Else each of them reads the file again.
+    """Whether one process makes a model before xmp.spawn starts the others: forked ones have the same, and what they
+    are passed is a copy. Otherwise each of them reads the file again.
     """
     script = subject.script
     here = script.scopes(made)[0]

@@ -1,35 +1,35 @@
 """What is looked for in a script, each topic in a file of its own. A new one is a file here, and its place in `TOPICS`.
 
-backends             of the processes' group: of GPUs, of the host
-batches              which core gets which, and that their shapes stay
-cuda_only            what of torch works on CUDA and not on XLA's device
-data_without_loader  data that a loop draws for itself: alike on all cores
-device               CUDA's, which is not there, and torch_xla's, which nothing names
-distributions        of torch, which look at the values that they are given
-first_weights        each process draws those of a model that it makes
-gpu_functions        of torch.cuda, which find no GPU
+backends             backends of the process group: for GPUs, for the host
+batches              which core gets which batches, and whether their shapes stay
+cuda_only            what of torch works on CUDA, but not on XLA's device
+data_without_loader  data that a loop draws for itself: the same on all cores
+device               CUDA's device, which is not there, and torch_xla's, which nothing names
+distributions        torch.distributions, which read the values of their arguments
+first_weights        first weights, which each process draws for itself
+gpu_functions        functions of torch.cuda, which find no GPU
 host_reads           values of the device that the host reads in each step
 libraries            libraries and arguments that need a GPU
-lightning            its Trainer and Fabric, which know no NeuronCore
-logs                 lines of the script's own log that nobody will see
-model_paths          where models are saved: of a container SageMaker keeps two folders
-native_pytorch       native PyTorch on Trainium: the device "neuron", which the simulator has not
+lightning            Lightning's Trainer and Fabric, which know no NeuronCore
+logs                 lines of the script's own log that are lost
+model_paths          paths of saved models: SageMaker keeps two folders of a container
+native_pytorch       native PyTorch on Trainium: the device "neuron", which is not simulated
 not_simulated        what of torch_xla a rehearsal refuses: SPMD, kernels for TPUs
-older_names          what torch_xla had, and the framework version has no more
-optimizers           made too soon; gradients that no core exchanges, or that are clipped too soon
-pieces               of tensors, which are other ones on trn1
+older_names          names that torch_xla no longer has in the framework version
+optimizers           optimizers made too soon; gradients that are not exchanged, or clipped too soon
+pieces               pieces of split tensors, which are different on trn1
 precision            CUDA's autocast and GradScaler
-processes            their group, the wrapper of the model, and who starts them
+processes            the process group, the wrapper of the model, and who starts the processes
 saves                files that every rank writes over the others'
-shapes               those that change from batch to batch
-shared_files         those that all processes of an instance make at once
-slow_optimizers      those of torch that the host decides for
-some_ranks           what waits for all processes, where some alone come to it
+shapes               shapes that change from batch to batch
+shared_files         files that all processes of an instance make at once
+slow_optimizers      optimizers of torch that need the host in each step
+some_ranks           calls that wait for all processes, where only some make them
 spawns               what xmp.spawn refuses: a number of processes, a device in use
-splits               data that each core splits by a chance of its own
-step_ends            the end of a step, which MpDeviceLoader brings to each of its batches
+splits               data that each core splits by random numbers of its own
+step_ends            steps that nothing ends: MpDeviceLoader ends one with each batch
 tensor_types         torch.cuda.FloatTensor and its like
-ties                 weights that are one, and become several on the device
+ties                 tied weights, which become separate ones on the device
 """
 
 from __future__ import annotations
@@ -115,4 +115,4 @@ TOPICS = (
     shared_files.made_at_once,
     logs.unheard,
 )
-"""In this order, and sorted by line afterwards."""
+"""Called in this order; the findings are sorted by line afterwards."""

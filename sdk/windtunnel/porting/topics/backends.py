@@ -1,4 +1,4 @@
-"""The backend of the processes' group."""
+"""The backend of the process group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windtunnel.porting.topics.processes import without
 
 
 def of_groups(subject: Subject) -> Iterator[Finding]:
-    """That of GPUs, that of the host, and what finds one out."""
+    """Findings on the backends of GPUs and of the host, on what looks a backend up, and on device_id."""
     yield from _nccl(subject)
     yield from _gloo(subject)
     yield from _looked_up(subject)
@@ -51,7 +51,7 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_default(script: Script, node: ast.expr) -> bool:
-    """Whether a function's parameter is this unless it is given, and the backend of the group that it joins."""
+    """Whether a node is the default of a function's parameter that names the backend of the group joined there."""
     function = script.parents[script.parents[node]]
     return isinstance(function, ast.FunctionDef) and any(
         isinstance(one, ast.Name) and default_of(function, one.id) is node
@@ -62,9 +62,7 @@ def _is_default(script: Script, node: ast.expr) -> bool:
 
 
 def _is_read(subject: Subject, assigned: ast.Assign) -> bool:
-    """Whether anything of a program that has torch_xla reads what is assigned to; of another thing than a name, and of
-    other programs, that is taken to be so.
-    """
+    """Whether the program reads what is assigned to; assumed of targets that are no names, and without torch_xla."""
     names = {one.id for one in assigned.targets if isinstance(one, ast.Name)}
     return (
         not subject.xla
@@ -79,7 +77,7 @@ def _is_read(subject: Subject, assigned: ast.Assign) -> bool:
 
 
 def _gloo(subject: Subject) -> Iterator[Finding]:
-    """The host's backend in a script for GPUs: its collectives take the device's tensors, and change none of them."""
+    """The host's backend in a script for GPUs: its collectives accept the device's tensors, and change none of them."""
     if not subject.several or subject.managed or not subject.cuda or subject.xla:
         return
     for call, name in subject.script.calls:
@@ -96,7 +94,7 @@ def _gloo(subject: Subject) -> Iterator[Finding]:
 
 
 def _looked_up(subject: Subject) -> Iterator[Finding]:
-    """The backend that torch would know of the device: torch_xla registers its own for the devices x, l and a."""
+    """A call that asks torch for the device's backend: torch_xla registers its own for the devices x, l and a."""
     script = subject.script
     for call, name in script.calls:
         if name.rpartition(".")[2] == "get_default_backend_for_device":
@@ -110,7 +108,7 @@ def _looked_up(subject: Subject) -> Iterator[Finding]:
 
 
 def _told_elsewhere(subject: Subject) -> Iterator[Finding]:
-    """A backend that nothing above is told of, as one of a file of settings."""
+    """A backend that none of the above sees, as one from a file of settings."""
     if not subject.several or not subject.cuda or subject.xla:
         return
     for call, name in subject.script.calls:
@@ -129,7 +127,7 @@ def _told_elsewhere(subject: Subject) -> Iterator[Finding]:
 
 
 def _device_ids(subject: Subject) -> Iterator[Finding]:
-    """A group that is bound to a GPU, whatever names its backend; that of nccl goes with the backend's name."""
+    """A group bound to a GPU by device_id. Where the backend is nccl, the edit of that removes device_id, too."""
     script = subject.script
     for call, name in script.calls:
         if not name.endswith("init_process_group") or not (subject.cuda or subject.xla):

@@ -1,4 +1,4 @@
-"""The batches: which core gets which, and that their shapes stay."""
+"""Batches: which core gets which, and whether their shapes stay the same."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from windtunnel.porting.script import (
 from windtunnel.porting.subject import Subject
 
 _SHUFFLE = 2
-"""The place of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
+"""The position of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
 _DIVIDING = (
     "DistributedSampler", "num_replicas", "num_shards", "split_dataset_by_node", "shard", "split_by_node",
 )  # fmt: skip
 _OF_ALL = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler")
-"""Samplers of torch that divide nothing."""
+"""Samplers of torch that do not divide the data among the cores."""
 _ONE, _NO = ast.Constant(1), ast.Constant(False)
-"""What batch_size and drop_last are unless they are given."""
+"""The defaults of batch_size and drop_last."""
 
 
 def same_data(subject: Subject) -> Iterator[Finding]:
@@ -45,7 +45,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         edits: tuple[Edit, ...] = ()
         plain = not call.args[_SHUFFLE:] and _are_known(subject.script, call)
         plain = plain and isinstance(_data_set(call), ast.Name | ast.Attribute | ast.Call)
-        plain = plain and isinstance(subject.script.parents[call], ast.stmt)  # not as an argument
+        plain = plain and isinstance(subject.script.parents[call], ast.stmt)  # not an argument
         if own:
             plain = plain and _is_random_alone(subject, own.value, _data_set(call))
         if plain and loop is not None and _is_map_style(subject):
@@ -84,7 +84,7 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
 
 
 def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
-    """Loaders of training loops that have been given to an MpDeviceLoader before the loop."""
+    """Loaders of training loops that were passed to an MpDeviceLoader before the loop."""
     iterated = {
         ast.unparse(node) for loop in subject.training_loops for node in subject.loaders.gone_over(loop)
     }
@@ -97,7 +97,7 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
 
 
 def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
-    """Whether it is none, or of those that divide nothing, perhaps by a name; not of a part of the rank's own."""
+    """Whether a sampler is None, or one that divides nothing, perhaps by a name. One made with the rank does divide."""
     values = subject.script.values(ast.unparse(sampler)) or [sampler]
     return all(
         one.value is None
@@ -128,7 +128,7 @@ def _options(call: ast.Call) -> ast.expr | None:
 
 
 def _are_known(script: Script, call: ast.Call) -> bool:
-    """Whether all that a loader is given is told: there, or in one dict of the script that has no sampler."""
+    """Whether all arguments of a loader are known: given there, or in one dict of the script that has no sampler."""
     options = _options(call)
     if options is None:
         return True
@@ -148,7 +148,7 @@ def _are_known(script: Script, call: ast.Call) -> bool:
 
 
 def _given(script: Script, call: ast.Call) -> dict[object, ast.expr]:
-    """What a loader is given by name, there and in a dict of the script."""
+    """A loader's keyword arguments, also from a dict of the script."""
     options = _options(call)
     given: dict[object, ast.expr] = {}
     for made in script.values(ast.unparse(options)) if options is not None else ():
@@ -166,11 +166,11 @@ def _is_dict(node: ast.expr) -> bool:
 
 
 def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, loader: str) -> Iterator[Edit]:
-    """A sampler made before the loader, and given to it; it shuffles where the loader did."""
+    """Edits that make a sampler before the loader, and pass it to that; it shuffles where the loader did."""
     script, names = subject.script, subject.names
     bound, prefix = script.bound_names(), loader.replace(".", "_")
     made = "sampler" if "sampler" not in bound else f"{prefix}_sampler"
-    of_all = shuffle is not None and shuffle.arg == "sampler"  # RandomSampler
+    of_all = shuffle is not None and shuffle.arg == "sampler"  # a RandomSampler
     shuffles = "True" if of_all else script.segment(shuffle.value) if shuffle else "False"
     options = None if shuffle else _options(call)
     if options is not None:
@@ -202,7 +202,7 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
 
 
 def _before(script: Script, statement: ast.AST, *lines: str) -> Edit:
-    """Lines before a statement, as far in as that one."""
+    """Insert lines before a statement, with its indentation."""
     assert isinstance(statement, ast.stmt)  # noqa: S101 - an assignment or a loop
     place, indent = script.start(statement), script.before(statement)
     end = "; " if indent.strip() else f"{script.newline}{indent}"
@@ -210,12 +210,12 @@ def _before(script: Script, statement: ast.AST, *lines: str) -> Edit:
 
 
 def is_shared(subject: Subject) -> bool:
-    """Whether anything divides the data."""
+    """Whether anything in the program divides the data among the cores."""
     return any(word in name for one in subject.program for name in one.script.words for word in _DIVIDING)
 
 
 def _is_map_style(subject: Subject) -> bool:
-    """Whether nothing speaks of data that cannot be indexed."""
+    """Whether nothing in the file names data that cannot be indexed."""
     names = subject.script.bound_names() | {
         node.attr for node in subject.script.nodes if isinstance(node, ast.Attribute)
     }
@@ -224,8 +224,8 @@ def _is_map_style(subject: Subject) -> bool:
 
 
 def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]]:
-    """Loaders that training loops go over, by the expression in the loop, each call once. No loop: it takes its batches
-    with `next`, or is in another file, to whose function they are handed.
+    """Loaders that training loops go over: the expression in the loop, the call that makes it, each once, and the loop.
+    The loop is None if it takes its batches with `next`, or is in another file to whose function the loader is passed.
     """
     here: dict[str, tuple[ast.Call, Loop | None]] = {}
     for loop in subject.training_loops:
@@ -237,7 +237,7 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
                 here[name] = (call, loop)
     here |= {name: (call, None) for name, call in _taken_loaders(subject) if name not in here}
     known = [call for call, _ in here.values()]
-    handed_on = _trained_names(tuple(subject.program))  # a parameter by what it is given
+    handed_on = _trained_names(tuple(subject.program))  # of a parameter, what it is given counts
     names = {name for one, scope, name in handed_on if one is subject and name not in parameters(scope)}
     names |= {made for one, _, name in handed_on for made in _made_by_functions(subject, one, name)}
     elsewhere = {subject.loaders.all.get(name): name for name in sorted(names)}
@@ -248,7 +248,7 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
 
 
 def _made_by_functions(subject: Subject, one: Subject, name: str) -> Iterator[str]:
-    """The functions of a file that give another one what it calls by a name, as `Loaders` calls what they return."""
+    """Functions of this file whose result another file gives this name, as `Loaders` writes it: ``make_loader()``."""
     for value in one.script.values(name) if one is not subject else ():
         made = one.script.called(value) if isinstance(value, ast.Call) else ""
         if made in subject.script.functions:
@@ -256,8 +256,8 @@ def _made_by_functions(subject: Subject, one: Subject, name: str) -> Iterator[st
 
 
 def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
-    """Loaders of which training loops take batches with `next`, perhaps through a function of the script that begins
-    anew for ever: ``batches = cycle(DataLoader(...))``.
+    """Loaders from which training loops take batches with `next`, perhaps through a function of the script that repeats
+    them for ever: ``batches = cycle(DataLoader(...))``.
     """
     script = subject.script
     taken = {
@@ -265,7 +265,7 @@ def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
         for loop in subject.training_loops
         for call in ast.walk(loop)
         if isinstance(call, ast.Call) and call.args and is_call_of(script, call, "next")
-        # Not of an evaluation now and then.
+        # Not of an occasional evaluation.
         if not any(isinstance(one, ast.If) and loop in script.above(one) for one in script.above(call))
     }
     for name in sorted(taken):
@@ -278,7 +278,7 @@ def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
 
 @functools.lru_cache(maxsize=1)
 def _trained_names(program: Sequence[Subject]) -> set[tuple[Subject, ast.AST, str]]:
-    """What training loops go over, and what calls hand on to them: a file, a function, a name in it."""
+    """What training loops go over, and what calls pass on to that, as a file, a function, and a name in it."""
     handed_on = [
         (
             (one, one.script.scopes(call)[0], ast.unparse(value)),
@@ -303,7 +303,7 @@ def _trained_names(program: Sequence[Subject]) -> set[tuple[Subject, ast.AST, st
 
 
 def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Subject]:
-    """Files whose function a file calls by this dotted name; of several with such a function, those that it names."""
+    """The files whose function a file calls by this dotted name; if several have one, those that the name points to."""
     *before, last = name.split(".")
     known = [other for other in program if last in other.script.functions]
     here = [other for other in known if other.script.path.stem in before or (other is one and not before)]
@@ -311,14 +311,14 @@ def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Su
 
 
 def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterator[Edit]:
-    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there; else where the function
-    around it is called. Of several loaders that the function goes over only this one gets the sampler.
+    """Edits that call ``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there; else
+    before those calls of the function around it that pass the loader with the new sampler.
     """
     script = subject.script
     if any(b"set_epoch" in one.script.text for one in subject.program):
         return
     bar = subject.loaders.bar(loop)
-    first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order when it is called
+    first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order at once
     here = script.scopes(loop)[0]
     epoch = _epoch_around(subject, first)
     if not epoch and "epoch" in parameters(here) and script.parents.get(first) is here:
@@ -345,9 +345,7 @@ def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterat
 def _loader_there(
     subject: Subject, call: ast.Call, function: ast.AST, loader: str, made: ast.Call
 ) -> ast.expr | None:
-    """What a loader of a function is called where that is called: by the argument, or the same of `self`, and of the
-    module.
-    """
+    """The loader's name where its function is called: the argument, or the same name, of `self` or the module."""
     if isinstance(function, ast.FunctionDef) and loader in parameters(function):
         return dict(handed(function, call)).get(loader)
     of_self = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "self"
@@ -356,8 +354,8 @@ def _loader_there(
 
 
 def _epoch_around(subject: Subject, place: ast.AST) -> str:
-    """The name of the epoch: of a loop around it which is called so, as `for epoch ...: for part in parts:`, else of
-    the next one, if it stands there.
+    """The name of the epoch: of a loop around that is named so, as in `for epoch ...: for part in parts:`, else of the
+    next loop, if the place is directly in its body.
     """
     statement = place if isinstance(place, ast.stmt) else subject.script.parents[place]
     outer = subject.script.parents.get(statement)

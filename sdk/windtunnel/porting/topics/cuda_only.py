@@ -1,4 +1,4 @@
-"""What of torch works on CUDA and not on XLA's device: fused optimizers, inductor, generators, averages, ..."""
+"""What of torch works on CUDA, but not on XLA's device: fused optimizers, inductor, generators, averages, ..."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFUSED = {
     **dict.fromkeys(("torch.linalg.eigh", "torch.linalg.eigvalsh", "torch.triangular_solve"), _NO_ALGORITHM),
     "torch.cummax": "a window over two arrays, which neuronx-cc refuses (NCC_EVRF019)",
 }
-"""Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
+"""Functions whose graph neuronx-cc is documented to refuse, as the simulated compiler does, and what they need."""
 _SPARSE = ("torch.nn.Embedding", "torch.nn.Embedding.from_pretrained", "torch.nn.functional.embedding")
 _BAGS = (
     "torch.nn.EmbeddingBag",
@@ -35,16 +35,16 @@ _MAKES_SPARSE = (
 _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
 _OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
-"""Packages that recompute by torch_xla's function themselves."""
+"""Packages that recompute by torch_xla's function on their own."""
 _INDUCTOR = "inductor, which does not know XLA's device, and XLA compiles the whole step anyway"
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
 def cuda_only(subject: Subject) -> Iterator[Finding]:
-    """Each fails when it first runs."""
+    """Findings on calls that fail when they first run."""
     script = subject.script
     for call, name in script.calls:
-        if is_arguments(name) and not name.startswith("optimum."):  # whose own is torch's plain AdamW
+        if is_arguments(name) and not name.startswith("optimum."):  # whose default is torch's plain AdamW
             yield from _fused_by_default(subject, call)
         fused = keyword(call, "fused")
         if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:
@@ -96,12 +96,10 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
 
 
 def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
-    """transformers' Trainer, whose optimizer is the fused one since 4.54 where none is named; a note, as the version is
-    not known.
-    """
+    """The optimizer of transformers' Trainer, since 4.54 fused by default; a note, as the version is not known."""
     script, named = subject.script, keyword(call, "optim")
     if named is None and any(one.arg is None for one in call.keywords):
-        return  # it may be among **these
+        return  # it may be in the unpacked dict
     if named is not None and constant(named.value) != "adamw_torch_fused":
         return
     if named is not None:
@@ -120,7 +118,7 @@ def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 
 
 def _sparse(script: Script) -> Iterator[Finding]:
-    """Sparse gradients. EmbeddingBag makes dense ones by itself there, which all other optimizers of torch take."""
+    """Sparse gradients. On XLA, EmbeddingBag makes dense ones by itself, which all other optimizers of torch accept."""
     for call, name in script.calls:
         given = keyword(call, "sparse")
         if name in _SPARSE and given is not None and constant(given.value) is True:
@@ -147,7 +145,7 @@ def _sparse(script: Script) -> Iterator[Finding]:
 
 
 def _normed_weights(script: Script) -> Iterator[Finding]:
-    """The first of a file: a vocoder has dozens."""
+    """The first weight_norm of a file: a vocoder has dozens."""
     for call, name in script.calls:
         if name in _WEIGHT_NORM:
             yield Finding(
@@ -160,7 +158,7 @@ def _normed_weights(script: Script) -> Iterator[Finding]:
 
 
 def _unequal_parts(script: Script) -> Iterator[Finding]:
-    """Parts of several sizes that the cores send each other; a note, as the sizes may be None."""
+    """Parts of different sizes that the cores send each other; a note, as the sizes may be None."""
     for call, name in script.calls:
         named = [one.value for one in call.keywords if one.arg in _SPLITS]
         sizes = [one for one in (*call.args[2:4], *named) if not isinstance(one, ast.Constant)]
@@ -175,11 +173,11 @@ def _unequal_parts(script: Script) -> Iterator[Finding]:
 
 
 def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
-    """Those that go to the device, made there or under a name that holds no other."""
+    """Sparse tensors that are moved to the device, made in the move or under a name that holds nothing else."""
     for move in subject.moves:
         moved = receiver(move)
         made = subject.script.values(ast.unparse(moved)) if isinstance(moved, ast.Name) else [moved]
-        before = [one for one in made if one is not move]  # x = x.to(device)
+        before = [one for one in made if one is not move]  # except x = x.to(device)
         if before and all(_is_sparse(subject.script, one) for one in before):
             yield Finding(
                 move.lineno,
@@ -195,8 +193,8 @@ def _is_sparse(script: Script, node: ast.expr) -> bool:
 
 
 def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
-    """Whether it has a library's model recompute by torch's function, as methods of transformers' and diffusers' models
-    and an argument of trainers do; not where torch's is replaced, or the script gives the method one.
+    """Whether a call makes a library's model recompute by torch's function: a method of transformers' and diffusers'
+    models, or an argument of trainers. Not where torch's function is replaced, or the method gets another one.
     """
     modules = {module for one in subject.program for module in one.script.imported_modules}
     own = any(module.startswith(("torch_xla.utils", *_OWN_RECOMPUTING)) for module in modules)
@@ -214,7 +212,7 @@ def _has_torch_xla_there(subject: Subject) -> bool:
 
 
 def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
-    """By the backend, inductor where none is named. Of others than it and torch_xla's nothing is said."""
+    """torch.compile, by its backend: inductor, the default, or torch_xla's. Other backends are not reported."""
     backend = keyword(call, "backend")
     if backend is None:
         kind, why = "", _INDUCTOR
@@ -239,7 +237,7 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 
 
 def _compiles_itself(script: Script, call: ast.Call) -> bool:
-    """Whether it is ``model.compile()``, of torch's modules; Keras' gets an optimizer."""
+    """Whether it is ``model.compile()`` of torch's modules; that of Keras gets an optimizer."""
     own = {"backend", "mode", "dynamic", "fullgraph", "options"}.issuperset(one.arg for one in call.keywords)
     return is_method(call, "compile") and own and not call.args and is_model(script, receiver(call))
 
@@ -253,7 +251,7 @@ def _decorators(subject: Subject) -> Iterator[Finding]:
 
 
 def _undecorated(script: Script, node: ast.expr) -> Edit | None:
-    """Takes a decorator out, with its lines."""
+    """Remove a decorator with its lines; None if the node is no decorator."""
     of = script.parents[node]
     if not isinstance(of, ast.FunctionDef | ast.ClassDef) or node not in of.decorator_list:
         return None
@@ -261,7 +259,7 @@ def _undecorated(script: Script, node: ast.expr) -> Edit | None:
 
 
 def _refused(script: Script) -> Iterator[Finding]:
-    """What a function's name tells; of tensors that stay on the host it is no harm."""
+    """Functions that neuronx-cc refuses, by their names; notes, as on the host they do no harm."""
     for call, name in script.calls:
         transform = name.startswith("torch.fft.") and not name.endswith(_REAL)
         needs = _COMPLEX if transform else _REFUSED.get(name)
@@ -273,7 +271,7 @@ def _refused(script: Script) -> Iterator[Finding]:
 
 
 def _inference_mode(subject: Subject) -> Iterator[Finding]:
-    """A linear layer looks at its weight through a view, whose version XLA's tensors keep count of."""
+    """torch.inference_mode: a linear layer makes a view of its weight, and XLA's tensors count a view's versions."""
     script = subject.script
     for node in script.walk(ast.Attribute, ast.Name):
         called = script.parents[node]
@@ -290,12 +288,12 @@ def _inference_mode(subject: Subject) -> Iterator[Finding]:
 
 
 def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
-    """A generator on a device. That of the CPU draws for the device, too."""
+    """A generator on a device. One of the CPU draws for the device, too."""
     place = keyword(call, "device")
     given = place.value if place else next(iter(call.args), None)
     if given is None:
         return
-    library = subject.managed and ast.unparse(given).rpartition(".")[2] == "device"  # accelerator.device
+    library = subject.managed and ast.unparse(given).rpartition(".")[2] == "device"  # as accelerator.device
     if library or ((subject.cuda or subject.xla) and subject.is_cuda_place(given)):
         yield Finding(
             call.lineno,
@@ -307,7 +305,7 @@ def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 
 
 def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
-    """Batch norm over all GPUs, made or converted to. Told of a script whose model is, or will be, on the device."""
+    """Batch norm over all GPUs, made or converted to, in a script whose model is, or will be, on the device."""
     if not (subject.cuda or subject.xla):
         return
     converts = ast.unparse(call.func).endswith("convert_sync_batchnorm")
@@ -320,21 +318,21 @@ def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     sure = not _is_optional(subject, call)
     if edits:
         yield Finding(call.lineno, "", f"{raises} Keep BatchNorm.", edits, sure=sure)
-        # What is learnt changes: a remark of its own, as those with edits are not said beside the diff.
+        # What is learnt changes: a finding of its own, as the text of those with edits is not printed beside the diff.
         yield Finding(call.lineno, "", instead, sure=False)
     else:
         yield Finding(call.lineno, "", f"{raises} {instead}", sure=sure)
 
 
 def _without(subject: Subject, call: ast.Call) -> tuple[Edit | Removal, ...]:
-    """The edits that leave its first argument alone; none where it has none, as a decorator's factory."""
+    """The edits that leave a call's first argument only; empty where it has none, as a decorator's factory."""
     if not call.args or isinstance(call.args[0], ast.Starred):
         return ()
     return unwrapped(subject.script, call, call.args[0])
 
 
 def _is_optional(subject: Subject, call: ast.Call) -> bool:
-    """Whether it stands under a condition, as ``if args.compile:``."""
+    """Whether a call stands under a condition, as ``if args.compile:``."""
     node: ast.AST | None = call
     while node is not None and not isinstance(node, ast.If | ast.IfExp):
         node = subject.script.parents.get(node)

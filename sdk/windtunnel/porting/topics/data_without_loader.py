@@ -1,4 +1,4 @@
-"""Data of a training loop without a loader: alike on all cores where nothing tells these apart, or all draw alike."""
+"""Training data without a loader: the same on all cores, if nothing tells them apart or all draw the same numbers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _DRAWS = {
     "numpy": ("numpy.random.", {"randint", "permutation", "choice", "rand", "randn", "normal", "uniform"}),
     "random": ("random.", {"randint", "randrange", "sample", "choices"}),
 }
-"""By what is seeded: the module, and its functions that make batches."""
+"""For each library that is seeded: the start of its names, and its functions that make batches."""
 SEEDS = {**dict.fromkeys(TORCH_SEEDS, "torch"), "numpy.random.seed": "numpy", "random.seed": "random"}
 _CHANCE = re.compile(
     r"shuffle\w*|rand(int|n|perm|om|om_sample|om_split)?|permutation|choices?|sample|normal|uniform|multinomial|reset"
 )
-"""Called by a program whose cores perhaps have other data."""
+"""Functions by which the cores may get different data."""
 _OF_TORCH = "torch.distributions."
 _OF_DEVICE = re.compile(r"(set_rng_state|cuda\.manual_seed|cuda\.manual_seed_all)$")
-"""What seeds the device, or becomes that by an edit; torch.manual_seed does not."""
+"""Calls that seed the device, or become so by an edit; torch.manual_seed does not."""
 
 
 def same_draws(subject: Subject) -> Iterator[Finding]:
-    """The first of them."""
+    """A finding on the first such loop."""
     if not subject.several or subject.managed or not (subject.cuda or subject.xla) or is_shared(subject):
         return
     script, seeds = subject.script, _seeds(subject)
@@ -72,14 +72,14 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
 
 
 def _may_differ(one: Subject, seeds: Collection[str]) -> bool:
-    """Whether something in a file tells cores apart, or is left to chance."""
+    """Whether something in a file tells the cores apart, or is left to chance."""
     drawn = (call for call, _ in one.script.calls if _CHANCE.fullmatch(one.script.called(call)))
     return any(map(names_rank, one.script.words)) or not all(_is_alike(one, call, seeds) for call in drawn)
 
 
 def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
-    """Whether all cores draw the same there: of what is seeded alike, with a seed, or of a distribution of torch's, for
-    which the device draws.
+    """Whether all cores draw the same with a call: from a library that is seeded alike, with a seed, or from
+    torch.distributions, for which the device draws.
     """
     name = one.script.dotted(call.func)
     made = one.script.values(ast.unparse(call.func.value)) if isinstance(call.func, ast.Attribute) else []
@@ -92,7 +92,7 @@ def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
 
 
 def _takes_no_batches(subject: Subject, loop: Loop) -> bool:
-    """Whether a loop counts, or has no end, and nothing in it takes the next batch of a loader."""
+    """Whether a loop counts, or is endless, and nothing in it takes the next batch of a loader."""
     parts = subject.loaders.gone_over(loop)
     counts = any(is_call_of(subject.script, part, "range", "trange", "count") for part in parts)
     takes = any(is_call_of(one.script, call, "next") for one, call in within(subject, loop))
@@ -100,12 +100,12 @@ def _takes_no_batches(subject: Subject, loop: Loop) -> bool:
 
 
 def _library(name: str) -> str:
-    """What a call draws numbers of; empty where it does not."""
+    """The library whose numbers a call draws; empty where it draws none."""
     return next((one for one, (head, names) in _DRAWS.items() if name.removeprefix(head) in names), "")
 
 
 def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
-    """What draws alike on all cores, with the seed. The device's numbers need none for that."""
+    """The libraries that draw the same on all cores, with the call that seeds each; the device does without."""
     alike: dict[str, tuple[Subject, ast.Call | None]] = {"the device": (subject, None)}
     by_rank: set[str] = set()
     for one in subject.program:

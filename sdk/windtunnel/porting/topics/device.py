@@ -1,4 +1,4 @@
-"""The device: CUDA's, which is not there, and torch_xla's, which nothing names."""
+"""The device: CUDA's, which is not there, and torch_xla's, which no code names."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
 _UNUSED = "device_unused"
 _KNOWN_BASES = {"torch", "object", "abc"}
-"""Where classes come from that put nothing on a device."""
+"""Packages of base classes that put nothing on a device."""
 QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
 FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
 TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
 _OF_TEXTS = ("replace", "removeprefix", "split", "partition", "strip", "lstrip", "count", "find", "index")
 _OPTIONS = ("add_argument", "field", "option", "Option")
-"""What declares an option of a command line: argparse's, of dataclasses, click's, typer's."""
+"""Calls that declare an option of a command line: argparse's, those of dataclasses, click's, typer's."""
 _DECIDING = re.compile(r"exit$|spawn|launch|device$|manual_seed|set_default")
-"""Ends a name of a call that does more than ask a GPU how it is."""
+"""Ends the name of a call that does more than ask about a GPU."""
 
 
 def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
-    """Mentions of CUDA devices and `.cuda()`, each once."""
+    """Findings on mentions of CUDA devices and on `.cuda()`, each once."""
     yield from _questions(subject)
     yield from _devices(subject)
     yield from _moves(subject)
@@ -35,7 +35,7 @@ def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
 
 
 def unused_device(subject: Subject) -> Iterator[Finding]:
-    """A script that trains, has torch_xla, and names no device of it."""
+    """A finding on a script that trains, has torch_xla, and names no device of it."""
     if not subject.xla or subject.cuda or subject.managed or not subject.training_loops or not subject.whole:
         return
     if not any(map(_names_xla, subject.program)) and not _inherits(subject, subject.training_loops[0]):
@@ -49,7 +49,7 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
 
 
 def _inherits(subject: Subject, loop: ast.AST) -> bool:
-    """Whether it stands in a class that takes its model, and perhaps the device, from one that was not read."""
+    """Whether a loop stands in a class that gets its model, and perhaps the device, from a class that was not read."""
     read = {
         node.name for one in subject.program for node in one.script.nodes if isinstance(node, ast.ClassDef)
     }
@@ -71,9 +71,10 @@ def _names_xla(subject: Subject) -> bool:
 
 
 def is_dead(subject: Subject, node: ast.AST) -> bool:
-    """Whether it stands in an `if torch.cuda.is_available():` or `if device.type == "cuda":` that stays as it is: of a
-    script that has torch_xla's device besides, or one that decides nothing; or beside torch_xla's device in an ``a if b
-    else c``.
+    """Whether a node stands in a branch for CUDA that stays as it is.
+
+    That is below `if torch.cuda.is_available():` or `if device.type == "cuda":`, in a script that has torch_xla's
+    device besides, or where the `if` decides nothing; or beside torch_xla's device in an ``a if b else c``.
     """
     child = node
     for outer in subject.script.above(node):
@@ -96,8 +97,8 @@ def is_dead(subject: Subject, node: ast.AST) -> bool:
 
 
 def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
-    """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other end is trn1's, or
-    takes `torch.cuda.FloatTensor`, which raises.
+    """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other value is right on
+    trn1, or uses `torch.cuda.FloatTensor`, which raises.
     """
     if (
         not isinstance(outer, ast.IfExp)
@@ -121,8 +122,8 @@ def _asks(subject: Subject, node: ast.AST) -> bool:
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:
-    """Whether an `if` decides on the device, on what is trained or on the script's end; not only on what is printed of
-    a GPU's memory, or how cuDNN is set.
+    """Whether an `if` decides on the device, on what is trained or on the script's end; printing a GPU's memory or
+    setting cuDNN is not enough.
     """
     script = subject.script
     for node in itertools.chain.from_iterable(map(ast.walk, (*outer.body, *outer.orelse))):
@@ -142,8 +143,8 @@ def _decides(subject: Subject, outer: ast.If) -> bool:
 
 
 def _questions(subject: Subject) -> Iterator[Finding]:
-    """``torch.cuda.is_available()`` and ``x.is_cuda``, on which the script's way to its device depends, and what
-    depends on bf16.
+    """``torch.cuda.is_available()``, ``x.is_cuda`` and ``is_bf16_supported()``, where the script's way to its device,
+    or its number format, depends on them.
     """
     script = subject.script
     for node in script.walk(ast.Call, ast.Attribute):
@@ -156,7 +157,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             continue
         for_cuda = any(isinstance(one, ast.keyword) and one.arg in CUDA_PRECISIONS for one in above)
         if name != _BF16 and for_cuda:
-            continue  # True would ask for what only CUDA has
+            continue  # True would turn on what only CUDA has
         outer = script.parents[above[-1] if above else node]
         said = f"{script.segment(node)} is False on trn1"
         edit = Edit(script.start(node), script.end(node), "True")
@@ -186,7 +187,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
 
 
 def _moves_by(subject: Subject, outer: ast.AST) -> bool:
-    """Whether it is an `if` or an ``a if b else c`` that moves something to the device, or names one."""
+    """Whether a node is an `if` or an ``a if b else c`` that moves something to the device, or names one."""
     if not isinstance(outer, ast.If | ast.IfExp):
         return False
     body = outer.body if isinstance(outer.body, list) else [outer.body]
@@ -246,7 +247,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_always_given(subject: Subject, default: ast.expr, of: ast.arguments) -> bool:
-    """Whether all calls of a function of the program give what this is the default of."""
+    """Whether all calls of a function of the program pass the argument that this is the default of."""
     function = subject.script.parents[of]
     if not isinstance(function, ast.FunctionDef):
         return False
@@ -258,8 +259,8 @@ def _is_always_given(subject: Subject, default: ast.expr, of: ast.arguments) -> 
 
 
 def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool:
-    """Whether it is as ``device.type == "cuda"`` before a ``.cuda()``, which is edited: left False, the model would
-    stay on the host, and nothing would say so of a script that has torch_xla.
+    """Whether it is as ``device.type == "cuda"`` before a ``.cuda()`` that is edited: left False, the model would stay
+    on the host, and no finding would say so in a script that has torch_xla.
     """
     kind = asked.left if asked.left is not node else asked.comparators[0]
     if not isinstance(kind, ast.Attribute) or kind.attr != "type" or not isinstance(asked.ops[0], ast.Eq):
@@ -271,7 +272,7 @@ def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool
 
 
 def _is_handled(subject: Subject, node: ast.AST) -> bool:
-    """Whether the file of another topic speaks of the call around a node."""
+    """Whether another topic reports on the call around a node."""
     names = ("autocast", "GradScaler", "init_process_group", "set_device", "cuda", "load", "Generator")
     for outer in subject.script.above(node):
         if isinstance(outer, ast.Call):
@@ -282,9 +283,9 @@ def _is_handled(subject: Subject, node: ast.AST) -> bool:
 
 
 def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> str:
-    """What stands for CUDA's device in this place; empty where it is not sure that it is only a device."""
+    """What replaces CUDA's device in this place; empty where it may be more than a device."""
     if isinstance(parent, ast.Assign | ast.Return):
-        return subject.names.device() if _is_object(subject, node) else '"xla"'  # a string stays one
+        return subject.names.device() if _is_object(subject, node) else '"xla"'  # a string stays a string
     if isinstance(parent, ast.IfExp):
         outer = subject.script.parents[parent]
         if isinstance(outer, ast.Assign | ast.Return) or is_call_of(subject.script, outer, "device"):
@@ -303,7 +304,7 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
 
 
 def _is_object(subject: Subject, node: ast.expr) -> bool:
-    """Whether it is a torch.device, whose ``.type`` may be asked for, and no string."""
+    """Whether it is a torch.device, whose ``.type`` may be read, and not a string."""
     if isinstance(node, ast.IfExp):
         return _is_object(subject, node.body if subject.is_cuda_device(node.body) else node.orelse)
     return isinstance(node, ast.Call) and not is_method(node, "format")
@@ -339,7 +340,7 @@ def _moves(subject: Subject) -> Iterator[Finding]:
 
 
 def _pinned(subject: Subject) -> Iterator[Finding]:
-    """Memory that only a GPU's driver pins. DataLoader's pin_memory=True is ignored without one."""
+    """Pinned memory, which needs a GPU's driver. DataLoader's pin_memory=True is ignored without one."""
     script = subject.script
     for call, name in script.calls:
         asked = keyword(call, "pin_memory")

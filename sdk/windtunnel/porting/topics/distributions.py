@@ -1,4 +1,4 @@
-"""torch.distributions, which look at the values that they are given."""
+"""torch.distributions, which read the values of their arguments to check them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from windtunnel.porting.script import arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _OTHERS = ("torch.distributions.kl", "torch.distributions.constraints", "torch.distributions.transforms")
-"""Modules beside those of distributions; what `torch.distributions` has of the last ends in Transform."""
+"""Modules without distributions; classes of the last are exported by `torch.distributions`, too: ...Transform."""
 _SETTING = "set_default_validate_args"
 
 
 def checked(subject: Subject) -> Iterator[Finding]:
-    """Each that a program which trains makes of the device's tensors, unless it asks for no checks."""
+    """Distributions that a training program makes of the device's tensors, unless it turns the checks off."""
     script = subject.script
     if not subject.trains or not (subject.cuda or subject.xla):
         return
@@ -54,6 +54,6 @@ def checked(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_number(node: ast.expr) -> bool:
-    """Whether a distribution makes a tensor of the host of it."""
+    """Whether a distribution makes a tensor on the host of an argument: it is a number."""
     number = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(constant(number), int | float)

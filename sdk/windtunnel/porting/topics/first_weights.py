@@ -1,5 +1,5 @@
-"""The first weights: each process draws those of a model that it makes, and on XLA only DistributedDataParallel sends
-rank 0's to all.
+"""The first weights: each process draws its own for a model that it makes, and on XLA only DistributedDataParallel
+sends rank 0's weights to all processes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
-"""In the name of what is called: weights of another rank, or parts of one model."""
+"""In names of calls that send a rank's weights, or split a model among ranks."""
 _LOADS = re.compile(r"^_?(load|restore|resume|get_peft_model$)")
 _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
-"""Models of transformers whose last layer is new, unless the file has been trained for the same."""
+"""Models of transformers whose last layer is new, unless the file was trained for the same task."""
 _ADAPTS = ("get_peft_model", "add_adapter")
 TORCH_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
 _OTHER_NUMBERS = ("random.", "numpy.", "tensorflow.", "torch.", "torch_xla.")
@@ -46,12 +46,12 @@ _CHANCE = (
 )
 _SEEDED = re.compile(r"random\.seed$")
 _NO_WEIGHTS = re.compile(r"optim|sched|scaler|ema", re.IGNORECASE)
-"""In what is loaded beside the model."""
+"""In names of what is loaded beside the model."""
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A model that is trained, and where it is made; ``partly``: of the rest there is a file."""
+    """A trained model, and where it is made. ``partly``: only a part is drawn, as a file has the rest."""
 
     name: str
     made: ast.expr
@@ -59,7 +59,7 @@ class _Drawn:
 
 
 def unequal_weights(subject: Subject) -> Iterator[Finding]:
-    """The first model that is trained and that nothing makes equal on all cores."""
+    """A finding on the first trained model whose weights nothing makes equal on all cores."""
     script, managed = subject.script, subject.managed
     if not subject.several or subject.parallel_model or "neuronx_distributed" in script.packages:
         return
@@ -83,14 +83,14 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
             f"each core draws its own initial weights of {drawn.name}{which}, and summed gradients do not make them "
             f"equal. {seed}"
             + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
-            _sent(subject) if drawn_alone and not managed else (),  # equal ones stay as they are
+            _sent(subject) if drawn_alone and not managed else (),  # equal weights stay as they are
             sure=drawn_alone and not but,
         )
         return
 
 
 def _sent(subject: Subject) -> tuple[Edit, ...]:
-    """Rank 0's weights go to all cores behind the move of each model that needs it; none unless each has one."""
+    """Edits that send rank 0's weights to all, behind the move of each model that needs it; empty unless each can."""
     script, edits = subject.script, dict[str, Edit]()
     for drawn in _trained(subject) if subject.names.has_broadcast() else ():
         moves = [
@@ -112,20 +112,20 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
 
 
 def _is_of_some_ranks(subject: Subject, move: ast.stmt) -> bool:
-    """Whether a test of the rank decides on it: behind the move under any other, all processes come or none."""
+    """Whether a test of the rank decides on a move. Under any other test all processes move, or none."""
     tests = (one.test for one in subject.script.above(move) if isinstance(one, ast.If) and not is_main(one))
     return any(names_rank(ast.unparse(test)) for test in tests)
 
 
 def _is_layer(subject: Subject, drawn: _Drawn) -> bool:
-    """Whether it is a part of a module: what else it has is not known."""
+    """Whether a model is a part of a module, whose other parts are not known."""
     classes = (one for one in subject.script.above(drawn.made) if isinstance(one, ast.ClassDef))
     bases = {ast.unparse(base).rpartition(".")[2] for one in classes for base in one.bases}
     return drawn.name.startswith("self.") and "Module" in bases
 
 
 def _moves(script: Script, move: ast.Call, name: str) -> bool:
-    """Whether it is ``model.to(device)`` or ``model = Net().to(device)``."""
+    """Whether a move is ``model.to(device)`` or ``model = Net().to(device)``."""
     outer = script.parents[move]
     if isinstance(outer, ast.Assign):
         return [*map(ast.unparse, outer.targets)] == [name]
@@ -133,7 +133,7 @@ def _moves(script: Script, move: ast.Call, name: str) -> bool:
 
 
 def _trained(subject: Subject) -> Iterator[_Drawn]:
-    """Models whose parameters an optimizer gets, of a loop that is the script's own."""
+    """Models whose parameters an optimizer gets, in a program that has a training loop of its own."""
     if subject.trains and (subject.cuda or subject.xla):
         for name in dict.fromkeys([*subject.script.models, *_handed_to_optimizers(subject)]):
             if not _is_frozen(subject, name):
@@ -141,7 +141,7 @@ def _trained(subject: Subject) -> Iterator[_Drawn]:
 
 
 def _handed_to_optimizers(subject: Subject) -> Iterator[str]:
-    """Models that a function of another file makes an optimizer for."""
+    """Models for which a function of another file makes an optimizer."""
     for other in subject.program:
         for call, _ in other.script.calls if other is not subject else ():
             function, outer = other.script.scopes(call)[0], other.script.parents[call]
@@ -155,7 +155,7 @@ def _handed_to_optimizers(subject: Subject) -> Iterator[str]:
 
 
 def _is_frozen(subject: Subject, name: str) -> bool:
-    """Whether its parameters are read in loops alone that take the gradients from them, as a teacher's are."""
+    """Whether a model's parameters are read only in loops that set requires_grad to False, as for a teacher."""
     reads = [
         subject.script.parents[call]
         for call, _ in subject.script.calls
@@ -168,7 +168,7 @@ def _is_frozen(subject: Subject, name: str) -> bool:
 
 
 def _handed_over(subject: Subject) -> Iterator[_Drawn]:
-    """The models that Trainer and accelerate's prepare() are given, where a class makes them."""
+    """The models that a Trainer and accelerate's prepare() are given, where a class makes them."""
     script = subject.script
     for call, name in script.calls:
         given: list[ast.expr] = []
@@ -194,7 +194,7 @@ def _first_making(subject: Subject, name: str, *, of_a_class: bool = False) -> I
         call
         for value in script.values(name)
         if (call := made_by(value)) is not None
-        # torch.compile(model) makes none
+        # torch.compile(model) makes no new one
         if script.called(call) in _ADAPTS or all(ast.unparse(part) != name for part in ast.walk(value))
     ]
     known = name in script.models or any(makes_a_model(script.dotted(call.func)) for call in makers)
@@ -203,7 +203,7 @@ def _first_making(subject: Subject, name: str, *, of_a_class: bool = False) -> I
 
 
 def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Drawn]:
-    """Unless a file has all of it."""
+    """The model, unless a file has all of its weights."""
     script = subject.script
     adapts = any(one.script.calls_any(*_ADAPTS) for one in subject.program)
     loaded = [
@@ -222,8 +222,8 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
 
 
 def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
-    """Whether a model that comes of a file gets a part that no file has, as ``model.fc = torch.nn.Linear(...)``, by its
-    name or in one of the functions that make it.
+    """Whether a model from a file gets a new part, as ``model.fc = torch.nn.Linear(...)``, by its name or in a function
+    which makes that model.
     """
     script = one.script
     for _, node in script.assigned:
@@ -244,24 +244,26 @@ def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
 
 
 def _loads_all(subject: Subject, call: ast.Call, model: str) -> bool:
-    """Whether it loads the model in any case."""
+    """Whether a call loads the whole model, under no condition."""
     of_it = is_method(call, "load_state_dict") and ast.unparse(receiver(call)) == model
     return of_it and not _under_condition(subject, call)
 
 
 def _is_loaded(name: str, call: ast.Call) -> bool:
-    """Whether what a call makes comes of a file."""
+    """Whether what a call makes comes from a file."""
     loads = bool(_LOADS.search(name.rpartition(".")[2])) and not NO_MODEL.search(name)
     return loads or is_pretrained(name, call)
 
 
 def _others_are_loaded(subject: Subject) -> bool:
-    """Whether any model of the program is pretrained: this one may be a part of it, or hold it."""
+    """Whether any model of the program is pretrained: this one may be a part of it, or contain it."""
     return any(is_pretrained(name, call) for one in subject.program for call, name in one.script.calls)
 
 
 def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
-    """Whether it is on all cores, by a seed before it is made or by a file; and what may do so."""
+    """Whether a model's weights are equal on all cores, by a seed before it is made or by a file; and what may make
+    them so, if it is not sure.
+    """
     if is_made_once(subject, drawn.made):
         return True, ""
     lines = dict(_calls_above(subject, drawn.made))
@@ -273,7 +275,7 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
             if not seeds and (drawn.partly or not _fills(subject, one, call, drawn)):
                 continue
             if not seeds and one.has_trained(call):
-                continue  # the best of its checkpoints
+                continue  # loads the best of its own checkpoints
             if seeds and (chance := chance_of(one, call)):
                 unsure = (
                     unsure or f"the seed of {subject.line_in(one, chance)} is drawn, and differs on each core"
@@ -291,7 +293,7 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
 
 
 def _seeds(one: Subject, name: str, call: ast.Call) -> bool:
-    """Whether it seeds torch, as a library's ``set_seed`` does; not each core in another way."""
+    """Whether a call seeds torch, as a library's ``set_seed`` does, and alike on all cores."""
     last = name.rpartition(".")[2].lower()
     own = keyword(call, "device_specific")
     if one.knows_rank(call, before=call.lineno) or (own and constant(own.value) is not False):
@@ -302,7 +304,7 @@ def _seeds(one: Subject, name: str, call: ast.Call) -> bool:
 
 
 def chance_of(one: Subject, seed: ast.Call) -> int | None:
-    """The line on which a seed is drawn at random, perhaps where none is given; not by numbers that are seeded."""
+    """The line on which a seed is drawn at random, perhaps if none is given; None also if those numbers are seeded."""
     names = {ast.unparse(given) for given in arguments(seed)}
     drawn: list[ast.expr | ast.stmt] = [node for target, node in one.script.assigned if target in names]
     for made in (seed, *drawn):
@@ -317,8 +319,8 @@ def chance_of(one: Subject, seed: ast.Call) -> int | None:
 
 
 def _fills(subject: Subject, one: Subject, call: ast.Call, drawn: _Drawn) -> bool:
-    """Whether it loads the model: ``model.load_state_dict(...)``, ``load(model, path)``, or in what makes the model
-    anything of a file.
+    """Whether a call loads the model: ``model.load_state_dict(...)``, ``load(model, path)``, or any load from a file in
+    the function that makes it.
     """
     called = one.script.called(call)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
@@ -337,7 +339,7 @@ def _short(name: str) -> str:
 
 
 def _calls_above(subject: Subject, node: ast.expr) -> Iterator[tuple[Scope, int]]:
-    """The functions in which it runs, each with the line there on which it does."""
+    """The functions in which a node runs, each with its line there."""
     open_, seen = [(subject, node)], set()
     while open_:
         one, place = open_.pop()
@@ -351,8 +353,8 @@ def _calls_above(subject: Subject, node: ast.expr) -> Iterator[tuple[Scope, int]
 def _runs(
     one: Subject, node: ast.Call, here: set[Scope], seen: tuple[Scope, ...] = ()
 ) -> Iterator[tuple[Subject, ast.Call, bool]]:
-    """Where something is run from: in one of the functions ``here``, or in one that nothing calls; and whether that is
-    certain.
+    """The calls from which a node is run, in one of the functions ``here`` or in one that nothing calls, each with
+    whether it is certain to run.
     """
     scope, certain = one.script.scopes(node)[0], not _under_condition(one, node)
     calls = one.calls_of(scope) if isinstance(scope, ast.FunctionDef) and scope not in here else []
@@ -364,7 +366,7 @@ def _runs(
 
 
 def _under_condition(one: Subject, node: ast.expr) -> bool:
-    """Whether an `if` of its function decides on it, but that of ``__name__``."""
+    """Whether an `if` of its function decides on a node, other than that of ``__name__``."""
     scope = one.script.scopes(node)[0]
     return any(
         isinstance(outer, ast.If | ast.IfExp | ast.ExceptHandler) and not is_main(outer)

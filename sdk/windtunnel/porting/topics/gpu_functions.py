@@ -15,7 +15,7 @@ _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_
 
 
 def of_gpus(subject: Subject) -> Iterator[Finding]:
-    """Functions of torch.cuda and torch.accelerator, but those that ask whether it is there."""
+    """Findings on functions of torch.cuda and torch.accelerator, except those that ask whether there is a GPU."""
     script, xm = subject.script, subject.names.module("xm")
     for call, name in script.calls:
         found = FUNCTIONS.match(name)
@@ -60,21 +60,21 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_in_each_step(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether a training step comes to it whatever it finds."""
+    """Whether each training step reaches a statement, under no condition."""
     above = itertools.takewhile(lambda one: not isinstance(one, ast.If), subject.script.above(statement))
     return any(one in subject.steps for one in above)
 
 
 def _counts_for_one(subject: Subject) -> bool:
-    """Whether a process of the program counts the GPUs that DataParallel has in it."""
+    """Whether one process of the program counts GPUs for DataParallel."""
     calls = {name for one in subject.program for _, name in one.script.calls}
     several = subject.parallel_model or any(name.endswith("spawn") for name in calls)
     return "torch.nn.DataParallel" in calls and not several
 
 
 def _is_number(script: Script, call: ast.Call) -> bool:
-    """Whether something is computed with it, made of it, or held against another number of processes. ``> 1`` asks
-    whether to have DataParallel.
+    """Whether a count is computed with, assigned, or compared with another number of processes; not ``> 1``, which asks
+    whether to use DataParallel.
     """
     outer = script.parents[call]
     if isinstance(outer, ast.Compare):
@@ -86,5 +86,5 @@ def _is_number(script: Script, call: ast.Call) -> bool:
         "max",
         "min",
     )
-    named = isinstance(outer, ast.keyword) and outer.arg != "nprocs"  # of a spawn that has to go
+    named = isinstance(outer, ast.keyword) and outer.arg != "nprocs"  # of a spawn, which must go
     return computes or named or isinstance(outer, ast.Assign | ast.AugAssign | ast.BinOp | ast.Return)

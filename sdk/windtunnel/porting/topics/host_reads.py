@@ -1,4 +1,4 @@
-"""Values of the device that the host reads in each step of a training loop, and other waits for it."""
+"""Values of the device that the host reads in each step of a training loop, and other waits for the device."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _OF_A_DEVICE = {
     "reduce_gradients", "mark_step",
 }  # fmt: skip
 _LEAVES = (ast.Continue, ast.Return)
-"""Behind these a function that a step calls does what it does not do in each."""
+"""What follows one of these in a function that a step calls does not run in each step."""
 _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device"}
-"""What a tensor knows without a look at the device."""
+"""What a tensor knows without asking the device."""
 
 
 def host_reads(subject: Subject) -> Iterator[Finding]:
-    """`loss.item()` and its like, where they run in every step."""
+    """Findings on `loss.item()` and its like, where they run in every step."""
     script = subject.script
     if subject.managed or not (subject.cuda or subject.xla):
         return
@@ -48,7 +48,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
     returning = _returning(subject)
     for step in subject.steps:
         if not _names_a_device(script.scopes(step)[0] if isinstance(step, Loop) else step):
-            continue  # a reference on the host
+            continue  # a reference that runs on the host
         tensors = _Tensors(script, step, steps=returning)
         yield from _remarks(script, _each_step(step.body), tensors, said)
         yield from _waits(script, _each_step(step.body), said)
@@ -65,7 +65,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
-    """The forward passes of the file's modules, and what they call of their own in each; with the names of buffers."""
+    """The forward passes of the file's modules, and methods that these always call; with the names of buffers."""
     for module in subject.script.nodes:
         if not isinstance(module, ast.ClassDef):
             continue
@@ -76,7 +76,7 @@ def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
             if isinstance(part, ast.Call) and part.args and ast.unparse(part.func) == "self.register_buffer"
         }
         reached = [methods["forward"]] if names and "forward" in methods else []
-        for function in reached:  # which grows
+        for function in reached:  # grows in the loop
             yield function, names
             for part in _each_step(function.body, _LEAVES):
                 own = isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self.")
@@ -87,7 +87,7 @@ def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
 
 
 def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[Finding]:
-    """On what waits in each step and reads nothing."""
+    """Findings on calls that wait in each step and read nothing."""
     for node in run:
         if not isinstance(node, ast.Call) or node.lineno in said:
             continue
@@ -107,14 +107,14 @@ def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[F
 def _remarks(
     script: Script, run: Iterable[ast.AST], tensors: _Tensors, said: set[int], given: str = ""
 ) -> Iterator[Finding]:
-    """On what reads one of the tensors in what is run; but none on a line of which one is said."""
+    """Findings on reads of these tensors in the code that is run; at most one a line."""
     for node in run:
         read, *of = _read(script, node) or (None,)
         if read is None or read.lineno in said:
             continue
         fetches = isinstance(read, ast.Call) and is_method(
             read, *FETCHES
-        )  # which only tensors have, or numpy
+        )  # only tensors, or numpy's arrays, have these
         if not any(tensors.gave(one, widely=fetches) for one in of):
             continue
         said.add(read.lineno)
@@ -130,7 +130,7 @@ def _remarks(
 def _handed_over(
     program: Sequence[Subject],
 ) -> dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]]:
-    """The program's functions that a step calls with tensors of the device: the parameters, and the first call."""
+    """The program's functions that a step calls with tensors of the device: the parameters, and the first such call."""
     found: dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]] = {}
     for one in program:
         returning = _returning(one)
@@ -150,8 +150,8 @@ def _handed_over(
 def _called(
     program: Sequence[Subject], one: Subject, call: ast.Call
 ) -> Iterator[tuple[Subject, ast.FunctionDef]]:
-    """The program's function that a call surely is of: of several of its name that of the file; a method, of an object
-    that the file makes of its class.
+    """The program's function that a call surely is of: among several of this name the file's own; a method only of an
+    object that the file makes of its class.
     """
     name = one.script.called(call)
     known = [other for other in program if name in other.script.functions]
@@ -171,7 +171,7 @@ def _called(
 
 
 def _returning(subject: Subject) -> set[str]:
-    """What the file's functions that compute gradients are called by, where all that they return is on the device."""
+    """The names of functions of the file that compute gradients, and return only values on the device."""
     found = set()
     for function in subject.steps:
         if isinstance(function, Loop) or not _names_a_device(function):
@@ -185,7 +185,7 @@ def _returning(subject: Subject) -> set[str]:
 
 
 def _names_a_device(function: ast.AST) -> bool:
-    """Whether a function, or the module, has anything to do with a device."""
+    """Whether a function, or the module, mentions a device."""
     return any(
         isinstance(node, ast.Name | ast.Attribute | ast.arg)
         and ast.unparse(node).rpartition(".")[2].lower() in _OF_A_DEVICE
@@ -199,7 +199,7 @@ def _shown(script: Script, read: ast.expr) -> str:
 
 
 def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
-    """What reads a value here, if it is a tensor's, and of what: of one of these."""
+    """What reads a value at a node, and the expressions of which one must be a tensor for that; None: nothing reads."""
     if isinstance(node, ast.FormattedValue):
         return (node.value, node.value) if isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
@@ -226,16 +226,17 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
 
 
 def _is_logger(script: Script, call: ast.Call) -> bool:
-    """Whether a call writes down the numbers that it is given, or makes a text of them."""
+    """Whether a call logs the numbers that it is given, or makes text of them."""
     called = script.dotted(call.func)
     formats = is_method(call, "format") and isinstance(constant(receiver(call)), str)
     return called == "print" or called.startswith(_LOGGERS) or is_method(call, *_WRITERS) or formats
 
 
 class _Tensors:
-    """Names that surely hold tensors of the device in a step: `.backward()` is called on them, the model that is
-    trained returns them, or they are computed from such. ``given``: parameters that are; ``steps``: functions that
-    return them.
+    """Names that surely hold tensors of the device in a step: `.backward()` is called on them, the trained model
+    returns them, or they are computed from such.
+
+    ``given``: parameters that hold such tensors; ``steps``: functions that return them.
     """
 
     def __init__(
@@ -249,7 +250,7 @@ class _Tensors:
         self._models = {*script.models, *steps}
         assigned = list(_assignments(step))
         self._assigned = {*given, *(name for name, _ in assigned)}
-        self._fetched: dict[str, int] = {}  # the line from which on the name holds a value of the host
+        self._fetched: dict[str, int] = {}  # the line from which on a name holds a value of the host
         for name, value in assigned:
             if any(_read(script, part) for part in ast.walk(value)):
                 self._fetched.setdefault(name, value.lineno)
@@ -266,8 +267,9 @@ class _Tensors:
             self._made |= found
 
     def gave(self, node: ast.expr, *, widely: bool = False) -> bool:
-        """Whether an expression is computed from one of them, and still on the device. ``widely``: or by functions that
-        are given one, and may make anything of it, and by the model's methods.
+        """Whether an expression is computed from one of these names, and is still on the device.
+
+        ``widely``: also by functions that are given one, whatever they make of it, and by the model's methods.
         """
         names = self._made if widely else self._names
         return any(
@@ -276,7 +278,7 @@ class _Tensors:
         )
 
     def _sources(self, node: ast.AST, *, widely: bool = False) -> set[str]:
-        """Names that an expression is computed from, as far as it is a tensor if they are."""
+        """Names that an expression is computed from, so that it is a tensor if they are."""
         if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self._assigned:
             return {ast.unparse(node)}
         parts: list[ast.AST] = []
@@ -305,7 +307,7 @@ class _Tensors:
         return {name for part in parts for name in self._sources(part, widely=widely)}
 
     def _reads(self, node: ast.AST) -> bool:
-        """Whether it fetches a value, or calls a function of the file that does."""
+        """Whether a node fetches a value, or calls a function of the file that does."""
         function = (
             self._script.functions.get(self._script.called(node)) if isinstance(node, ast.Call) else None
         )
@@ -325,16 +327,16 @@ def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 def _each_step(
     nodes: Iterable[ast.AST], ends: tuple[type[ast.stmt], ...] = (ast.Continue,)
 ) -> Iterator[ast.AST]:
-    """What runs in every pass, on one rank at least; nothing that stands behind a `continue`. A step that returns at
-    once, as there is too little to learn of, is none.
+    """What runs in every pass, on one rank at least; nothing behind a `continue`. A step that returns early, as there
+    is too little data to learn from yet, does not count.
     """
     for node in nodes:
         yield node
         yield from _each_step(_always(node), ends)
         if isinstance(node, ast.For | ast.While):
-            continue  # whose `continue` is its own
+            continue  # a `continue` in it is its own
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue  # nor is its `return`
+            continue  # and so is a `return`
         if (
             isinstance(node, ast.stmt)
             and not _skips_the_first(node)
@@ -344,8 +346,8 @@ def _each_step(
 
 
 def _skips_the_first(statement: ast.stmt) -> bool:
-    """Whether it asks how far the loop has come, as ``if step < resumed: continue``: what follows runs in all steps but
-    the first, or the last.
+    """Whether a condition only asks how far the loop has come, as ``if step < resumed: continue``: what follows runs in
+    all steps except some at the start, or at the end.
     """
     if not isinstance(statement, ast.If):
         return False
@@ -360,7 +362,7 @@ def _skips_the_first(statement: ast.stmt) -> bool:
 
 
 def _always(node: ast.AST) -> Iterable[ast.AST]:
-    """What is executed of it whenever it is."""
+    """The parts of a node that run whenever it does."""
     if isinstance(node, ast.If) and names_rank(ast.unparse(node.test)) and not _varies(node.test):
         return [node.test, *node.body]
     if isinstance(node, ast.If) and _asks_for_a_tensor(node.test):
@@ -381,7 +383,7 @@ def _always(node: ast.AST) -> Iterable[ast.AST]:
 
 
 def _asks_for_a_tensor(test: ast.expr) -> bool:
-    """Whether it is as ``isinstance(value, torch.Tensor)``, of which nothing is said unless the value is one."""
+    """Whether it is as ``isinstance(value, torch.Tensor)``, below which only tensors are reported."""
     if not isinstance(test, ast.Call):
         return False
     named = {ast.unparse(one).rpartition(".")[2] for one in (test.func, *test.args)}
@@ -389,5 +391,5 @@ def _asks_for_a_tensor(test: ast.expr) -> bool:
 
 
 def _varies(test: ast.expr) -> bool:
-    """Whether a test of the rank asks for more, as for every tenth step."""
+    """Whether a test of the rank asks for something else, too, as for every tenth step."""
     return any(isinstance(node, ast.BoolOp | ast.BinOp) for node in ast.walk(test))

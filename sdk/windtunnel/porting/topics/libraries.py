@@ -1,4 +1,4 @@
-"""Libraries and arguments that need a GPU: what is told of each, once, at its first use."""
+"""Libraries and arguments that need a GPU: each is reported once, at its first use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _IMPORTED = {
     "torch.cuda.amp.custom_fwd": "custom_fwd and custom_bwd ask for CUDA's autocast: "
     'use torch.amp.custom_fwd(device_type="xla") and torch.amp.custom_bwd(device_type="xla")',
 }
-"""Modules, and names in them."""
+"""The remark on each module, or name in one."""
 _SAME = {"torch.cuda.amp.custom_bwd": "torch.cuda.amp.custom_fwd"}
 _LOADS = ("from_pretrained", "from_config", "pipeline")
 _LITERALS = (
@@ -48,13 +48,13 @@ _LITERALS = (
         '"adamw_torch"',
     ),
 )
-"""Values of arguments and settings, with what to write."""
+"""Values of arguments and settings, with what to write instead."""
 _ASKING = re.compile(r"available|find_spec|TYPE_CHECKING|has_", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class _Use:
-    """``of``: what is told once."""
+    """One use. ``of``: what is reported once."""
 
     of: str
     line: int
@@ -64,7 +64,7 @@ class _Use:
 
 
 def of_gpus(subject: Subject) -> Iterator[Finding]:
-    """Each at its first use in the program, with the edits of all uses in that file; in another for its edits."""
+    """A finding on each at its first use in the program, with the edits of that file; in others only for edits."""
     before = itertools.takewhile(lambda one: one is not subject, subject.program)
     said = {use.of for one in before for use in _uses(one)}
     uses: dict[str, list[_Use]] = {}
@@ -77,7 +77,7 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
 
 
 def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
-    """ignite's metrics and its idist, which ask for the world by names that torch_xla has no more."""
+    """ignite's metrics and its idist, which ask for the world size by names that torch_xla no longer has."""
     script = subject.script
     if (
         subject.names.has_old
@@ -107,7 +107,7 @@ def _uses(subject: Subject) -> tuple[_Use, ...]:
 
 
 def _imports(script: Script) -> Iterator[_Use]:
-    """What is imported without a way for where it is missing, and torch's own by its dotted name."""
+    """Imports with no way on where the module is missing, and torch's own names used in full."""
     for node in script.walk(ast.Import, ast.ImportFrom, ast.Attribute):
         assert isinstance(node, ast.stmt | ast.expr)  # noqa: S101 - of the walk
         imports = isinstance(node, ast.Import | ast.ImportFrom)
@@ -158,7 +158,7 @@ def _literals(script: Script) -> Iterator[_Use]:
 
 
 def _is_optional(script: Script, node: ast.AST) -> bool:
-    """Whether the script asks whether it is there, or goes on without it."""
+    """Whether the script asks if a library is there, or goes on without it."""
     return any(
         (
             isinstance(outer, ast.Try)
@@ -170,5 +170,5 @@ def _is_optional(script: Script, node: ast.AST) -> bool:
 
 
 def _is_chosen(script: Script, node: ast.AST) -> bool:
-    """Whether it stands under a condition, as ``if args.flash:``."""
+    """Whether a use stands under a condition, as ``if args.flash:``."""
     return any(isinstance(outer, ast.If | ast.IfExp) and not is_main(outer) for outer in script.above(node))

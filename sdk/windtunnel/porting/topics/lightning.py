@@ -12,12 +12,12 @@ _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
 _RUNNERS = ("Trainer", "Fabric", "LightningCLI")
 _GPUS = ("gpu", "cuda")
 _FOR_NEURON = ("neuronx_distributed", "neuronx_distributed_training")
-"""Packages with a strategy for it: NxD's NeuronXLAStrategy."""
+"""Packages with a Lightning strategy for NeuronCores: NxD's NeuronXLAStrategy."""
 
 
 def without_neuron(subject: Subject) -> Iterator[Finding]:
-    """What it runs, unless something that the program imports brings NeuronCores to it; and a GPU that it asks for
-    beside that, which no strategy makes up for.
+    """Findings on what runs Lightning, unless the program imports what brings NeuronCores to it; and on an accelerator
+    "gpu" beside that, which no strategy makes up for.
     """
     of_neuron = any(name in one.script.packages for one in subject.program for name in _FOR_NEURON)
     for call, name in subject.script.calls:

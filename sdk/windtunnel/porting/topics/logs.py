@@ -1,4 +1,4 @@
-"""The script's own log: lines that nobody will see."""
+"""Lines of the script's own log that are lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel.porting.subject import Subject
 
 
 def unheard(subject: Subject) -> Iterator[Finding]:
-    """`logging.basicConfig` behind the import of torch_xla, which calls it itself."""
+    """A finding on `logging.basicConfig` behind the import of torch_xla, which has called it already."""
     script = subject.script
     if not (subject.cuda or subject.xla):
         return

@@ -1,4 +1,4 @@
-"""Where models are saved: SageMaker keeps /opt/ml/model and /opt/ml/checkpoints of a container."""
+"""Paths of saved models: of a container, SageMaker keeps only /opt/ml/model and /opt/ml/checkpoints."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from windtunnel.porting.subject import Subject
 
 PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
 _SAVES = {"torch.save", "torch_xla.core.xla_model.save", "torch.jit.save", *PICKLES}
-"""Functions that are given what they save, and the path or an open file."""
+"""Functions that are given what they save first, and then the path or an open file."""
 _METHODS = ("save_pretrained", "save_model")
 _KEEPS = ("cpu", "to", "eval", "half", "float")
 _JOINS = ("join", "Path", "PurePath", "str", "abspath", "fspath")
 _ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_dir|^exec$", re.IGNORECASE)
-"""In a word of the program: what is saved goes further, or the path is another, as of nanoGPT's configurator."""
+"""In words of programs that send saved files elsewhere, or get paths from elsewhere, as nanoGPT's configurator."""
 
 
 def lost(subject: Subject) -> Iterator[Finding]:
-    """The first of a program's saved models, where all of them go to paths of the text's own."""
+    """A finding on the first model that a program saves, where all of them go to paths written in its text."""
     if not (subject.trains or subject.managed) or not (subject.cuda or subject.xla or subject.managed):
         return
     saved = _saved(tuple(subject.program)) if subject.whole else []
@@ -47,7 +47,7 @@ def lost(subject: Subject) -> Iterator[Finding]:
 
 @functools.lru_cache(maxsize=1)
 def _saved(program: Sequence[Subject]) -> list[tuple[Subject, ast.Call, ast.expr]]:
-    """The saved models, with their paths; none where one of them may be kept."""
+    """The saved models, with their paths; empty where one of them may be kept."""
     for one in program:
         texts = (node.value for node in one.script.nodes if isinstance(node, ast.Constant))
         named = any(isinstance(text, str) and ("/opt/ml" in text or text.startswith("SM_")) for text in texts)
@@ -58,7 +58,7 @@ def _saved(program: Sequence[Subject]) -> list[tuple[Subject, ast.Call, ast.expr
 
 
 def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """What saves a model or its state, and the path."""
+    """The calls that save a model or its state, with the path."""
     for call, name in one.script.calls:
         place = int(name in _SAVES)
         if not (name in _SAVES or is_method(call, *_METHODS)) or len(call.args) <= place:
@@ -83,12 +83,12 @@ def _bare(node: ast.expr) -> ast.expr:
 
 
 def _is_given(one: Subject, node: ast.expr) -> bool:
-    """Whether it is a parameter of the function around it."""
+    """Whether an expression is a parameter of the function around it."""
     return ast.unparse(node) in parameters(one.script.scopes(node)[0])
 
 
 def _is_of_the_text(one: Subject, node: ast.expr, seen: set[ast.AST]) -> bool:
-    """Whether a path begins with a text of the program's own, wherever it comes from."""
+    """Whether a path begins with a text written in the program, perhaps behind names, calls or parameters."""
     if node in seen:
         return False
     seen = {*seen, node}

@@ -1,4 +1,4 @@
-"""Native PyTorch on Trainium (TorchNeuron): the device "neuron", which the simulator has not.
+"""Native PyTorch on Trainium (TorchNeuron): the device "neuron", which the simulator does not have.
 
 A public beta since Neuron 2.33 (October 2026), with PyTorch 2.13 and 2.14, on trn2 and trn3 (AWS's release notes of
 TorchNeuron). trn1 trains with PyTorch/XLA.
@@ -14,12 +14,12 @@ from windtunnel.porting.script import arguments, constant
 from windtunnel.porting.subject import Subject
 
 _TAKE_IT = ("device", "to", "compile", "autocast", "init_process_group", "set_default_device")
-"""How the calls end that take it by position."""
+"""Ends of the names of calls that take the device by position."""
 _KEYWORDS = ("device", "device_type", "backend")
 
 
 def of_native_pytorch(subject: Subject) -> Iterator[Finding]:
-    """The first mention: all else of such a script is as it is on a GPU."""
+    """A finding on the first mention: all else in such a script is as on a GPU."""
     for call, name in subject.script.calls:
         takes = name.rpartition(".")[2] in _TAKE_IT
         given = arguments(call) if takes else [one.value for one in call.keywords if one.arg in _KEYWORDS]

@@ -1,4 +1,4 @@
-"""What torch_xla has and a rehearsal refuses: one process for all cores (SPMD), and kernels for TPUs."""
+"""What torch_xla has but a rehearsal refuses: one process for all cores (SPMD), and kernels for TPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KERNELS = ("torch_xla.experimental.custom_kernel.", "torch_xla.experimental.spl
 
 
 def of_torch_xla(subject: Subject) -> Iterator[Finding]:
-    """The first call of each."""
+    """A finding on the first call of each."""
     told: set[str] = set()
     for call, name in subject.script.calls:
         last = name.rpartition(".")[2]

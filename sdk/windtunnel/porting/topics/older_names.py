@@ -1,4 +1,4 @@
-"""Names that torch_xla had when the script was written, and the framework version has no more."""
+"""Names that torch_xla had when the script was written, and that the framework version no longer has."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from windtunnel.porting.subject import Subject
 
 
 def gone(subject: Subject) -> Iterator[Finding]:
-    """Each at its first use in a file, with the edits of all its uses there. A note where none is run in any case.
+    """A finding on each name at its first use in a file, with the edits of all uses there; a note where all are
+    conditional.
 
-    Nothing where the program asks whether it is there, gives it to torch_xla itself, or goes on without it.
+    None where the program asks whether the name is there, gives it to torch_xla itself, or goes on without it.
     """
     for (module, name), (last, instead) in GONE.items():
         if subject.names.has_until(last) or any(_names(one.script, name) for one in subject.program):
@@ -42,13 +43,13 @@ def gone(subject: Subject) -> Iterator[Finding]:
 
 
 def _new(subject: Subject, instead: str) -> str:
-    """What has come after a name, as this script calls its module."""
+    """What replaces a name, by this script's name for the module."""
     module, _, name = instead.rpartition(".")
     return f"{subject.names.module(module)}.{name}" if name else ""
 
 
 def _names(script: Script, name: str) -> bool:
-    """Whether it asks for the name, as hasattr() does, or gives it a value."""
+    """Whether a script asks for the name, as hasattr() does, or assigns to it."""
     return any(
         (isinstance(one, ast.Attribute) and one.attr == name and isinstance(one.ctx, ast.Store))
         or (isinstance(one, ast.Constant) and one.value == name)
@@ -79,7 +80,7 @@ def _is_asked_for(script: Script, node: ast.AST) -> bool:
 
 
 def _is_chosen(script: Script, node: ast.AST) -> bool:
-    """Whether it stands under a condition, as ``if args.tpu:``."""
+    """Whether a use stands under a condition, as ``if args.tpu:``."""
     return any(
         isinstance(outer, ast.If | ast.IfExp | ast.BoolOp) and not is_main(outer)
         for outer in script.above(node)
@@ -87,7 +88,7 @@ def _is_chosen(script: Script, node: ast.AST) -> bool:
 
 
 def _edits(subject: Subject, uses: list[ast.AST], new: str) -> Iterator[Edit]:
-    """In each use; none where one cannot be rewritten by itself, as an import, or a call with arguments."""
+    """The edits of all uses; none where one needs more than a new name, as an import, or a call with arguments."""
     script, edits = subject.script, []
     for node in uses:
         outer = script.parents[node]

@@ -1,4 +1,4 @@
-"""The optimizer: made too soon; gradients that no core exchanges, or that are clipped too soon."""
+"""Optimizers that are made too soon; gradients that no core exchanges, or that are clipped too soon."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_sure(subject: Subject, move: ast.Call) -> bool:
-    """Whether nothing decides on a move in its function."""
+    """Whether nothing in its function decides on a move."""
     script = subject.script
     inside = itertools.takewhile(lambda one: one is not script.scopes(move)[0], script.above(move))
     return not any(isinstance(one, ast.If | ast.IfExp | ast.Try) for one in inside)
 
 
 def _moved_before(subject: Subject, call: ast.Call, model: str) -> tuple[Edit, ...]:
-    """The model goes to the device before its optimizer is made; the later move finds it there."""
+    """Move the model to the device before its optimizer is made; the later move then changes nothing."""
     script = subject.script
     statement = next(one for one in script.above(call) if isinstance(one, ast.stmt))
     indent, place = script.before(statement), script.start(statement)
@@ -174,7 +174,7 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
 
 
 def _moved(call: ast.Call) -> ast.expr:
-    """The model of ``model.module.eval().cpu()``."""
+    """The model in ``model.module.eval().cpu()``."""
     model = receiver(call)
     while isinstance(model, ast.Call) and is_method(model, "eval", "train"):
         model = receiver(model)
@@ -182,7 +182,7 @@ def _moved(call: ast.Call) -> ast.expr:
 
 
 def _goes_to_the_host(call: ast.Call) -> bool:
-    """Whether it is as ``model.cpu()`` or ``model.to("cpu")``."""
+    """Whether a call is ``model.cpu()`` or ``model.to("cpu")``."""
     if is_method(call, "to"):
         return any(
             constant(part) == "cpu"
@@ -193,7 +193,7 @@ def _goes_to_the_host(call: ast.Call) -> bool:
 
 
 def _trains(one: Subject, loop: Loop) -> bool:
-    """Whether gradients are computed in it, or in a function that is called there."""
+    """Whether gradients are computed in a loop, or in a function that is called there."""
     calls = [part for part in ast.walk(loop) if isinstance(part, ast.Call)]
     functions = {
         getattr(other.script.scopes(inner)[0], "name", "")
@@ -204,7 +204,7 @@ def _trains(one: Subject, loop: Loop) -> bool:
 
 
 def _is_new_in(script: Script, model: str, places: Sequence[ast.AST]) -> bool:
-    """Whether a model, or an optimizer of one, is made in one of these places, time and again."""
+    """Whether a model, or an optimizer of it, is made again and again in one of these places."""
     for place in places:
         for node in ast.walk(place):
             if isinstance(node, ast.Call) and _model_of(script, node):
@@ -215,7 +215,7 @@ def _is_new_in(script: Script, model: str, places: Sequence[ast.AST]) -> bool:
 
 
 def _model_of(script: Script, call: ast.Call) -> str:
-    """``model`` of ``torch.optim.SGD(model.parameters())``; empty where it is none."""
+    """``model`` in ``torch.optim.SGD(model.parameters())``; empty for other calls."""
     given = call.args[0] if call.args else None
     if not _makes_one(script, call):
         return ""
@@ -231,8 +231,8 @@ def _makes_one(script: Script, call: ast.Call) -> bool:
 
 
 def _model_of_maker(subject: Subject, call: ast.Call) -> str:
-    """``model`` of ``create_optimizer(model, ...)``, where that is a function of the program that makes an optimizer of
-    what it is given, and moves nothing; empty where it is not.
+    """``model`` in ``create_optimizer(model, ...)``, a function of the program that makes an optimizer of what it is
+    given, and moves nothing; else empty.
     """
     name = subject.script.called(call)
     for one in subject.program if isinstance(call.func, ast.Name) and "optim" in name.lower() else ():
@@ -263,7 +263,7 @@ def _is_made_again(subject: Subject, move: ast.Call) -> bool:
 
 
 def _is_moved(subject: Subject, scope: ast.AST, model: str, before: int) -> bool:
-    """Whether a model has gone to a device before a line of a function, or came moved from what made it."""
+    """Whether a model was moved to a device before a line of a function, or in the statement that made it."""
     script = subject.script
     return any(
         move.lineno < before
@@ -314,7 +314,7 @@ def _moves_of_what_is_given(
 
 
 def _moves_of_its_objects(subject: Subject, scope: ast.AST, model: str) -> Iterator[tuple[Subject, ast.Call]]:
-    """Moves of modules that make an optimizer of their own parameters, or of what holds them."""
+    """Moves of modules that make an optimizer of their own parameters, or of what contains such modules."""
     owner = subject.script.parents.get(scope)
     if model != "self" or getattr(scope, "name", "") != "__init__" or not isinstance(owner, ast.ClassDef):
         return

@@ -1,4 +1,4 @@
-"""``tensor.split([2, 4], dim)``, which cuts other pieces on trn1, in silence."""
+"""``tensor.split([2, 4], dim)``, which silently cuts other pieces on trn1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = ("split", "split_with_sizes")
 
 
 def of_sizes(subject: Subject) -> Iterator[Finding]:
-    """In forward passes, where tensors are the device's. `tensor_split` takes where pieces begin, not their sizes."""
+    """Findings in forward passes, whose tensors are on the device. `tensor_split` takes starts, not sizes."""
     script = subject.script
     if not subject.names.leaves_functionalization_out() or any(map(_asks_for_it, subject.program)):
         return
@@ -39,7 +39,7 @@ def of_sizes(subject: Subject) -> Iterator[Finding]:
 
 
 def _edits(subject: Subject, function: ast.Attribute, sizes: ast.List | ast.Tuple) -> Iterator[Edit]:
-    """Where each piece but the first begins, if the sizes may be written twice."""
+    """Edits that give the start of each piece but the first, if the sizes may be written twice."""
     script = subject.script
     if all(map(_is_simple, sizes.elts)):
         pieces = [script.segment(one) for one in sizes.elts]
@@ -50,7 +50,7 @@ def _edits(subject: Subject, function: ast.Attribute, sizes: ast.List | ast.Tupl
 
 
 def _is_simple(size: ast.expr) -> bool:
-    """A number, a name, and products of them: what can stand in a sum, and be said again."""
+    """Whether a size is a number, a name or a product of these, which can be repeated in a sum."""
     if isinstance(size, ast.BinOp):
         return (
             isinstance(size.op, ast.Mult | ast.FloorDiv) and _is_simple(size.left) and _is_simple(size.right)
@@ -73,7 +73,7 @@ def _asks_for_it(subject: Subject) -> bool:
 
 
 def _is_first(call: ast.Call, place: int) -> bool:
-    """Whether it splits along the first dimension, which is right; a dimension that has a name may be any."""
+    """Whether a call splits along the first dimension, which is right; a dimension with a name may be any."""
     named = keyword(call, "dim")
     dim = call.args[place] if len(call.args) > place else named.value if named else ast.Constant(0)
     return isinstance(dim, ast.Constant) and dim.value == 0

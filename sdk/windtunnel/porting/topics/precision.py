@@ -1,4 +1,4 @@
-"""Mixed precision: CUDA's autocast to fp16 with a GradScaler; on Trainium bf16, which needs none."""
+"""Mixed precision: CUDA's autocast to fp16 with a GradScaler; on Trainium bf16, which needs no GradScaler."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _AUTOCASTS = (
 )
 _OF_CUDA = ("enabled", "dtype", "cache_enabled")
 _OF_ANY = ("device_type", "dtype", "enabled", "cache_enabled")
-"""Arguments of autocast in their order."""
+"""Arguments of autocast, in their order."""
 CUDA_PRECISIONS = ("fp16", "fp16_full_eval", "tf32", "mixed_precision")
-"""Arguments that, where they depend on a GPU, ask for what only CUDA has."""
+"""Arguments that ask for what only CUDA has, where their value depends on a GPU."""
 _SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 
 
 def mixed_precision(subject: Subject) -> Iterator[Finding]:
-    """Autocast for CUDA or to fp16, all uses of a GradScaler, and what Hugging Face's trainers are told."""
+    """Findings on autocast for CUDA or to fp16, on a GradScaler's uses, and on arguments of Hugging Face's trainers."""
     yield from _autocasts(subject)
     yield from _scalers(subject)
     yield from _arguments(subject.script)
@@ -122,7 +122,7 @@ def _arguments(script: Script) -> Iterator[Finding]:
 
 
 def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:
-    """What becomes of a scaler's uses, and whether there are others, which need it."""
+    """The edits of a scaler's uses, and whether there are other uses, which need the scaler."""
     script = subject.script
     edits: list[Edit | Removal] = []
     mentions = [node for node in script.walk(ast.Name, ast.Attribute) if ast.unparse(node) == scaler]

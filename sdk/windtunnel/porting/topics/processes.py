@@ -1,4 +1,4 @@
-"""The processes: their group, the wrapper of the model, and who starts them."""
+"""The processes: their group, the wrapper of the model, and what starts them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
-    """Processes without a group; wrappers and starts that belong to GPUs."""
+    """Findings on processes without a group, and on wrappers and starts that are for GPUs."""
     yield from _no_group(subject)
     yield from _wrappers(subject)
     yield from _made_on_the_host(subject)
@@ -69,7 +69,7 @@ def _trains(subject: Subject, name: str) -> bool:
 
 
 def _no_group(subject: Subject) -> Iterator[Finding]:
-    """On several cores one is needed, and in a script for one GPU there is none. What is started makes it."""
+    """A script for one GPU joins no process group, which several cores need. It is the started file that joins."""
     script = subject.script
     starts = ("spawn", "launch", "init_distributed", "init_device_mesh")
     started = any(one.script.joins_group("") or one.script.calls_any(*starts) for one in subject.program)
@@ -107,10 +107,10 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
 
 
 def _first_of_main(script: Script) -> ast.stmt | None:
-    """Where the program begins if it is started: who imports the script, to serve its model, joins no group."""
+    """Where the program begins if it is started: code that imports the script, to serve its model, joins no group."""
     for node in script.tree.body:
         if isinstance(node, ast.For | ast.While):
-            return None  # it trains when it is imported
+            return None  # the script trains when it is imported
         if isinstance(node, ast.If) and is_main(node):
             return node.body[0] if script.is_alone(node.body[0]) else None
     return None
@@ -153,7 +153,7 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
 
 
 def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
-    """Tensors that a model gets where they are made: with a GPU's number DistributedDataParallel moves them there."""
+    """Tensors made in the call of a model: with a GPU's number DistributedDataParallel moves them to the device."""
     script = subject.script
     wrapped = {
         target
@@ -178,7 +178,7 @@ def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
 
 
 def _own_address(subject: Subject) -> Iterator[Finding]:
-    """Where the processes meet, written over what torchrun says: no server listens there, and all wait for it."""
+    """An address of the processes' meeting that overwrites torchrun's: no server listens there, and all wait for it."""
     script = subject.script
     own_start = any(name.startswith("torch_xla.") and name.endswith(_STARTS) for _, name in script.calls)
     if not subject.several or not (subject.cuda or subject.xla) or own_start:
@@ -207,7 +207,7 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
 
 
 def _own_url(subject: Subject) -> Iterator[Finding]:
-    """An argument for where the processes meet, in a script that asks the environment for their number with another."""
+    """An address option in a script that reads the number of processes from the environment only for "env://"."""
     script = subject.script
     asks = any(
         isinstance(node, ast.Compare) and "env://" in map(constant, (node.left, *node.comparators))
@@ -229,7 +229,7 @@ def _own_url(subject: Subject) -> Iterator[Finding]:
 
 
 def _local_rank(subject: Subject) -> Iterator[Finding]:
-    """An argument of torch.distributed.launch, by which a script tells whether it is one of several processes."""
+    """The option of torch.distributed.launch by which a script tells whether it is one of several processes."""
     script = subject.script
     known = any(constant(node) == "LOCAL_RANK" for one in subject.program for node in one.script.nodes)
     known |= any("local_rank" in target for one in subject.program for target, _ in one.script.assigned)
@@ -250,13 +250,13 @@ def _local_rank(subject: Subject) -> Iterator[Finding]:
 
 
 def _barriers(subject: Subject) -> Iterator[Finding]:
-    """`torch.distributed.barrier()` of all processes; a group that it is given may be of another backend."""
+    """`torch.distributed.barrier()` of all processes; a group passed to it may have another backend."""
     gloo = subject.xla and any(one.script.joins_group("gloo") for one in subject.program)
     if not subject.several or gloo or not (subject.cuda or subject.xla):
         return
     for call, name in subject.script.calls:
         options = {one.arg for one in call.keywords}
-        waits_for_ever = is_lone(subject, call, name)  # if it did
+        waits_for_ever = is_lone(subject, call, name)  # if barrier() waited
         if name != "torch.distributed.barrier" or waits_for_ever:
             continue
         if not call.args and options <= {"device_ids"}:
@@ -280,7 +280,7 @@ def _asks_for_local_rank(one: Subject) -> bool:
 
 
 def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
-    """Takes a keyword argument out, with its comma."""
+    """Remove a keyword argument, with its comma."""
     before = [end for end in map(script.end, arguments(call)) if end <= script.start(given)]
     if before:
         return Edit(script.behind(max(before), script.start(given)), script.end(given), "")

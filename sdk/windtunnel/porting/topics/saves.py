@@ -1,4 +1,4 @@
-"""Files: what every rank saves over the others' file."""
+"""Files that every rank saves over the others'."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windtunnel.porting.topics.model_paths import PICKLES
 
 _XM_SAVE = "torch_xla.core.xla_model.save"
 _RUNS = ("mark_step", "torch_xla.sync", "rendezvous")
-"""Run what is pending, so that a save behind them has nothing to run."""
+"""Calls that run what is pending, so that a save behind them has nothing to run."""
 
 _EMPTIED = "Each process that opens the file empties it: give xm.save the path."
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
-    """`torch.save` of device tensors; with the remark where no test of the rank stands around it."""
+    """Findings on `torch.save` of device tensors; where no test of the rank is around, also that every rank writes."""
     script = subject.script
     if not subject.trains or not (subject.cuda or subject.xla):
         return
@@ -39,7 +39,7 @@ def saves(subject: Subject) -> Iterator[Finding]:
             else "every rank saves tensors of the device, over the others' file"
         )
         model = ast.unparse(call.args[0])
-        is_whole = _is_whole(subject, call.args[0])  # what reads the file expects no state_dict
+        is_whole = _is_whole(subject, call.args[0])  # code that reads the file expects no state_dict
         saving = f"xm.save({model}.state_dict(), ...)" if is_whole else "xm.save"
         out = taken_out(subject, call, partial(_is_of_the_device, subject)) if one and not is_whole else ()
         waits = one and subject.several and (subject.names.save_waits() or is_in_a_step(subject, call))
@@ -79,20 +79,20 @@ def _file_of(subject: Subject, call: ast.Call) -> ast.expr | None:
 
 
 def _emptied(subject: Subject, call: ast.Call) -> Iterator[Finding]:
-    """A file that all processes open for an xm.save."""
+    """A file that all processes open for an xm.save, which empties it."""
     if subject.several and _file_of(subject, call) is not None:
         yield Finding(call.lineno, "", f"rank 0 alone writes here. {_EMPTIED}")
 
 
 def _its_path(subject: Subject, file: ast.expr) -> Edit:
-    """The path in the place of ``open(path, "wb")``."""
+    """Replace ``open(path, "wb")`` by the path."""
     path = subject.script.opened(file)
     assert path is not None  # noqa: S101 - of an open file
     return Edit(subject.script.start(file), subject.script.end(file), subject.script.segment(path))
 
 
 def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
-    """A save by one process where the step has not run, unless the script ends steps by itself."""
+    """A save by one process before the step has run, unless the script ends steps by itself."""
     if subject.several and is_in_a_step(subject, call) and not subject.script.calls_any(*_RUNS):
         yield Finding(
             call.lineno,
@@ -104,27 +104,27 @@ def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 
 
 def _is_of_the_device(subject: Subject, call: ast.Call) -> bool:
-    """Whether it is a `torch.save` of device tensors, of state_dicts and the like."""
+    """Whether a call is a `torch.save` of device tensors, as a state_dict, but of no whole model."""
     saves = subject.script.dotted(call.func) == "torch.save" and bool(call.args)
     plain = saves and not _of_torch_alone(call)
     return plain and not _is_on_the_host(subject, call) and not _is_whole(subject, call.args[0])
 
 
 def _of_torch_alone(call: ast.Call) -> str:
-    """An argument that xm.save does not take, as ``pickle_protocol``."""
+    """An argument that xm.save does not take, as ``pickle_protocol``; empty: none."""
     given = [one.arg for one in call.keywords if one.arg not in ("f", None)]
     return given[0] or "" if given else "third argument" if len(call.args) > 2 else ""
 
 
 def _is_whole(subject: Subject, saved: ast.expr) -> bool:
-    """Whether it is a model, and not its state."""
+    """Whether what is saved is a model, and not its state."""
     return ast.unparse(saved).removesuffix(".module") in subject.script.models or _is_of_an_object(
         subject, saved
     )
 
 
 def _is_of_an_object(subject: Subject, saved: ast.expr) -> bool:
-    """Whether it is as ``solver.model``, of a class of the program's that trains its ``self.model``."""
+    """Whether it is as ``solver.model``, where the solver's class in the program trains its ``self.model``."""
     if not isinstance(saved, ast.Attribute):
         return False
     makers = [made_by(value) for value in subject.script.values(ast.unparse(saved.value))]
@@ -136,7 +136,7 @@ def _is_of_an_object(subject: Subject, saved: ast.expr) -> bool:
 
 
 def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
-    """`save_pretrained` of a model that has been trained, and is still on the device."""
+    """Findings on `save_pretrained` of a model that has been trained, and is still on the device."""
     script = subject.script
     if not (subject.cuda or subject.xla or subject.managed):
         return
@@ -162,7 +162,7 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
-    """Whether what is saved was read from files behind the training, and is on the host: a base, to merge adapters."""
+    """Whether the saved model was read from files after the training, on the host: a base, to merge adapters into."""
     script, scope = subject.script, subject.script.scopes(call)[0]
     name = ast.unparse(receiver(call))
     given = [value for value in script.values(name) if script.scopes(value)[0] is scope]
@@ -184,7 +184,7 @@ def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
 
 
 def _saves_by_itself(subject: Subject, owner: str) -> bool:
-    """Whether a class of the program's own, with a `save_pretrained` of its own, has made what is saved."""
+    """Whether the saved object is of a class of the program that has a `save_pretrained` of its own."""
     script = subject.script
     makers = [made_by(value) for value in script.values(owner)]
     classes = {script.called(call) for call in makers if call is not None}
@@ -197,7 +197,7 @@ def _saves_by_itself(subject: Subject, owner: str) -> bool:
 
 
 def _at_home(script: Script) -> set[str]:
-    """What is moved to the host somewhere."""
+    """Expressions that are moved to the host somewhere."""
     return {
         ast.unparse(receiver(call))
         for call, _ in script.calls
@@ -207,7 +207,7 @@ def _at_home(script: Script) -> set[str]:
 
 
 def _has_trained(subject: Subject, call: ast.Call) -> bool:
-    """Whether something trains before this, in its function or in what calls that with a model on the device."""
+    """Whether something trains before a call, in its function or before a call of that with a model on the device."""
     scope = subject.script.scopes(call)[0]
     calls = subject.calls_of(scope) if isinstance(scope, ast.FunctionDef) else []
     return subject.has_trained(call) or any(
@@ -217,7 +217,7 @@ def _has_trained(subject: Subject, call: ast.Call) -> bool:
 
 
 def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
-    """Whether what is saved has been moved, or each rank has a file of its own, as in memory."""
+    """Whether what is saved has been moved to the host, or each rank has its own file, or saves to memory."""
     if isinstance(call.args[0], ast.Starred):
         return False  # save_on_master(*args), which is made for checkpoints
     given = " ".join(ast.unparse(one) for one in call.args)
@@ -237,7 +237,7 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
 
 
 def _is_of_a_sample(subject: Subject, call: ast.Call) -> bool:
-    """Whether a loop around it gives the file its name: each rank may have files of its own."""
+    """Whether a loop around a call gives the file its name: each rank may have files of its own."""
     script = subject.script
     given = {
         one.id

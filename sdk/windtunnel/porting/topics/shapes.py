@@ -1,4 +1,4 @@
-"""Shapes that change from batch to batch: each is a graph of its own, and is compiled by itself."""
+"""Shapes that change from batch to batch: each makes a graph of its own, which is compiled by itself."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _LIBRARIES = {
     "torchvision.models.detection.": "the model finds another number of boxes in each image, so each is a graph to "
     "compile. A model with a fixed number of queries, such as DETR, keeps its shapes",
 }
-"""What is called of libraries so that shapes change, whatever the script does."""
+"""Calls of libraries with which shapes change, whatever the script does."""
 
 
 def of_lengths(subject: Subject) -> Iterator[Finding]:
-    """What pads a batch to its longest sample; not where the program pads to one length, and once a line."""
+    """Calls that pad a batch to its longest sample; not where the program pads to one length. One finding a line."""
     if not (subject.cuda or subject.xla or subject.managed) or any(map(_pads_to_one, subject.program)):
         return
     equal = any(map(_cuts_to_one, subject.program))
@@ -63,7 +63,7 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
 
 
 def of_libraries(subject: Subject) -> Iterator[Finding]:
-    """The first call of each."""
+    """A finding on the first call of each library."""
     if not (subject.cuda or subject.xla or subject.managed):
         return
     padded = any(one.script.calls_any("Pad") for one in subject.program)
@@ -76,7 +76,7 @@ def of_libraries(subject: Subject) -> Iterator[Finding]:
 
 
 def of_sentences(subject: Subject) -> Iterator[Finding]:
-    """sentence-transformers' models where they are trained: they pad by themselves, and take no argument for it."""
+    """sentence-transformers' models where they are trained: they pad by themselves, and no argument changes that."""
     script = subject.script
     padded = {given.value for call, _ in script.calls if (given := keyword(call, "padding"))}
     if not script.calls_any("SentenceTransformerTrainer", "fit") or "max_length" in map(constant, padded):
@@ -94,7 +94,7 @@ def of_sentences(subject: Subject) -> Iterator[Finding]:
 
 
 def of_growth(subject: Subject) -> Iterator[Finding]:
-    """A text that a model's own method makes token by token, where the program that trains it calls that."""
+    """Text that a model's own method makes token by token, where the training program calls that method."""
     script = subject.script
     if not subject.trains or not (subject.cuda or subject.xla):
         return
@@ -125,15 +125,15 @@ def of_growth(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_of_a_model(script: Script, function: ast.FunctionDef) -> bool:
-    """Whether it is a method of a module, and not its forward pass, which adds up as many pieces each time."""
+    """Whether a function is a method of a module, but not its forward pass, which joins as many pieces each time."""
     owner = script.parents[function]
     bases = [ast.unparse(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
     return function.name != "forward" and any(base.endswith("Module") for base in bases)
 
 
 def of_places(subject: Subject) -> Iterator[Finding]:
-    """What a loop writes to another place of in each of its passes, where the host reads a value in each: an agent's
-    memory. Without that all passes are one graph, as those of a decoder in its forward pass.
+    """Writes to another place of a tensor in each pass of a loop in which the host reads a value, as of an agent's
+    memory. Without that read all passes are one graph, as in a decoder's forward pass.
     """
     script = subject.script
     if subject.managed or not (subject.cuda or subject.xla):
@@ -156,7 +156,7 @@ def of_places(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_filled(subject: Subject, loop: ast.For, target: ast.Subscript) -> bool:
-    """Whether a loop writes to a tensor of the device, at the place that it counts."""
+    """Whether a loop writes to a tensor of the device, at the index that it counts."""
     first = (
         target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
     )
@@ -169,7 +169,7 @@ def _is_filled(subject: Subject, loop: ast.For, target: ast.Subscript) -> bool:
 
 
 def of_pieces(subject: Subject) -> Iterator[Finding]:
-    """CutMix in a training step, on the device: timm's, unless it only mixes, and torchvision's."""
+    """CutMix on the device in a training step: torchvision's, and timm's unless it only mixes."""
     script = subject.script
     if not (subject.cuda or subject.xla or subject.managed):
         return
@@ -211,7 +211,7 @@ def _pads_to_one(one: Subject) -> bool:
 
 def _cuts_to_one(one: Subject) -> bool:
     """Whether texts are cut into blocks of one length, as ``[ids[i : i + n] for i in range(0, total, n)]``, or only
-    those of one length are kept.
+    texts of one length are kept.
     """
     steps = {
         ast.unparse(call.args[2]) for call, name in one.script.calls if name == "range" and call.args[2:]
@@ -227,7 +227,7 @@ def _cuts_to_one(one: Subject) -> bool:
 
 
 def _is_of_a_batch(subject: Subject, call: ast.Call) -> bool:
-    """Whether it is in a collate function, or in a class of one, by its name or as a loader gets it."""
+    """Whether a call is in a collate function, or in a class of one, by its name or as a loader gets it."""
     given = (keyword(made, "collate_fn") for one in subject.program for made, _ in one.script.calls)
     parts = [part for one in given if one is not None for part in ast.walk(one.value)]
     named = {
@@ -241,7 +241,7 @@ def _is_of_a_batch(subject: Subject, call: ast.Call) -> bool:
 
 
 def packed(subject: Subject) -> Iterator[Finding]:
-    """What packs a batch on the device, for a recurrent network."""
+    """Calls that pack a batch on the device, for a recurrent network."""
     if not (subject.cuda or subject.xla or subject.managed):
         return
     for call, name in subject.script.calls:
@@ -256,7 +256,7 @@ def packed(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_packed_on_the_host(subject: Subject, call: ast.Call) -> bool:
-    """Whether it is moved to the device when it has been packed."""
+    """Whether a batch is packed before it is moved to the device."""
     outer = subject.script.parents[call]
     return _is_of_a_batch(subject, call) or (
         isinstance(outer, ast.Attribute) and outer.attr in ("to", "cuda")
@@ -264,7 +264,7 @@ def _is_packed_on_the_host(subject: Subject, call: ast.Call) -> bool:
 
 
 def of_values(subject: Subject) -> Iterator[Finding]:
-    """What finds as many elements as there are, in each step."""
+    """Calls in a step that give as many elements as they find."""
     script = subject.script
     if subject.managed or not (subject.cuda or subject.xla):
         return
@@ -290,7 +290,7 @@ def of_values(subject: Subject) -> Iterator[Finding]:
 
 
 def of_chance(subject: Subject) -> Iterator[Finding]:
-    """Ways that a loop of a forward pass takes by chance, as teacher forcing does."""
+    """Branches that a loop of a forward pass takes at random, as teacher forcing does."""
     if not (subject.cuda or subject.xla or subject.managed):
         return
     script = subject.script

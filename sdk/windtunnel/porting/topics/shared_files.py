@@ -1,4 +1,4 @@
-"""Files that all processes of an instance make at once: folders, and data that is fetched."""
+"""Files that all processes of an instance make at once: folders, and data that is downloaded."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from windtunnel.porting.script import arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _WAITS = ("rendezvous", "barrier", "main_process_first", "local_main_process_first")
-"""In a function that calls one of these, one process goes before the others."""
+"""A function that calls one of these lets one process go before the others."""
 _MAKES = ("os.mkdir", "os.makedirs")
 
 
 def made_at_once(subject: Subject) -> Iterator[Finding]:
-    """Folders that are not there yet for any, and are for all but the first; downloads to one place."""
+    """Findings on folders that only the first process can make, and on downloads to one place."""
     if not subject.several or not (subject.cuda or subject.xla) or not subject.trains:
         return
     for call, name in subject.script.calls:
@@ -24,7 +24,7 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
         fetched = keyword(call, "download")
         if not folder and (fetched is None or constant(fetched.value) is not True):
             continue
-        if _is_for_one(subject, call):  # walks the program
+        if _is_for_one(subject, call):  # last, as it walks the program
             continue
         if folder:
             yield from _folder(subject, call, name)
@@ -40,7 +40,7 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_for_one(subject: Subject, call: ast.Call) -> bool:
-    """Whether one process alone comes there, or each has a place of its own, or none does: nothing calls it."""
+    """Whether only one process makes a call, or each has a place of its own, or nothing calls its function."""
     script = subject.script
     function = script.scopes(call)[0]
     waits = any(

@@ -1,4 +1,4 @@
-"""Optimizers of torch that read the device, or have it compute on the CPU, in each step; averages that compile anew."""
+"""Optimizers of torch that read the device, or compute on the CPU, in each step; averages that compile anew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windtunnel.porting.script import constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _CAPTURABLE = ("ASGD", "Rprop")
-"""Without capturable=True they look at values on the host."""
+"""Optimizers that read values on the host without capturable=True."""
 _OTHERS = {
     "Adafactor": (
         "host_read",
@@ -31,7 +31,7 @@ _OTHERS = {
 
 
 def by_the_host(subject: Subject) -> Iterator[Finding]:
-    """Each by its name in torch.optim."""
+    """A finding on each such optimizer, by its name in torch.optim."""
     script = subject.script
     if not (subject.cuda or subject.xla or subject.managed):
         return

@@ -1,4 +1,4 @@
-"""What waits for all processes, where some alone come to it."""
+"""Calls that wait for all processes, where only some make them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _COLLECTIVES = {
 
 
 _OF_TRAINERS = ("evaluate", "predict", "save_model", "train")
-"""Methods of transformers' Trainer in which all meet: on XLA save_model too, for which GPUs need the first alone."""
+"""Methods of transformers' Trainer that all processes must call: on XLA, unlike on GPUs, save_model too."""
 
 
 def lone_collectives(subject: Subject) -> Iterator[Finding]:
-    """Collectives of all processes under a test of the rank, and no other of their name that the others come to. A
-    script for GPUs that has one waits there, too.
+    """Findings on collectives of all processes under a test of the rank, where the others reach none of that name.
+
+    In a script for GPUs only a Trainer's methods: its collectives would wait there, too.
     """
     if not subject.several:
         return
@@ -47,18 +48,18 @@ def lone_collectives(subject: Subject) -> Iterator[Finding]:
 
 
 def is_lone(subject: Subject, call: ast.Call, name: str) -> bool:
-    """Whether a call is one of those, and the others come to none."""
+    """Whether a call is one of these, and the other processes reach none of its name."""
     if (name not in _COLLECTIVES and not _is_of_a_trainer(subject, call)) or any(
         "group" in ast.unparse(one) for one in (*call.args, *call.keywords)
     ):
-        return False  # it may be of a group of their own
+        return False  # it may be over a group of these ranks
     last = name.rpartition(".")[2]
     alike = [pair for pair in subject.program[0].calls_by_name.get(last, ()) if pair[1] is not call]
     return is_by_some(subject, call) and not any(is_by_some(*pair) for pair in alike)
 
 
 def _is_of_a_trainer(subject: Subject, call: ast.Call) -> bool:
-    """Whether a call is of a method that needs all processes, of an object that surely is transformers' Trainer."""
+    """Whether a call is a method that needs all processes, of an object that surely is transformers' Trainer."""
     if not is_method(call, *_OF_TRAINERS):
         return False
     made = subject.script.values(ast.unparse(receiver(call)))

@@ -1,4 +1,4 @@
-"""What xmp.spawn refuses: a number of processes, as of a TPU of long ago, and a process that has used the device."""
+"""What xmp.spawn refuses: a number of processes, as older TPUs had it, and a process that has used the device."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _USES = (
     "torch_xla.core.xla_model.xla_device",
     "torch_xla.core.xla_model.set_rng_state",
 )
-"""Each sets up torch_xla's runtime."""
+"""Calls that set up torch_xla's runtime."""
 
 
 def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
-    """A number of processes that xmp.spawn is told, as of a TPU's cores: it takes 1 alone, or none."""
+    """A number of processes that xmp.spawn is told, as of a TPU's cores: it takes only 1, or none."""
     if subject.names.spawns_any_number():
         return
     for call, name in subject.script.calls:
@@ -49,7 +49,7 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
 
 
 def used_too_soon(subject: Subject) -> Iterator[Finding]:
-    """The device, before an xmp.spawn in the same process: torch_xla's runtime is set up once, and not by halves."""
+    """Uses of the device before an xmp.spawn in the same process: torch_xla's runtime can be set up only once."""
     script = subject.script
     for call, name in script.calls:
         if name != _SPAWN or _number(script, _told(call)) == 1:
@@ -67,7 +67,7 @@ def used_too_soon(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_before(script: Script, use: ast.Call, spawn: ast.Call) -> bool:
-    """Whether it runs before the processes start, if it runs: in the same function, or as the file is read."""
+    """Whether a use, if it runs, runs before the processes start: in the same function, or when the file is read."""
     here, there = script.scopes(use)[0], script.scopes(spawn)[0]
     choices = [one for one in script.above(spawn) if isinstance(one, ast.If)]
     apart = any(use in ast.walk(one) and not is_main(one) for one in choices)
@@ -81,13 +81,13 @@ def _is_choice(node: ast.AST) -> bool:
 
 
 def _told(call: ast.Call) -> ast.expr | None:
-    """The number of processes, as it is given."""
+    """The argument for the number of processes."""
     given = keyword(call, "nprocs")
     return given.value if given else next(iter(call.args[2:3]), None)
 
 
 def _by_default(subject: Subject, node: ast.expr) -> int | None:
-    """The number of an option of the program's that is not given, as `args.nprocs`."""
+    """The default of a program's option, as of `args.nprocs`."""
     if not isinstance(node, ast.Attribute):
         return None
     for one in subject.program:
@@ -100,7 +100,7 @@ def _by_default(subject: Subject, node: ast.expr) -> int | None:
 
 
 def _number(script: Script, node: ast.expr | None) -> int | None:
-    """What an expression surely is, or is unless a variable of the environment says more."""
+    """The number that an expression surely is, or is unless an environment variable says another."""
     if isinstance(node, ast.Name):
         numbers = {_number(script, one) for one in script.values(node.id)}
         return numbers.pop() if len(numbers) == 1 else None

@@ -1,4 +1,4 @@
-"""Data that is split by chance, for training and evaluation: each core draws a split of its own."""
+"""Data that is split at random, for training and evaluation: each core draws a split of its own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _INSTEAD = {
 }
 _OWN_SEEDS = {"random_state", "seed", "generator"}
 _GENERATOR = 2
-"""The place of random_split's generator."""
+"""The position of random_split's generator."""
 _DRAWS = {"torch.randperm": "torch", "numpy.random.permutation": "numpy", "numpy.random.shuffle": "numpy",
           "random.shuffle": "random", "random.sample": "random"}  # fmt: skip
 
 
 def split_by_chance(subject: Subject) -> Iterator[Finding]:
-    """The first of a file that nothing seeds."""
+    """A finding on the first random split of a file that nothing seeds."""
     if not subject.several or not (subject.cuda or subject.xla or subject.managed):
         return
     for call, _ in subject.script.calls:
@@ -40,7 +40,7 @@ def split_by_chance(subject: Subject) -> Iterator[Finding]:
 
 
 def _library(subject: Subject, call: ast.Call) -> str:
-    """Whose numbers a split is drawn with; empty for none, or those of its own seed."""
+    """The library whose random numbers make a split; empty for none, or where the split has its own seed."""
     last = subject.script.called(call)
     own = [one.value for one in call.keywords if one.arg in _OWN_SEEDS]
     if any(not isinstance(one, ast.Constant) or one.value is not None for one in own):
@@ -59,7 +59,7 @@ def _library(subject: Subject, call: ast.Call) -> str:
 
 
 def _drawn(subject: Subject, call: ast.Call, names: set[str]) -> str:
-    """Whose numbers some indices are of, as ``order[:-50]`` of an order that is drawn or shuffled."""
+    """The library whose random numbers made some indices, as ``order[:-50]`` of an order that is drawn or shuffled."""
     script = subject.script
     before = [node for _, node in script.assigned if node.lineno < call.lineno]
     for node in reversed(before):
@@ -83,7 +83,7 @@ def _drawn(subject: Subject, call: ast.Call, names: set[str]) -> str:
 
 
 def _seeds(one: Subject, library: str) -> bool:
-    """Whether a file seeds it alike on all cores, as a library's ``set_seed`` does."""
+    """Whether a file seeds a library alike on all cores, as another library's ``set_seed`` does."""
     for call, name in one.script.calls:
         every = (
             "seed" in name.rpartition(".")[2].lower() and name not in SEEDS and not name.startswith("torch.")

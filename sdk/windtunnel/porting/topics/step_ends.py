@@ -1,4 +1,4 @@
-"""The end of a step, which MpDeviceLoader brings to each of its batches."""
+"""Steps that nothing ends: MpDeviceLoader ends one with each of its batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDS = (*_LOADERS, "mark_step", "torch_xla.sync", "torch_xla.step")
 
 
 def ends_of_steps(subject: Subject) -> Iterator[Finding]:
-    """Loops whose steps nothing ends."""
+    """Findings on loops whose steps nothing ends."""
     if subject.managed or not (subject.cuda or subject.xla):
         return
     script = subject.script
@@ -55,10 +55,10 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
-    """Whether anything ends its steps: in it, in functions that it calls, or what it goes over.
+    """Whether anything ends a loop's steps: in it, in functions that it calls, or in what it goes over.
 
-    Of a loop over what is not known it is assumed if other loops have an end, and of a program that looks mark_step up
-    by its name, as those for several versions of torch_xla do.
+    This is assumed of a loop over something unknown if other loops have an end, and of a program that looks mark_step
+    up by its name, as those for several versions of torch_xla do.
     """
     if any(
         constant(node) == "mark_step" for one in subject.program for node in one.script.walk(ast.Constant)
@@ -78,7 +78,7 @@ def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
 
 
 def _is_read(subject: Subject, loop: Loop) -> bool:
-    """Whether it only evaluates, and the host reads what comes out: that runs it."""
+    """Whether a loop only evaluates, and the host reads the results: that runs the step."""
     calls = within(subject, loop)
     return loop not in subject.training_loops and any(is_method(call, *FETCHES) for _, call in calls)
 
@@ -112,7 +112,7 @@ def within(subject: Subject, loop: Loop) -> Iterator[tuple[Subject, ast.Call]]:
 
 
 def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> bool:
-    """Whether a loop may get an MpDeviceLoader by this expression, here or from what calls its function."""
+    """Whether this expression of a loop may be an MpDeviceLoader, here or by what its function is called with."""
     scope, name = one.script.scopes(node)[0], ast.unparse(node)
     if (scope, name) in seen:
         return False
@@ -126,7 +126,7 @@ def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> b
 
 
 def _end_of(subject: Subject, loop: Loop) -> Edit:
-    """A line that ends a step, behind the last that computes gradients, or changes weights by them."""
+    """Insert a line that ends a step, behind the last statement that computes gradients, or changes weights by them."""
     script, line = subject.script, subject.names.end_of_step()
     functions = {getattr(step, "name", "") for one in subject.program for step in one.steps}
     of_steps = []
@@ -148,7 +148,7 @@ def _moves_batches(part: ast.AST) -> bool:
 
 
 def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
-    """A part of the batch that the loop hands to numpy was on the host, and now comes from there on the device."""
+    """Edits for parts of the batch that the loop hands to numpy: they were on the host, and now come on the device."""
     for name in _batch(loop):
         read = _read(script, name)
         if read is not None and is_method(read, "numpy"):
@@ -157,8 +157,8 @@ def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
 
 
 def _compares_on_the_host(script: Script, loop: Loop) -> bool:
-    """Whether it holds what it fetches from the device against a part of the batch that it left on the host, as
-    ``model(x.to(device)).cpu() == y``: of MpDeviceLoader that part would come on the device.
+    """Whether a loop compares a result fetched from the device with a part of the batch that it left on the host, as
+    ``model(x.to(device)).cpu() == y``: from MpDeviceLoader that part would come on the device.
     """
     if not any(isinstance(node, ast.Call) and is_method(node, "cpu") for node in ast.walk(loop)):
         return False
@@ -174,8 +174,8 @@ def _compares_on_the_host(script: Script, loop: Loop) -> bool:
 
 
 def _side(script: Script, name: ast.Name) -> ast.AST:
-    """What it is a part of: its side of a comparison or a sum, else its statement. In
-    ``model(x.to(device)).cpu() == y`` only the left is moved.
+    """The side of a comparison or a sum that a name is in, else its statement: in ``model(x.to(device)).cpu() == y``
+    only the left side is moved.
     """
     node: ast.AST = name
     for outer in script.above(name):
@@ -186,7 +186,7 @@ def _side(script: Script, name: ast.Name) -> ast.AST:
 
 
 def _batch(loop: Loop) -> Iterator[ast.Name]:
-    """Where a loop uses what it is given, but for the number that enumerate() counts."""
+    """The uses of a loop's variables in its body, without the number that enumerate() counts."""
     if isinstance(loop, ast.For):
         names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
         if "enumerate" in ast.unparse(loop.iter) and isinstance(loop.target, ast.Tuple):
@@ -197,7 +197,7 @@ def _batch(loop: Loop) -> Iterator[ast.Name]:
 
 
 def _read(script: Script, name: ast.Name) -> ast.Call | None:
-    """What fetches it, or a part of it: ``batch["labels"].numpy()``."""
+    """The call that fetches a variable, or a part of it: ``batch["labels"].numpy()``."""
     node: ast.AST = name
     for outer in script.above(name):
         if isinstance(outer, ast.Call) and outer.func is node:

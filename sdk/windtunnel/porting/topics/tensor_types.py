@@ -1,4 +1,4 @@
-"""``torch.cuda.FloatTensor`` and its like, by which older scripts make tensors, or convert them."""
+"""``torch.cuda.FloatTensor`` and its like, with which older scripts make tensors, or convert them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOLDS = (ast.Tuple, ast.List, ast.Dict, ast.arguments, ast.NamedExpr)
 
 
 def of_cuda(subject: Subject) -> Iterator[Finding]:
-    """Where they are used, or get a name; not as an annotation."""
+    """Findings on uses of these types, and on names given to them; not on annotations."""
     types = _Types(subject)
     for node in subject.script.walk(ast.Attribute, ast.Name, ast.Constant):
         name, parent = types.name(node), subject.script.parents[node]
@@ -42,14 +42,14 @@ def of_cuda(subject: Subject) -> Iterator[Finding]:
 
 
 class _Types:
-    """Those of a script, and the names that it has for them."""
+    """The CUDA tensor types of a script, and its own names for them."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._script = subject.script
 
     def name(self, node: ast.AST) -> str:
-        """``torch.cuda.FloatTensor`` of an expression that is it, or its name as a text; empty for others."""
+        """The type's name, ``torch.cuda.FloatTensor``, for an expression that is it or names it as text; else empty."""
         if isinstance(node, ast.Name):
             return "" if node.id in self._given else self._imported.get(node.id, "")
         name = str(constant(node) or self._script.dotted(node))
@@ -57,7 +57,7 @@ class _Types:
 
     @cached_property
     def _imported(self) -> dict[str, str]:
-        """Names of types that are imported, though the host's may be too: ``else: from torch import FloatTensor``."""
+        """Imported names of types. The host's may have the same name: ``else: from torch import FloatTensor``."""
         return {
             alias.asname or alias.name: name
             for node in self._script.walk(ast.ImportFrom)
@@ -67,12 +67,12 @@ class _Types:
 
     @cached_property
     def _given(self) -> set[str]:
-        """Names that the script gives to what it does not import."""
+        """Names that the script assigns to, or has as parameters."""
         stored = {one.id for one in self._script.walk(ast.Name) if isinstance(one.ctx, ast.Store)}
         return stored | {node.arg for node in self._script.nodes if isinstance(node, ast.arg)}
 
     def edits(self, node: ast.expr) -> list[Edit]:
-        """Of one that is called or converted to, that place; of one with a name all places; none if any is unsure."""
+        """Edits for a type: where it is called or converted to; for one with a name, all its uses. Empty if unsure."""
         parent = self._script.parents[node]
         made = self._script.parents[parent] if isinstance(parent, ast.IfExp) else parent
         if not isinstance(made, ast.Assign):
@@ -88,7 +88,7 @@ class _Types:
 
     @cached_property
     def _of_names(self) -> dict[str, list[Edit]]:
-        """The edits of all uses of a name; none of a name that is used in other ways."""
+        """The edits of all uses of each name; without names that are used in other ways."""
         kinds = {name: self._kind(name) for name, _ in self._script.assigned}
         found: dict[str, list[Edit]] = {}
         unsure: set[str] = set()
@@ -103,7 +103,7 @@ class _Types:
         return {name: edits for name, edits in found.items() if name not in unsure}
 
     def _kind(self, name: str) -> str:
-        """The one type that a name is given, on CUDA and on the host; empty for others."""
+        """The one type that a name stands for, on CUDA and on the host; empty for others."""
         ends = [one for value in self._script.values(name) for one in branches(value)]
         names = {str(constant(one) or self._script.dotted(one)) for one in ends}
         kinds = {one.removeprefix("torch.cuda.").removeprefix("torch.") for one in names}
@@ -112,14 +112,14 @@ class _Types:
         return next(iter(kinds)) if of_cuda and len(kinds) == 1 and kinds <= _DTYPES.keys() else ""
 
     def _use(self, node: ast.expr, name: str) -> list[Edit]:
-        """What makes a tensor on the host and moves it; what converts one converts and moves."""
+        """Edits of one use: what makes a tensor then makes it on the host and moves it; what converts, also moves."""
         call, script, kind = self._script.parents[node], self._script, name.rpartition(".")[2]
         device = self._subject.device_at(node)
         if not isinstance(call, ast.Call) or kind not in _DTYPES or call.keywords:
             return []
         if call.func is node:
             moved = Edit(script.end(call), script.end(call), f".to({device})")
-            named = not self.name(node)  # Tensor(3), which is made of the type of the host then
+            named = not self.name(node)  # as Tensor(3), whose name then stands for the host's type
             return [moved] if named else [Edit(script.start(node), script.end(node), self._host(kind)), moved]
         if is_method(call, "type") and call.args == [node]:
             place = script.behind(script.end(receiver(call)), script.end(call.func))

@@ -1,4 +1,4 @@
-"""Weights that are one, as an embedding's and its head's: `.to()` makes a new parameter of each place on XLA."""
+"""Tied weights, as of an embedding and a head: on XLA, `.to()` makes a new parameter in each place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from windtunnel.porting.subject import Subject
 
 @dataclass(frozen=True)
 class _Tie:
-    """``self.head.weight = self.embedding.weight``, in a class, or of a model that is there."""
+    """``self.head.weight = self.embedding.weight``, in a class, or of a model that exists."""
 
     subject: Subject
     made: ast.Assign
     root: str
     owner: ast.ClassDef | None
-    """The class whose objects tie their own."""
+    """The class whose objects tie weights of their own; None outside of a class."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -27,13 +27,13 @@ class _Tie:
 
 
 def untied(subject: Subject) -> Iterator[Finding]:
-    """Moves to the device of models whose weights are tied before, and not again behind that."""
+    """Findings on moves to the device of models whose weights are tied before, and not again behind it."""
     if subject.managed or not (subject.cuda or subject.xla):
         return
     ties = [tie for one in subject.program for tie in _ties(one)]
     for tie in ties:
         if any(one.owner is tie.owner and _is_called(one, by_self=False) for one in ties):
-            continue  # model.tie_weights(), wherever that stands
+            continue  # by model.tie_weights(), wherever that stands
         if tie.owner and not _is_called(tie, by_self=True):
             continue
         known = that_hold(subject.program, tie.owner.name) if tie.owner else set()
@@ -80,7 +80,9 @@ def _ties(one: Subject) -> Iterator[_Tie]:
 
 
 def _is_called(tie: _Tie, *, by_self: bool) -> bool:
-    """Whether the method that ties is the making of the object, or called there; or else by those that have it."""
+    """Whether the object itself runs the method that ties, at its making or by `self`; if not ``by_self``, whether
+    others call it.
+    """
     method = tie.subject.script.scopes(tie.made)[0]
     name = getattr(method, "name", "")
     if tie.owner is None or name == "__init__":
@@ -94,7 +96,7 @@ def _is_called(tie: _Tie, *, by_self: bool) -> bool:
 
 
 def that_hold(program: Sequence[Subject], name: str) -> set[str]:
-    """The class, and those that have one of it; functions that return one."""
+    """The class of this name, those derived from it or with an object of it, and functions that return one."""
     known = {name}
     made = [
         (one, node)
@@ -136,17 +138,17 @@ def is_made_by(one: Subject, node: ast.expr, known: set[str], seen: frozenset[as
 
 
 def _is_behind(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
-    """Whether a move is of the model that has been tied, later in the same function."""
+    """Whether a move is of the tied model, later in the same function."""
     its = ast.unparse(receiver(move)).partition(".")[0] == tie.root
     return its and _is_beside(subject, move, tie) and move.lineno > tie.made.lineno
 
 
 def _ties_again(subject: Subject, tie: _Tie, move: ast.Call) -> bool:
-    """Whether something is tied later in the function that moves."""
+    """Whether a tie is made behind the move, in the same function."""
     return _is_beside(subject, move, tie) and tie.made.lineno > move.lineno
 
 
 def _is_beside(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
-    """Whether both stand in one function."""
+    """Whether a move and a tie stand in one function."""
     script = subject.script
     return tie.subject is subject and script.scopes(move)[0] is script.scopes(tie.made)[0]
