@@ -12,9 +12,9 @@ clips          gradients that are clipped before the cores exchange them
 tensors        which values are tensors on the device
 finding        one finding, with the edits that settle it where they are sure
 topics         what is looked for: a file each
-left_out       what of a program trn1 does not come to
+left_out       the parts of a program that never run on trn1
 search_path    folders that a script adds to sys.path
-program        all remarks on a script, and on the files that it imports
+program        all findings on a script, and on the files that it imports
 patch          their edits as a unified diff
 tidy           what the edits make needless
 flags          hyperparameters that the script's argparse refuses

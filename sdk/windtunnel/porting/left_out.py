@@ -25,13 +25,15 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 class LeftOut:
-    """What a test of the system or, in a program that has torch_xla, of the device leaves to others, as the end of ``if
-    is_xla(): ... else: ...``, and there also of ``if torch.cuda.is_available():``; and functions and classes that
-    nothing names on the way from the file that is started.
+    """The parts of a program that never run on trn1.
 
-    A name stands for all that bears it; without a dot before it, for that of its own file alone if there is one. Of a
-    program that takes things by names which are not in its text, of decorated functions, and of what nothing in the
-    first file names, all is taken to be reached.
+    These are the branches for other systems or, in a program that has torch_xla, for other devices, such as one end of
+    ``if is_xla(): ... else: ...`` or of ``if torch.cuda.is_available():``; and functions and classes that nothing
+    names on the way from the file that is started.
+
+    A name stands for everything that bears it; without a dot before it, for what its own file defines, if that does.
+    Taken to be reached are: everything in a program that looks things up by names which are not in its text, decorated
+    functions, and what nothing in the first file names.
     """
 
     def __init__(self, program: Sequence[Subject]) -> None:
@@ -103,7 +105,7 @@ class LeftOut:
             return [(script, self._defined[script][name])]
         if name in self._own[script]:
             return []
-        last = script.imports.get(name, name).rpartition(".")[2]  # of ".name" as well
+        last = script.imports.get(name, name).rpartition(".")[2]  # also of ".name"
         return [(one, names[last]) for one, names in self._defined.items() if last in names]
 
 

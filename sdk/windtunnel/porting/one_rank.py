@@ -111,7 +111,7 @@ def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]
 
 
 def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
-    """Whether a test of the rank decides on it, perhaps by a name: ``main = rank == 0``."""
+    """Whether a test of the rank decides on a node, perhaps by a name: ``main = rank == 0``."""
     script, tests = subject.script, [*deciding(subject.script, node)]
     names = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
     tests += [
@@ -124,7 +124,7 @@ def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
 
 
 def deciding(script: Script, node: ast.AST) -> Iterator[ast.expr]:
-    """What decides whether it runs: what stands around it, and a `return` or its like under a condition before it."""
+    """The tests that decide whether a node runs: those around it, and earlier ones that end in `return` or the like."""
     for outer in script.above(node):
         if isinstance(outer, ast.If | ast.IfExp) and node is not outer.test:
             yield outer.test

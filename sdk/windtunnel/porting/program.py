@@ -55,14 +55,16 @@ def read_program(
 
 
 def modules_of(script: Script, source_dir: Path | None = None) -> tuple[list[Script], bool, list[str]]:
-    """The files that it imports from its directory, and what those import there, nearest first; whether that is all;
-    and why some cannot be read. ``source_dir``: in the container, modules are found there too. So they are in what the
+    """The files that a script imports from its directory, and those that they import there, nearest first; whether
+    these are all; and why some cannot be read.
+
+    ``source_dir``: a directory in which the container finds modules, too. They are also looked for in folders that the
     files add to ``sys.path``.
     """
     folders = list(dict.fromkeys((script.path.parent, source_dir or script.path.parent)))
     found, seen = [script], {script.path.resolve()}
     broken: list[str] = []
-    for one in found:  # which grows
+    for one in found:  # grows in the loop
         folders += [place for place in search_path.added(one) if place not in folders]
         for path in _imported(one, folders):
             if path.resolve() in seen:

@@ -64,7 +64,7 @@ def _is_use(script: Script, node: ast.AST, module: str, name: str) -> bool:
 
 
 def _is_asked_for(script: Script, node: ast.AST) -> bool:
-    """Whether the script goes on where it is missing, or has asked torch_xla for a name that tells the versions."""
+    """Whether the script goes on if the name is missing, or has looked in torch_xla for one that tells the version."""
     tried = any(
         isinstance(outer, ast.Try) and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
         for outer in script.above(node)

@@ -132,9 +132,9 @@ class PriceBook:
 
     Args:
         prices: the entries of the book (default: the built-in ones).
-        as_of: the day at whose prices everything is priced where no day is named (default: the newest).
-        discount: an assumption that holds for every SageMaker training price, unless on-demand is asked for by name.
-        bought_as: a way to buy the hour that holds instead of what an instance's name says.
+        as_of: the day whose prices count if a lookup names no day (default: the newest price counts).
+        discount: an assumed discount on every SageMaker training price, unless on-demand is asked for by name.
+        bought_as: the offering that every lookup uses, instead of the one that an instance's name stands for.
     """
 
     def __init__(

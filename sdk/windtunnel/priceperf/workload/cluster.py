@@ -37,9 +37,9 @@ BatchRule = Literal["rehearsed", "global", "per_device"] | int | PerDevice
 The job's own global batch is the one in its description, or that of a rehearsed worker times all workers of the
 instances that the job asked for.
 
-``rehearsed``: Neuron instances keep the samples a worker. Others get the global batch of as many instances of the
-    job's own type, or the samples a worker on each of theirs if that is more.
-``global``: all get the job's own global batch.
+``rehearsed``: Neuron instances keep the samples of each worker. Other instances get the global batch of the same number
+    of instances of the job's own type, or the rehearsed samples on each of their workers, whichever is more.
+``global``: every instance gets the job's own global batch.
 ``per_device``: every instance gets the same samples on each worker.
 A number: every instance gets this global batch. `PerDevice`: every worker gets this number of samples.
 """

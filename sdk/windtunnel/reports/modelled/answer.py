@@ -199,7 +199,7 @@ def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
 
 
 def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> Iterator[Row]:
-    """As modelled; where compile time would turn the answer, below it what that is taken from."""
+    """An estimate's row; where compile time would change the answer, below it the row without compile time."""
     item = comparison.estimates[index]
     won = shown.answer is not None and shown.answer.winner == index
     described = item.training is not None and not comparison.alternatives

@@ -76,8 +76,8 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
 
 
 def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
-    """What the description leaves open: the passes, and the split where whole copies do not fit. Passes that are others
-    than stated.
+    """The choices that the description leaves open: the passes, and the split where whole copies do not fit. Also
+    passes other than stated.
     """
     chosen, smaller, options = [], [], "--microbatch N says"
     if workload.rehearsed is not None:
@@ -153,7 +153,7 @@ def price_words(
 
 
 def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
-    """Offering, region and date: of the most instances first, of others by name, and the offering where it differs."""
+    """Offering, region and date: the group with the most instances first, the others with their instances' names."""
     groups: dict[tuple[str, str], list[str]] = {}
     for item, cost in zip(estimates, costs, strict=True):
         if cost is not None:

@@ -10,7 +10,7 @@ from windtunnel.reports.modelled.batch_and_prices import each
 from windtunnel.reports.modelled.labels import label
 
 _LEAST = 0.1
-"""A part below a tenth of the bill is not worth a line."""
+"""A part of the bill below this share is not worth a line."""
 _SHARED = 2
 """Samples of a worker, or of a copy of the model, from which on twice as many have one each."""
 _STEPS: Mapping[str, str] = {
@@ -54,7 +54,7 @@ def _words(item: Estimate) -> dict[str, str]:
 
 
 def dominating(item: Estimate, workload: Workload, size: FullScale) -> list[str]:
-    """A sentence each for the parts that are a tenth of the billable time or more, the largest first."""
+    """A sentence for each part that takes a tenth of the billable time or more, the largest first."""
     if not item.billable_s:
         return []
     step = item.step.total_s
