@@ -2,7 +2,7 @@
 
 activation    when: torch_xla's own Neuron hook, or our launcher, makes this process a core
 table         what: every entry point that is replaced or listened to, by whom, in which order
-hook          how: one line of the table, and putting it in its place
-after_import  something to do right after a module has been imported
-deferred      modules of torch_xla's that are imported at their first use
+hook          how: what one line of the table says, and how it is installed
+after_import  calls a function right after a module has been imported
+deferred      modules that torch_xla's import would load, loaded at their first use instead
 """

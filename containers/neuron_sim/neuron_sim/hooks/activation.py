@@ -1,8 +1,8 @@
 """Makes this process a simulated NeuronCore.
 
 torch_xla finds the module `libneuronxla`, imports `torch_neuronx.xla` and calls
-its `init()`, early in its own import; that leads to `on_import`. What needs more
-of torch_xla than is there by then waits for the end of the import: `activate`.
+its `init()` early in its own import; `init` calls `on_import`. The rest needs all
+of torch_xla, so it runs when that import ends: `activate`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from neuron_sim.settings import WITHOUT_FUNCTIONALIZATION
 _DEVICE_TYPE = "NEURON"
 _CLIENT = "CPU"
 
-# Processes that this one starts inherit PJRT_DEVICE=CPU of the C environment. This variable beside it tells them
-# that nobody has asked for the CPU.
+# Child processes inherit PJRT_DEVICE=CPU from the C environment. This second variable tells them that the script has
+# not asked for the CPU.
 _MARK = "NEURON_SIM_DEVICE"
 
-# torch-neuronx leaves functionalization out, and scripts may ask for either. What hooks put in the place of a tensor
-# reaches its views only with it, so XLA's C++ code always has it; `diagnostics.wrong_splits` tells what differs.
-# As with _MARK: what was asked for, for processes that this one starts.
+# torch-neuronx turns functionalization off by default, and scripts may set it either way. Here XLA's C++ code always
+# has it on: only then does a tensor that a hook has replaced reach its views. `diagnostics.wrong_splits` reports what
+# differs. Like _MARK, this variable tells child processes what was asked for.
 _ASKED = "NEURON_SIM_FUNCTIONALIZATION_DISABLED"
 
-# The last module that `torch_xla/__init__.py` imports: all that we replace parts of is loaded by then.
+# The last module that `torch_xla/__init__.py` imports: by then, each module in which we replace something is loaded.
 _LAST_IMPORT = "torch_xla._internal.c10d_registration"
 
 # Set by our launcher while it imports torch_xla for its workers, before there is a rank.
@@ -71,7 +71,7 @@ def activate() -> None:
     _active = True
     _separate_device_type()
     _configure_process()
-    # Not before: it needs all of torch_xla.
+    # Imported here: the table needs all of torch_xla.
     from neuron_sim import settings
     from neuron_sim.hooks import table
 
@@ -79,7 +79,7 @@ def activate() -> None:
 
 
 def initialize() -> None:
-    """Take over rank and world size from the environment, if nobody has: for scripts that start workers themselves."""
+    """Read rank and world size from the environment, if not done yet: for scripts that start workers themselves."""
     if not _wanted():
         return
     from torch_xla._internal import neuron
@@ -90,17 +90,17 @@ def initialize() -> None:
 
 
 def _wanted() -> bool:
-    """A script that asks for another device, such as PJRT_DEVICE=CPU, gets just that."""
+    """Whether this process shall be a core: not if the script asks for another device, such as PJRT_DEVICE=CPU."""
     asked = os.environ.get("PJRT_DEVICE", _DEVICE_TYPE)
     return asked == _DEVICE_TYPE or (asked == _CLIENT and os.environ.get(_MARK) == _DEVICE_TYPE)
 
 
 def _separate_device_type() -> None:
-    """Python sees PJRT_DEVICE=NEURON, XLA's C++ code sees CPU; and functionalization, whatever Python sees.
+    """Have Python see PJRT_DEVICE=NEURON and XLA's C++ code see CPU, with functionalization always on.
 
     Python's layers branch on the device type and must take the Neuron branch; the
     C++ client factory knows no simulated device. `os.environ` and the process's C
-    environment are two things, joined by `os.putenv`.
+    environment are separate: a change of the first calls `os.putenv` for the second.
     """
     if getattr(os.putenv, "device_type_separated", False):
         os.environ["PJRT_DEVICE"] = _DEVICE_TYPE
@@ -140,9 +140,9 @@ def _configure_process() -> None:
 
 @contextlib.contextmanager
 def _own_core_kept() -> Iterator[None]:
-    """Leave a worker the one core that its launcher has named for it, as Ray Train does.
+    """Keep the one core that a launcher such as Ray Train has named for this worker.
 
-    torch_xla takes the variable for the cores of all workers of the host, as torchrun's have it, and raises where it
+    torch_xla expects the variable to name the cores of all workers of the host, as under torchrun, and raises if it
     names fewer. On trn1 such workers run (ray-project/ray#65070, on a trn1.32xlarge).
     """
     name = "NEURON_RT_VISIBLE_CORES"
@@ -159,9 +159,9 @@ def _own_core_kept() -> Iterator[None]:
 
 
 def _is_helper() -> bool:
-    """Whether a core's own script has started this process, say as a spawned worker of a DataLoader.
+    """Whether a core's own script has started this process, for example as a spawned worker of a DataLoader.
 
-    Its environment is configured already; doing it again is an error to torch_xla.
+    Its environment is configured already; torch_xla raises if that is done again.
     """
     pairs = (("RANK", "NEURON_PJRT_PROCESS_INDEX"), ("WORLD_SIZE", "NEURON_PJRT_WORLD_SIZE"))
     return all(name in os.environ and os.environ[name] == os.environ.get(ours) for name, ours in pairs)

@@ -1,4 +1,4 @@
-"""Something to do right after a module has been imported, whoever imports it."""
+"""Call a function right after a module has been imported, whoever imports it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def after_import(name: str, then: Callable[[], None]) -> None:
-    """Call ``then`` right after the module ``name`` has been executed, once. It is not imported yet."""
+    """Call ``then`` once, right after the first import of the module ``name``, which is still to come."""
     sys.meta_path.insert(0, _Afterwards(name, then))
 
 
@@ -26,7 +26,7 @@ class _Afterwards(importlib.abc.MetaPathFinder):
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)
-        # The others may wrap the loader too: several can wait for one module.
+        # Other finders of this class may wrap the loader too: several can wait for one module.
         spec = importlib.util.find_spec(fullname)
         if spec is None or spec.loader is None:
             return spec

@@ -1,6 +1,6 @@
-"""Modules that are imported when something of theirs is first used, and not by torch_xla's own import.
+"""Postpones the import of modules that torch_xla's own import would load, until they are first used.
 
-torch_xla's import brings torch's compilers along: 2.3 of its 3.1 seconds. Few scripts use them.
+torch_xla's import loads torch's compilers too, which takes 2.3 of its 3.1 seconds. Few scripts use them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ _FUNCTIONS = {
     "functorch.compile": ("aot_function", "default_partition", "make_boxed_func"),
     "torch_xla.stablehlo": ("save_as_stablehlo", "save_torch_model_as_stablehlo"),
 }
-"""By module: what torch_xla's other modules take from it while they are imported."""
+"""By module: the functions that torch_xla's other modules import from it."""
 
 
 def compilers() -> Callable[[], None]:
-    """Before the import of torch_xla: its modules get functions that import what they need when called.
+    """Put stand-ins into `sys.modules` whose functions import the real module when called.
 
-    Returns what ends this, for after that import. What is imported already stays as it is.
+    Call before the import of torch_xla, and the returned function after it: that takes the stand-ins out of
+    `sys.modules`. Modules that are imported already stay as they are.
     """
     stand_ins = {
         name: _Deferred(name, functions) for name, functions in _FUNCTIONS.items() if name not in sys.modules
@@ -39,7 +40,7 @@ def compilers() -> Callable[[], None]:
 
 
 class _Deferred(ModuleType):
-    """A module that is not imported yet: its functions and, once that import is over, all else of it."""
+    """Stands in for a module: has some of its functions, and imports it when asked for any other name."""
 
     def __init__(self, name: str, functions: tuple[str, ...]) -> None:
         super().__init__(name)
@@ -47,7 +48,7 @@ class _Deferred(ModuleType):
             setattr(self, function, _calling(name, function))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system's questions
+        if name.startswith("__"):  # the import system looks these up
             raise AttributeError(name)
         return getattr(importlib.import_module(self.__name__), name)
 

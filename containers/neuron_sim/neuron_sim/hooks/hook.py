@@ -1,4 +1,4 @@
-"""A line of the table of hooks, and how it is put in its place."""
+"""One line of the table of hooks (`Hook`), and how hooks are installed."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Hook:
-    """What happens at one entry point; all that is not said here stays as torch has it.
+    """What is changed at one entry point: a function or kernel of torch, torch_xla or another library.
 
-    A call of the entry point goes through these, in this order:
+    A call of the entry point goes through these fields, in this order:
     """
 
     entry: str
-    """``module:attribute``, or ``namespace::operation`` for torch_xla's kernel of it.
+    """``module:attribute``, or ``namespace::operation`` for torch_xla's kernel of that operation.
 
     ``namespace::operation/AutogradXLA``: for the kernel that also differentiates.
     """
     is_device_use: bool = False
-    """At the first call of such an entry point, of whichever, the process claims its cores."""
+    """The process claims its cores when it first calls any entry point with this mark."""
     before: tuple[Callable[[], object], ...] = ()
-    """Called without arguments."""
+    """Functions that are called first, without arguments."""
     around: tuple[Callable[[Function], Function], ...] = ()
-    """Each makes of a function the one that is called instead; the first is the outermost."""
+    """Decorators of the function; the first is the outermost."""
     instead: Function | None = None
-    """Called in place of torch's own."""
+    """Called in place of torch's own function."""
     after: tuple[Callable[[], object], ...] = ()
-    """Called without arguments, unless the call has raised."""
+    """Functions that are called last, without arguments, unless the call has raised."""
     told: tuple[Function, ...] = ()
-    """The entry point is torch's (or Python's) own way to be told of something: it is given each of these."""
+    """Listeners. The entry point is a function that registers listeners, such as ``atexit.register``."""
     is_new: bool = False
-    """The entry point is not there without ``instead``."""
+    """The library has no such entry point; ``instead`` adds it."""
     is_optional: bool = False
-    """Of a library whose other versions may have no such entry point: those stay as they are."""
+    """Some versions of the library have no such entry point; the hook is left out there."""
 
     @property
     def module(self) -> str:
-        """Where the entry point is; the hook is put there when somebody imports it."""
+        """The module that has the entry point; the hook is installed when somebody imports it."""
         return self.entry.partition(":")[0]
 
 
@@ -57,7 +57,11 @@ _entries: set[str] = set()
 
 
 def install(hooks: Iterable[Hook], claim: Callable[[], object]) -> None:
-    """Put each hook in its place; an entry point has one at most. ``claim``: at the first use of the device."""
+    """Install each hook. ``claim`` is called at the first use of the device.
+
+    Raises:
+        NeuronSimError: an entry point has two hooks.
+    """
     uses = _DeviceUses(claim)
     for hook in hooks:
         if hook.entry in _entries:
@@ -86,7 +90,7 @@ def _install_function(hook: Hook, uses: _DeviceUses) -> None:
         raise
     function = _wrapped(hook, hook.instead or own)
     if own is not None and not hasattr(own, "__module__"):
-        # A method of C's, which is pickled by the place where it stands.
+        # A method written in C, which pickle finds by its module and qualified name.
         function.__module__, function.__qualname__ = hook.module, hook.entry.partition(":")[2]
     if hook.is_device_use:
         function = uses.until_claimed(owner, name, function)
@@ -124,13 +128,13 @@ class _DeviceUses:
         self._waiting: list[tuple[Any, str, Function, Function]] = []
 
     def until_claimed(self, owner: Any, name: str, function: Function) -> Function:
-        """What stands at an entry point until then; from then on there is only ``function``."""
+        """A wrapper that claims the cores at its first call, then puts ``function`` itself at the entry point."""
 
         def claiming(*arguments: Any, **keywords: Any) -> Any:
             self._claim()
             waiting, self._waiting = self._waiting, []
             for place, attribute, mine, its_own in waiting:
-                # Unless somebody has put something around it meanwhile.
+                # Unless somebody has wrapped the function meanwhile.
                 if getattr(place, attribute) is mine:
                     setattr(place, attribute, its_own)
             return function(*arguments, **keywords)
@@ -140,18 +144,18 @@ class _DeviceUses:
 
 
 _libraries: list[torch.library.Library] = []
-"""Kernels are there as long as their library."""
+"""Kept here because torch removes a kernel when its library is freed."""
 
 
 def _install_kernel(hook: Hook) -> None:
-    """What is put ``around`` a kernel gets its keyset first; a kernel ``instead`` takes the arguments alone."""
+    """Install the hook of a kernel. A function ``around`` it also gets the dispatch keyset, as first argument."""
     name, _, key = hook.entry.partition("/")
     namespace, _, operation = name.partition("::")
     kernel = hook.instead or torch.library.get_kernel(name, key or "XLA").call_boxed
     library = torch.library.Library(namespace, "IMPL")
     _libraries.append(library)
     with warnings.catch_warnings():
-        # torch warns of every replaced kernel; replacing it is what we are here for.
+        # torch warns of every replaced kernel; here the replacement is intended.
         warnings.filterwarnings("ignore", message=r"(?s).*[Oo]verrid", category=UserWarning)
         library.impl(
             operation,

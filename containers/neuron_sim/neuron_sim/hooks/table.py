@@ -1,9 +1,9 @@
 """Everything of torch and torch_xla that is replaced or listened to, by whom, in which order.
 
-Each entry point has one line; see `hook.Hook` for what a line says. `_XLAC` is torch_xla's C++ part: its
-Python layers look these functions up at each use, so all that is above them stays torch_xla's own.
-Not here, since it is none of torch's: what C sees of PJRT_DEVICE and others (`activation`), and what a forked worker
-sets right of Python itself (`launcher.worker`).
+Each entry point has one line; see `hook.Hook` for what a line says. `_XLAC` is torch_xla's C++ part. torch_xla's
+Python layers look its functions up at each call, so these layers stay torch_xla's own.
+Not in the table, since they are not torch's: the C environment with PJRT_DEVICE (`activation`), and what a forked
+worker resets in Python (`launcher.worker`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from neuron_sim.settings import Settings
 
 @dataclass(frozen=True)
 class Parts:
-    """Those who have something to remember between two calls."""
+    """The objects that keep state between calls of hooks."""
 
     recorder: recorder.Recorder
     passes: Passes
@@ -73,9 +73,9 @@ class Parts:
 
 
 def become_core(current: Settings) -> None:
-    """Make this process a core. Once; before torch_xla has made its client.
+    """Make this process a core. Call once, before torch_xla has made its client.
 
-    On a host without NeuronCores, as a cluster's head node, a script can import torch_xla, as on AWS: it fails
+    On a host without NeuronCores, such as a cluster's head node, a script can import torch_xla, as on AWS. It fails
     with a TopologyError when it first uses the device.
     """
     if not topology.is_simulated(current.instance_type):
@@ -108,13 +108,13 @@ def become_core(current: Settings) -> None:
 
 
 def without_cores() -> Iterator[Hook]:
-    """What a script would first ask a device for."""
+    """Hooks on a host without NeuronCores: the functions by which a script first asks for a device."""
     for name in ("_xla_get_default_device", "_xla_get_devices", "_xla_real_devices", "_xla_get_all_devices"):
         yield Hook(f"_XLAC:{name}", is_device_use=True)
 
 
 def table(parts: Parts) -> Iterator[Hook]:
-    """All hooks of a core, but for what `products`, `rounding` and `names` add."""
+    """All hooks of a core, except those of `products`, `rounding` and `names`."""
     yield from _steps(parts)
     yield from _training(parts)
     yield from _input(parts)
@@ -126,7 +126,7 @@ def table(parts: Parts) -> Iterator[Hook]:
 
 
 def _steps(on: Parts) -> Iterator[Hook]:
-    """Where pending operations are computed: xm.mark_step is `_xla_step_marker`."""
+    """Functions that execute pending operations. `_xla_step_marker` is what xm.mark_step calls."""
     reads = on.watch.reads
     yield Hook(
         "_XLAC:_xla_step_marker",
@@ -156,7 +156,7 @@ def _steps(on: Parts) -> Iterator[Hook]:
 
 
 def _training(on: Parts) -> Iterator[Hook]:
-    """Embeddings, attention, gradients and optimizers."""
+    """Hooks of embeddings, attention, gradients and optimizers."""
     yield Hook(
         "torch.autograd:backward",
         before=(on.watch.loaders.trained,),
@@ -169,7 +169,7 @@ def _training(on: Parts) -> Iterator[Hook]:
         yield Hook(f"aten::{name}/Meta", around=(in_place.around_shapes(numbers),))
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
     yield Hook("torch._VF:lstm", around=(launching.around_lstm,))
-    # A GPU has few operations for all parameters together.
+    # Launches are not counted here: a GPU has a few operations for all parameters together.
     before, after = (launching.pause,), (launching.go_on,)
     yield Hook("torch_xla.core.xla_model:reduce_gradients", before=before, after=after)
     optimizer = "torch.optim.optimizer:register_optimizer_step"
@@ -193,7 +193,7 @@ def _training(on: Parts) -> Iterator[Hook]:
 
 
 def _input(on: Parts) -> Iterator[Hook]:
-    """Batches: torch's DataLoader, and torch_xla's loaders around it."""
+    """Hooks of loaders: torch's DataLoader, and torch_xla's loaders around it."""
     loaders = on.watch.loaders
     yield Hook("torch.utils.data:DataLoader.__init__", around=(loaders.around_init,))
     yield Hook("torch.utils.data:DataLoader.__iter__", around=(loaders.around_iter,))
@@ -205,7 +205,7 @@ def _input(on: Parts) -> Iterator[Hook]:
 
 
 def _transfers(on: Parts) -> Iterator[Hook]:
-    """What the script sends to the device, values that it fetches from there, and operations that do both."""
+    """Hooks of transfers: to the device, from the device, and operations that need both."""
     reads = on.watch.reads
     yield Hook(
         "torch.nn:Module.to",
@@ -250,7 +250,7 @@ def _transfers(on: Parts) -> Iterator[Hook]:
 
 
 def _world() -> Iterator[Hook]:
-    """Which cores there are, and which this one is."""
+    """Functions that tell which cores there are, and which this one is."""
     for name, instead in (
         ("_xla_get_default_device_ordinal", lambda: world.me().rank),
         ("_xla_get_device_ordinal", lambda _: world.me().rank),
@@ -267,7 +267,7 @@ def _world() -> Iterator[Hook]:
     ):
         yield Hook(f"_XLAC:{name}", is_device_use=True, instead=instead)
     yield Hook("_XLAC:_xla_device_kind", is_device_use=True, around=(world.around_device_kind,))
-    # Scripts may set the variables of these until they first use the device. What rounds to nearest comes first.
+    # Scripts may set these variables until they first use the device. auto_cast, which rounds to nearest, goes first.
     yield Hook(
         "_XLAC:_xla_get_default_device",
         is_device_use=True,
@@ -278,7 +278,7 @@ def _world() -> Iterator[Hook]:
 
 
 def _collectives() -> Iterator[Hook]:
-    """A file of `collectives` each: functions of `_XLAC`, and the kernel for process groups by name."""
+    """For each file of `collectives`: functions of `_XLAC`, and the kernel that gets its process group by name."""
     yield Hook("_XLAC:_xla_all_reduce", instead=all_reduce.one)
     yield Hook("_XLAC:_xla_all_reduce_inplace", instead=all_reduce.in_place)
     yield Hook("_c10d_functional::all_reduce", instead=all_reduce.functional)
@@ -306,7 +306,7 @@ def _collectives() -> Iterator[Hook]:
 
 
 def _refused() -> Iterator[Hook]:
-    """What lies below names that `names` refuses, for whoever gets there another way."""
+    """Functions of `_XLAC` below names that `names` refuses, for scripts that reach them another way."""
     for name, feature in (
         ("_xla_force_spmd_device", "SPMD (xr.use_spmd)"),
         ("_xla_set_auto_sharding", "auto-sharding"),
@@ -322,18 +322,18 @@ def _refused() -> Iterator[Hook]:
 
 
 def _processes(on: Parts) -> Iterator[Hook]:
-    """`xmp.spawn` and `torch_xla.launch`, Ray Train's workers, and the end of a process."""
+    """Hooks of `xmp.spawn`, `torch_xla.launch`, Ray Train's workers, and the end of a process."""
     yield Hook("torch_xla._internal.pjrt:spawn", around=(spawning.around_spawn,))
     yield Hook("torch_xla._internal.pjrt:run_multiprocess", around=(spawning.around_launch,))
     yield Hook("torch_xla._internal.pjrt:_run_thread_per_device", around=(spawning.around_process,))
     yield Hook(ray_workers.ENTRY, around=(ray_workers.around_run,), is_optional=True)
     yield Hook("sys:excepthook", before=(on.recorder.failed,))
-    # Called from the last to the first. What `lifetime` registers when it claims comes before all of them.
+    # atexit calls the last one first. What `lifetime` registers later, at the claim, is called before all of these.
     yield Hook("atexit:register", told=(on.event_file.finish, on.recorder.end, on.memory.leave))
 
 
 def products() -> Iterator[Hook]:
-    """WINDTUNNEL_SIMULATE_AUTO_CAST=1: torch_xla's kernels that multiply, with rounded inputs."""
+    """Hooks for WINDTUNNEL_SIMULATE_AUTO_CAST=1: torch_xla's kernels that multiply get rounded inputs."""
     for name, positions in auto_cast.PRODUCTS.items():
         yield Hook(f"aten::{name}", around=(auto_cast.around_product(positions),))
     backward = "aten::convolution_backward_overrideable"
@@ -342,7 +342,7 @@ def products() -> Iterator[Hook]:
 
 
 def rounding() -> Iterator[Hook]:
-    """NEURON_RT_STOCHASTIC_ROUNDING_EN=1: torch_xla's kernels whose bf16 result comes from an fp32 value."""
+    """Hooks for NEURON_RT_STOCHASTIC_ROUNDING_EN=1: torch_xla's kernels that round an fp32 value to bf16."""
     for name in (
         "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "rsub.Tensor",
         "addcmul", "addcdiv", "lerp.Scalar", "lerp.Tensor",
@@ -354,7 +354,7 @@ def rounding() -> Iterator[Hook]:
 
 
 def names(framework_version: Version) -> Iterator[Hook]:
-    """The names of `names`, as the job's framework_version has them."""
+    """The entry points that `names` lists, as they are in the job's framework_version."""
     for entry, function in framework_names.refused():
         yield Hook(entry, instead=function)
     for entry, function in framework_names.old(framework_version):
