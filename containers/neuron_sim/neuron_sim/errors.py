@@ -1,14 +1,14 @@
-"""What the simulator says when it cannot do as asked.
+"""The errors that the simulator raises.
 
 NeuronSimError
 ├── NotSimulatedError      a real feature that is not simulated (also an AttributeError, so that probing works)
 ├── TopologyError          an instance type or core count that does not exist
 ├── DeviceMemoryError      more than a core's memory is needed
-├── OutOfBoundsError       an index outside of what it is looked up in
+├── OutOfBoundsError       an index outside of an embedding
 ├── HostMemoryError        this machine's memory does not suffice to play the device
 ├── CoreBusyError          a core that another process holds
 ├── CompilerFlagError      NEURON_CC_FLAGS that the Neuron compiler would refuse
-├── CustomOperatorError    a custom C++ operator that cannot be built, or is not as it says
+├── CustomOperatorError    a custom C++ operator that cannot be built, or whose functions contradict each other
 ├── CompilationError       a graph that the Neuron compiler is documented to refuse
 └── CollectiveError        a collective that cannot complete
     ├── MismatchError      the ranks called different collectives
@@ -34,7 +34,7 @@ class NotSimulatedError(NeuronSimError, AttributeError):
 
 
 def refusal(feature: str, instead: str = "") -> Callable[..., Any]:
-    """Stands where a feature is on the real device: can be imported; whoever calls it gets NotSimulatedError."""
+    """A function in the place of a real feature: it can be imported, and raises NotSimulatedError when called."""
 
     def refused(*arguments: Any, **keywords: Any) -> Any:
         raise NotSimulatedError(feature, instead)
@@ -44,15 +44,15 @@ def refusal(feature: str, instead: str = "") -> Callable[..., Any]:
 
 
 class TopologyError(NeuronSimError):
-    """No such instance type, or a number of cores it does not have."""
+    """An instance type that does not exist, or a number of cores that it does not have."""
 
 
 class DeviceMemoryError(NeuronSimError):
-    """A core of the device has less memory than the script needs; in the words of the Neuron runtime."""
+    """The script needs more memory than a core of the device has; the message is the Neuron runtime's."""
 
 
 class OutOfBoundsError(NeuronSimError):
-    """An index that no row has, at which the Neuron runtime ends the step."""
+    """An index outside of an embedding's rows, at which the Neuron runtime fails the step."""
 
     def __init__(self, index: int, rows: int, line: str) -> None:
         super().__init__(
@@ -64,7 +64,7 @@ class OutOfBoundsError(NeuronSimError):
 
 
 class HostMemoryError(NeuronSimError):
-    """The device would have the memory that is needed, but the machine that plays it has not."""
+    """The device would have enough memory, but the machine that plays it has too little."""
 
 
 class CoreBusyError(NeuronSimError):

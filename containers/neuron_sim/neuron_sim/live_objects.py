@@ -1,9 +1,9 @@
-"""What Python's garbage collector knows, looked through while a script's threads go on.
+"""Searches all objects that Python's garbage collector tracks, while the script's threads go on.
 
-Of a tensor that only libtorch holds, as a batch that a loader's thread hands on, the Python object is there still,
-and is found. A thread may let go of the tensor at any time: whoever still holds the object then has an empty one, with
-a warning of PyTorch's in the script's log, and whoever makes the tensor its own just then brings the process down. So
-a search is one call of functions in C, within which Python runs no other thread, and leaves only what is asked for.
+The search also finds the Python object of a tensor that only libtorch holds, such as a batch that a loader's thread
+hands on. A thread may free that tensor at any time: who still holds the object then has an empty one, and PyTorch
+warns in the script's log; who takes a reference to the tensor at that moment crashes the process. So a search is one
+call of functions in C, during which Python runs no other thread, and it keeps only the objects that are asked for.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _Test = Callable[[Any], Any]
 
 
 def live(is_wanted_type: _Test, is_wanted: _Test | None = None) -> list[Any]:
-    """The objects whose type is wanted, and that are wanted themselves; in milliseconds.
+    """The objects whose type passes the first test, and that pass the second test themselves. Takes milliseconds.
 
-    Both tests must be in C, as a set's ``__contains__`` is: before a function of Python's another thread may run.
+    Both tests must be in C, as a set's ``__contains__`` is: a function in Python could let another thread run.
     """
     is_enabled = gc.isenabled()
-    gc.disable()  # a collection runs code of what it frees, and moves what is left
+    gc.disable()  # a collection runs finalizers, and moves objects to the next generation
     try:
-        # Under no name: what searches still holds what it has seen.
+        # Not kept in a variable: the iterators still hold objects that they have seen.
         return list(itertools.chain(*_search(is_wanted_type, is_wanted)))
     finally:
         if is_enabled:
@@ -32,10 +32,10 @@ def live(is_wanted_type: _Test, is_wanted: _Test | None = None) -> list[Any]:
 
 
 def _search(is_wanted_type: _Test, is_wanted: _Test | None) -> Iterable[Iterable[Any]]:
-    """Of each generation. It is listed twice, the second time with the first list at its end."""
+    """Search each generation. It is listed twice, for objects and for types; the second list ends with the first."""
     for generation in range(3):
         objects, again = (itertools.chain.from_iterable(map(gc.get_objects, (generation,))) for _ in range(2))
         found = itertools.compress(objects, map(is_wanted_type, map(type, again)))
         yield found if is_wanted is None else filter(is_wanted, found)
-        # To its end: a list has in it what goes through it, and would keep all alive.
+        # Read to the end: the list contains the iterator over it, and this cycle would keep all objects alive.
         yield itertools.compress(again, itertools.repeat(False))

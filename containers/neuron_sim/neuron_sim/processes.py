@@ -1,4 +1,4 @@
-"""Processes as Linux's /proc knows them; what is gone is answered with nothing."""
+"""Facts about processes from Linux's /proc. A process that has ended gives an empty answer, except from `stat`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def use(pid: int) -> Use | None:
 
 
 def ancestors(pid: int) -> Iterator[int]:
-    """The parent, its parent, and so on."""
+    """The ids of the parent, its parent, and so on."""
     while pid > 1:
         try:
             pid = int(stat(pid)[1])
@@ -50,7 +50,7 @@ def ancestors(pid: int) -> Iterator[int]:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that it has started, and that have not ended."""
+    """The ids of the child processes that have not ended."""
     found = []
     for entry in _PROC.iterdir():
         try:

@@ -1,4 +1,4 @@
-"""What the container tells the simulator, out of the environment.
+"""The simulator's settings, read from the container's environment variables.
 
 The launcher and `hooks.activation` also read and write variables of torchrun, Python and torch_xla.
 """
@@ -19,25 +19,25 @@ TRIAL_CACHES = "NEURON_SIM_TRIAL_CACHES"
 """Set by `neuron_parallel_compile` for the script that it runs."""
 WITHOUT_FUNCTIONALIZATION = "XLA_DISABLE_FUNCTIONALIZATION"
 OLDER_TRANSFORMERS = "NEURON_SIM_OLDER_TRANSFORMERS"
-"""Set for a script whose requirements.txt was not installed as it is: see `older_transformers`."""
+"""Set where a newer transformers stands in for the one that requirements.txt asks for: see `older_transformers`."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The simulated instance, and where counters go."""
+    """The simulated instance, the folders for what is recorded, and limits."""
 
     instance_type: str
     local_cores: int | None
     framework_version: tuple[int, int]
     counters_dir: Path | None
     cores_dir: Path
-    """Where it stands which process of this host holds which core."""
+    """The folder that records which process of this host holds which core."""
     tensorboard_dir: Path | None
     host: str
     shared_memory_mib: int
     collective_timeout_s: float
     rehearsed_steps: int | None
-    """A short rehearsal: batches of a pass over a loader; None: all of them."""
+    """In a short rehearsal: how many batches the first pass over a loader has; None: all of them."""
 
     @property
     def instance(self) -> topology.Instance:
@@ -46,11 +46,11 @@ class Settings:
 
     @property
     def cores(self) -> int:
-        """Cores that this host rehearses with."""
+        """The number of cores with which this host rehearses."""
         return self.local_cores or self.instance.cores
 
     def workers(self, asked: str) -> str:
-        """torchrun's ``--nproc_per_node``: who asks for all cores of the instance gets all that are rehearsed.
+        """torchrun's ``--nproc_per_node``: a request for all cores of the instance gets all that are rehearsed.
 
         AWS's toolkit asks neuron-ls how many there are, but takes 64 for trn2.48xlarge without asking
         (sagemaker-training 5.1.4, `environment.num_neurons`).
@@ -62,7 +62,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings.
 
     Raises:
-        NeuronSimError: a value is not what its name asks for.
+        NeuronSimError: a variable has a value that it cannot have.
     """
     counters = environment.get("WINDTUNNEL_COUNTERS_DIR", "")
     tensorboard = environment.get("WINDTUNNEL_TENSORBOARD_DIR", "")
@@ -99,7 +99,7 @@ class Identity:
 
 
 def identity(environment: Mapping[str, str] = os.environ) -> Identity:
-    """Who this process is: set by torchrun, or by `xmp.spawn` through torch_xla's Neuron variables."""
+    """The ranks of this process, as set by torchrun, or by `xmp.spawn` through torch_xla's Neuron variables."""
     if "TORCHELASTIC_RUN_ID" in environment:
         return Identity(
             int(environment["RANK"]),
@@ -116,7 +116,7 @@ def identity(environment: Mapping[str, str] = os.environ) -> Identity:
 
 
 def says_of_others(environment: Mapping[str, str] = os.environ) -> str:
-    """``WORLD_SIZE=2``, of a launcher that tells torch of other workers and torch_xla of none; else empty."""
+    """``WORLD_SIZE=2`` if a launcher has told torch, but not torch_xla, that there are other workers; else empty."""
     size = environment.get("WORLD_SIZE", "")
     alone = identity(environment).world_size == 1
     return f"WORLD_SIZE={size}" if alone and size.isdigit() and int(size) > 1 else ""
@@ -124,7 +124,7 @@ def says_of_others(environment: Mapping[str, str] = os.environ) -> str:
 
 @dataclass(frozen=True)
 class StochasticRounding:
-    """What the Neuron variables of that name ask for."""
+    """What the variables NEURON_RT_STOCHASTIC_ROUNDING_* and XLA's of bf16 ask for."""
 
     enabled: bool
     seed: int
@@ -132,10 +132,10 @@ class StochasticRounding:
 
 
 def stochastic_rounding(environment: Mapping[str, str] = os.environ) -> StochasticRounding:
-    """Read late, when the device is first used: scripts set these variables themselves.
+    """Read these variables. Call when the device is first used: scripts set them themselves.
 
     Raises:
-        NeuronSimError: a value is not what its name asks for.
+        NeuronSimError: a variable has a value that it cannot have.
     """
     bf16 = any(environment.get(name, "0") not in ("", "0") for name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16"))
     name = "NEURON_RT_STOCHASTIC_ROUNDING_EN"
@@ -151,14 +151,14 @@ def stochastic_rounding(environment: Mapping[str, str] = os.environ) -> Stochast
 
 @dataclass(frozen=True)
 class CoreWish:
-    """Which cores a process asks for, as written; empty texts where it does not say."""
+    """Which cores a process asks for: the values of its variables, empty where they are not set."""
 
     visible_cores: str
     num_cores: str
 
 
 def core_wish(environment: Mapping[str, str] = os.environ) -> CoreWish:
-    """NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES. Read late: torchrun's ranks and `xmp.spawn` set them."""
+    """Read NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES. Call late: torchrun's ranks and `xmp.spawn` set them."""
     return CoreWish(
         environment.get("NEURON_RT_VISIBLE_CORES", "").strip(),
         environment.get("NEURON_RT_NUM_CORES", "").strip(),
@@ -167,25 +167,25 @@ def core_wish(environment: Mapping[str, str] = os.environ) -> CoreWish:
 
 @dataclass(frozen=True)
 class CompilerWish:
-    """What a process asks of the Neuron compiler and its cache, as written."""
+    """What a process asks of the Neuron compiler and its cache: the values of its variables."""
 
     flags: str
     cache_url: str
     extract_graphs_only: bool
     default_cache: Path
     s3_folder: Path | None
-    """Where the backend has put what an s3:// cache holds, a folder a bucket."""
+    """Where the backend has put copies of s3:// caches, one subfolder per bucket."""
     instance_type: str
     framework_version: tuple[int, int]
-    """PyTorch's, of whose Neuron release the compiler is."""
+    """PyTorch's version, which decides the Neuron release of the compiler."""
     trial_caches: Path | None = None
-    """Of a trial run: where it writes down for `neuron_parallel_compile` which caches it has used."""
+    """In a trial run of `neuron_parallel_compile`: where the script's processes record which caches they have used."""
     max_retries: int = 0
     ignore_script_error: bool = False
 
 
 def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
-    """NEURON_CC_FLAGS and the variables of the compile cache. Read late: scripts set them themselves."""
+    """Read NEURON_CC_FLAGS and the variables of the compile cache. Call late: scripts set them themselves."""
     s3_folder = environment.get("WINDTUNNEL_S3_CACHE_DIR", "")
     trial_caches = environment.get(TRIAL_CACHES, "")
     retries = environment.get("NEURON_PARALLEL_COMPILE_MAX_RETRIES", "").strip()
@@ -207,20 +207,20 @@ def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
 
 @dataclass(frozen=True)
 class Serving:
-    """What SageMaker tells the container of an endpoint. AWS's toolkit reads for itself which file has the handlers
-    (SAGEMAKER_PROGRAM) and what it answers in by default (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT).
+    """SageMaker's variables in the container of an endpoint. AWS's toolkit itself reads which file has the handlers
+    (SAGEMAKER_PROGRAM) and the default content type of answers (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT).
     """
 
     port: int
     workers: int
     timeout_s: int
-    """What handlers may take for one request."""
+    """Seconds that the handlers may take for one request."""
     model_dir: Path
     code_dir: Path
     log_level: int
 
     def worker_environment(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """For a process that imports the handlers."""
+        """The environment for a process that imports the handlers."""
         path = os.pathsep.join(filter(None, [str(self.code_dir), environment.get("PYTHONPATH")]))
         return {**environment, "SM_MODEL_DIR": str(self.model_dir), "PYTHONPATH": path}
 
@@ -229,10 +229,10 @@ def serving(environment: Mapping[str, str] = os.environ) -> Serving:
     """Read SageMaker's variables of an endpoint.
 
     Raises:
-        NeuronSimError: a value is not what its name asks for.
+        NeuronSimError: a variable has a value that it cannot have.
     """
     model_dir = Path(environment.get("SM_MODEL_DIR") or "/opt/ml/model")
-    # On SageMaker it may be the address in S3 of what the model's archive already has in its folder `code`.
+    # On SageMaker it may be an S3 address; the model's archive already has that code in its folder `code`.
     submitted = Path(environment.get("SAGEMAKER_SUBMIT_DIRECTORY") or model_dir / "code")
     return Serving(
         port=_positive(environment, "SAGEMAKER_BIND_TO_PORT") or 8080,
@@ -245,45 +245,45 @@ def serving(environment: Mapping[str, str] = os.environ) -> Serving:
 
 
 def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether requirements.txt is installed as it is, or the job fails."""
+    """Whether the job fails if requirements.txt cannot be installed unchanged."""
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
 
 
 def older_transformers(environment: Mapping[str, str] = os.environ) -> str:
-    """What requirements.txt asked for, of a version that makes no group of processes, and another stands in for:
-    ``transformers==4.21.0``; empty: nothing of the kind.
+    """The requirement for an older transformers, which makes no process group itself, if a newer one stands in for it:
+    ``transformers==4.21.0``; else empty.
     """
     return environment.get(OLDER_TRANSFORMERS, "")
 
 
 def waits_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where processes of this host note that they wait for long."""
+    """The folder in which processes of this host note that they have been waiting for long."""
     return _own_dir(environment) / "waits"
 
 
 def forward_sigterm(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stop reaches the script, which AWS's toolkit does not tell."""
+    """Whether SIGTERM is passed on to the script, which AWS's toolkit does not do."""
     return environment.get("WINDTUNNEL_FORWARD_SIGTERM", "") not in ("", "0")
 
 
 def simulate_auto_cast(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether products round as NEURON_CC_FLAGS' --auto-cast says. Read late: scripts set such variables themselves."""
+    """Whether products round as NEURON_CC_FLAGS' --auto-cast says. Call late: scripts set the variable themselves."""
     return environment.get("WINDTUNNEL_SIMULATE_AUTO_CAST", "") not in ("", "0")
 
 
 def eager_debug_mode(environment: Mapping[str, str] = os.environ) -> str:
-    """The variable that asks for it, AWS's or torch_xla's own; empty if none does. Read late."""
+    """The variable, AWS's or torch_xla's, that turns eager debug mode on; empty if none does. Call late."""
     names = ("NEURON_USE_EAGER_DEBUG_MODE", "XLA_USE_EAGER_DEBUG_MODE")
     return next((name for name in names if environment.get(name) == "1"), "")
 
 
 def process_tag(environment: Mapping[str, str] = os.environ) -> str:
-    """What the Neuron tools call this process: NEURON_PROCESS_TAG, else its id."""
+    """The name of this process in the Neuron tools: NEURON_PROCESS_TAG, else its process id."""
     return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())
 
 
 def _own_dir(environment: Mapping[str, str]) -> Path:
-    """A job's own folder, so that jobs of the `process` runner do not meet; else one a user."""
+    """The job's own folder, so that jobs of the `process` runner share nothing; without a job, the user's folder."""
     counters = environment.get("WINDTUNNEL_COUNTERS_DIR", "")
     if counters:
         return Path(counters)
@@ -291,7 +291,7 @@ def _own_dir(environment: Mapping[str, str]) -> Path:
 
 
 def _cores_dir(environment: Mapping[str, str]) -> Path:
-    """Several torchruns of one launch on one machine play several hosts, each with cores of its own."""
+    """Where cores are recorded: a folder per torchrun, as several of one launch on one machine play several hosts."""
     several = environment.get("GROUP_WORLD_SIZE", "1") not in ("1", "1.0")  # the latter is Ray Train's
     return _own_dir(environment) / (f"cores-{environment.get('GROUP_RANK', '0')}" if several else "cores")
 
@@ -319,9 +319,9 @@ def _positive(environment: Mapping[str, str], name: str) -> int | None:
 
 
 def leaves_functionalization_out(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether torch_xla would record the job without PyTorch's functionalization on trn1.
+    """Whether torch_xla on trn1 would trace the job without PyTorch's functionalization.
 
-    torch-neuronx does so unless it is told otherwise, since torch 2.1: AWS Neuron documentation, "PyTorch NeuronX
+    torch-neuronx does so by default since torch 2.1: AWS Neuron documentation, "PyTorch NeuronX
     Environment Variables".
     """
     asked = environment.get(WITHOUT_FUNCTIONALIZATION, "1").lower() in ("1", "true")

@@ -1,7 +1,7 @@
 """The instances that are simulated: devices, cores, memory, names.
 
-The numbers are in `instances.json`, of which the SDK's catalog is made too: in a checkout a link to
-its file, in the image a copy. Source of the torus: AWS Neuron documentation, "Trn1 architecture".
+The numbers are in `instances.json`, which is the SDK's file: a link to it in a checkout, a copy in the
+image. Source of the torus: AWS Neuron documentation, "Trn1 architecture".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from neuron_sim.errors import TopologyError
 
 GIB = 1024**3
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
-"""What the tools print for the id of an EC2 instance."""
+"""The id of the EC2 instance that the tools print."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class Instance:
     devices: int
     cores_per_device: int
     memory_per_device_bytes: int
-    """HBM."""
+    """Bytes of a device's HBM."""
     vcpus: int
     logical_core_config: int
-    """How many physical cores make one core: AWS's LNC."""
+    """How many physical cores make one logical core: AWS's LNC."""
     logical_core_configs: tuple[int, ...]
-    """What the device could be set to; only the one above is simulated."""
+    """The values that the device could be set to; only ``logical_core_config`` is simulated."""
     device_kind: str
     """What `xm.xla_device_kind()` answers."""
     device_type: str
     device_version: str
     core_version: str
     compiler_targets: tuple[str, ...]
-    """What neuronx-cc may compile for to run here; the first is its platform's name."""
+    """Targets of neuronx-cc whose code runs on this instance; the first is the platform's name."""
     has_efa: bool
-    """Over which NeuronCores of several instances meet."""
+    """EFA is the network that NeuronCores of several instances need between them."""
     pci_addresses: tuple[str, ...]
     numa_nodes: tuple[NumaNode, ...]
 
@@ -67,13 +67,13 @@ class Instance:
 
     @property
     def has_logical_cores(self) -> bool:
-        """Whether cores can be joined to logical ones: then the tools name the setting."""
+        """Whether physical cores can be joined to logical ones; if so, the tools print that setting."""
         return len(self.logical_core_configs) > 1
 
 
 @cache
 def instances() -> dict[str, Instance]:
-    """All that are simulated, by name without ``ml.``."""
+    """All simulated instances, by name without ``ml.``."""
     data = json.loads(Path(__file__).with_name("instances.json").read_text(encoding="utf-8"))
     listed, chips = data["instances"], data["accelerators"]
     found = {}
@@ -86,7 +86,7 @@ def instances() -> dict[str, Instance]:
 
 
 def compiler_targets() -> tuple[str, ...]:
-    """All that neuronx-cc may compile for, on whichever instance."""
+    """The targets of neuronx-cc for all instances together."""
     return tuple(sorted({target for each in instances().values() for target in each.compiler_targets}))
 
 
@@ -99,7 +99,7 @@ def instance(name: str) -> Instance:
     """The instance of this name, with or without SageMaker's ``ml.``.
 
     Raises:
-        TopologyError: the name is not simulated; the message lists those that are.
+        TopologyError: the name is not simulated; the message lists the simulated ones.
     """
     try:
         return instances()[name.removeprefix("ml.")]
