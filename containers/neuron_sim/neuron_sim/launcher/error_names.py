@@ -1,4 +1,4 @@
-"""By which names AWS's toolkit finds the simulator's errors in a program's output."""
+"""Makes AWS's toolkit recognise the simulator's errors in a program's output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from neuron_sim import errors
 
 
 def with_our_names(run: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
-    """The toolkit's function that runs a program and takes from its output the ErrorMessage of FailureReason.
+    """Wrap the toolkit's function that runs a program and takes FailureReason's ErrorMessage from its output.
 
-    That begins where a line has one of ``names``, which are Python's own errors, so one of the simulator would leave
-    it empty. Of torchrun it begins with the account of all ranks (`postmortem`), which names one of them.
+    The message begins at a line with one of ``names``. These are Python's own errors, so after an error of the
+    simulator it would be empty. torchrun's output has the account of all ranks (`postmortem`), which names one of them.
     """
     ours = [
         name

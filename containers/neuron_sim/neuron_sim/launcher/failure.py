@@ -15,7 +15,7 @@ from neuron_sim.errors import NeuronSimError
 
 
 def traceback_of(error: BaseException) -> str:
-    """As the interpreter prints it, without the simulator's frames: they say nothing of the script."""
+    """The traceback as the interpreter prints it, without the simulator's frames: they say nothing of the script."""
     shown = error.__traceback__
     while shown is not None and script_lines.is_ours(shown.tb_frame.f_code.co_filename):
         shown = shown.tb_next
@@ -25,7 +25,7 @@ def traceback_of(error: BaseException) -> str:
 
 
 def tell_launcher(error: BaseException) -> None:
-    """Leave the exception where torch's agent looks for it, in its format; whole or not at all."""
+    """Write the exception to the error file that torch's agent reads, in its format and atomically."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
@@ -41,7 +41,7 @@ def tell_launcher(error: BaseException) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """``model.py:24 in forward``: the script's innermost line that led to it; empty when there is none."""
+    """``model.py:24 in forward``: the script's innermost line that led to the error; empty when there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -53,7 +53,7 @@ def place_of(error: BaseException) -> str:
 
 
 def _leave_ours_out(told: traceback.TracebackException, error: BaseException) -> None:
-    """Also of the errors that led to it. All stay of an error that is a fault of the simulator itself."""
+    """Drop the simulator's frames, also from causes and contexts. A fault of the simulator itself keeps all frames."""
     in_ours = bool(told.stack) and script_lines.is_ours(told.stack[-1].filename)
     if not in_ours or isinstance(error, NeuronSimError):
         frames = [frame for frame in told.stack if not script_lines.is_ours(frame.filename)]
@@ -65,7 +65,7 @@ def _leave_ours_out(told: traceback.TracebackException, error: BaseException) ->
 
 
 def _in_short(error: BaseException) -> str:
-    """``KeyError: 'img'``. Of `sys.exit` what was said with it, or what had been caught when it was called."""
+    """``KeyError: 'img'``. For `sys.exit`: its code, with argparse's message or the exception that was caught."""
     if isinstance(error, SystemExit) and isinstance(error.code, int):
         caught = error.__context__
         why = _said_by_argparse(error) or (f"after {type(caught).__name__}: {caught}" if caught else "")
@@ -74,7 +74,7 @@ def _in_short(error: BaseException) -> str:
 
 
 def _said_by_argparse(error: SystemExit) -> str:
-    """The last line of what argparse wrote before it left; the exit code is all that it raises."""
+    """The last line that argparse printed before it called `sys.exit`; its SystemExit has only the exit code."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code is argparse.ArgumentParser.exit.__code__:
             lines = str(frame.f_locals.get("message") or "").strip().splitlines()

@@ -1,4 +1,4 @@
-"""What a forked process has of its parent, and a new one would not."""
+"""Resets what a forked process inherits from its parent and a new process would not have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def begin() -> None:
-    """Signals and random numbers as at an interpreter's start."""
+    """Reset signal handlers and random seeds as at an interpreter's start."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signal.SIGUSR1):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

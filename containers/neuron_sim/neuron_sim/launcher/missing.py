@@ -1,4 +1,4 @@
-"""A script that ends because a package of the Neuron world is not here: what that package is, and what to do."""
+"""Advice for a script that fails because a Neuron package is not in the image: what it is, and what to do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sagemaker_training.errors import ExecuteUserScriptError  # type: ignore[imp
 from neuron_sim.names.absent_packages import package_of
 
 _MISSING = re.compile(r"\bNo module named '([\w.]+)'")
-"""The error's name may stand on a line of its own: unbuffered, it is written apart, and the toolkit makes it a line."""
+"""Without the error's name, which may be on a line of its own: Python writes it separately if unbuffered."""
 
 
 def with_advice(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The toolkit's function that runs a program and reads its errors: they end with advice, in log and failure."""
+    """Wrap the toolkit's function that runs a program: add advice to its error, in the log and in FailureReason."""
 
     def run_and_explain(*arguments: Any, **keywords: Any) -> Any:
         try:
@@ -31,7 +31,7 @@ def with_advice(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def advice(errors: str) -> Iterator[str]:
-    """A line for each package of the Neuron world that is missed in a script's errors."""
+    """One line for each Neuron package that a script's errors report as missing."""
     for module in dict.fromkeys(_MISSING.findall(errors)):
         package = package_of(module)
         if package is not None:

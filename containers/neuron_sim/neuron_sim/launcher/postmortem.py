@@ -1,7 +1,7 @@
 """After a failed launch: which rank ended how, and where each of the others was.
 
-torch's agent ends the survivors within a tenth of a second, mostly before they can say
-anything. What they were doing stands in the shared memory, which this process holds too.
+torch's agent ends the survivors within a tenth of a second, mostly before they can print
+anything. The shared memory, which this process holds too, tells what they were doing.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _MOST_ATTEMPTS = 100
 _WORDS = 400
 """Characters of a script's own exception. FailureReason has room for 1,024."""
 _NEARLY = 0.9
-"""Of its limit a container has held as much at least, if that is what a process was ended for."""
+"""If a container's limit is why a process was killed, its peak was at least this share of the limit."""
 
 
 @contextlib.contextmanager
 def watching(
     workers: int, restarts: int, shared_memory_bytes: int, meeting_point: tuple[str, int] | None = None
 ) -> Iterator[None]:
-    """Prepare the workers' shared memory; when they fail, print to stderr what it shows, then raise on.
+    """Prepare the workers' shared memory; when they fail, print to stderr what it shows and raise the error again.
 
-    ``meeting_point``: where ranks of other hosts hear which of this host have ended.
+    ``meeting_point``: address and port where ranks of other hosts learn which ranks of this host have ended.
     """
     attempts = min(restarts + 1, _MOST_ATTEMPTS)
     if workers > 1:
@@ -53,7 +53,7 @@ def watching(
 
 
 def _endings(failures: Mapping[int, ProcessFailure], workers: int) -> dict[int, str]:
-    """Of each rank of this host, how it has ended: those that have not failed, torch's agent has ended."""
+    """How each rank of this host has ended. Ranks without a failure were ended by torch's agent."""
     first = min(rank - failure.local_rank for rank, failure in failures.items())
     how = {rank: how_ended(failure.exitcode) for rank, failure in failures.items()}
     cause = f"was ended because rank {min(how)} {how[min(how)]}"
@@ -69,7 +69,7 @@ def _last_used(attempts: int, workers: int) -> Region | None:
 
 
 def _memory(failures: Mapping[int, ProcessFailure], before: int | None, kills: int | None) -> str:
-    """How full memory was when the kernel ended a process for it; of one that was killed, whether it did."""
+    """How full memory was, if the kernel killed a process for it; else, if one got SIGKILL, that this was not why."""
     if kills is None or before is None:
         return ""
     if kills == before:
@@ -89,13 +89,13 @@ def _memory(failures: Mapping[int, ProcessFailure], before: int | None, kills: i
 
 
 def lines(failures: Mapping[int, ProcessFailure], last: Region | None, memory: str = "") -> list[str]:
-    """``rank 17 exited with signal SIGKILL (9); rank 3 waited in all_reduce at train.py:88``, a line a group.
+    """``rank 17 exited with signal SIGKILL (9); rank 3 waited in all_reduce at train.py:88``, one line per group.
 
-    The first says ChildProcessError: the toolkit's ErrorMessage, which FailureReason shows, begins where a line has the
-    name of one of Python's errors, and what ends without one (a signal, `sys.exit`) would leave it empty.
+    The first line names ChildProcessError: the toolkit's ErrorMessage, which FailureReason shows, begins at a line with
+    the name of one of Python's errors. After a signal or `sys.exit`, which print none, it would be empty.
 
-    ``failures``: global ranks to what torch's agent knows of them. ``last``: None for one worker, which shares nothing.
-    ``memory``: what is to be said of it.
+    ``failures``: what torch's agent knows of each failed global rank. ``last``: the shared memory; None for one worker,
+    which has none. ``memory``: the sentence about memory, or empty.
     """
     first = min(rank - failure.local_rank for rank, failure in failures.items())
     seats = {first + index: last.seat(index) for index in range(last.workers)} if last is not None else {}
@@ -122,7 +122,7 @@ def _where(seat: Seat) -> str:
 
 
 def _place(failure: ProcessFailure) -> str:
-    """Where in the script, if it has left that (`failure.tell_launcher`)."""
+    """Where in the script the worker failed, if it has written that (`failure.tell_launcher`)."""
     told = failure.message["extraInfo"] if isinstance(failure.message, dict) else {}
     return f" at {told['place']}" if told.get("place") else ""
 

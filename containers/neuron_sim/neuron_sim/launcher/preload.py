@@ -1,8 +1,8 @@
 """Imports once what all workers would import, before any of them exists.
 
-Safe to fork is only what has no XLA client and no threads of its own. The script's
-own modules are left alone: they may touch the device when imported. So is an installed
-one that asks, when imported, which worker it is in.
+A process can be forked safely only while it has no XLA client and no other threads. The
+script's own modules are not imported here, since they may touch the device; nor are
+installed modules that ask for their worker's rank when imported.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from neuron_sim.launcher.unimported import Absent, modules_of
 
 _TORCH_XLA = "torch_xla"
 _bring_it = {_TORCH_XLA}
-"""What the script imports that imports torch_xla in turn (accelerate)."""
+"""The script's imports that import torch_xla in turn (accelerate)."""
 _brought: list[str] = []
-"""All modules of these. Gone through once, before the fork: a worker that looks at 2,300 names has the memory of each
-of them to itself from then on, 4 MiB.
+"""All modules of these packages. Listed once, before the fork: a worker that read all 2,300 names would get its own
+copy of their memory, 4 MiB.
 """
 _logging_calls: list[dict[str, Any]] = []
 _variables: dict[str, str] = {}
-"""What torch_xla's import does besides: its calls of `logging.basicConfig`, and what it adds to the environment."""
+"""Side effects of torch_xla's import, kept for later: its calls of `logging.basicConfig`, and variables it sets."""
 
 # Not safe to fork, or pointless: they start threads or processes when imported, or hold a client of their own.
 _NEVER = frozenset(
@@ -58,7 +58,7 @@ _NEVER = frozenset(
 )
 
 
-# torchrun tells these to each worker, and to nobody else.
+# torchrun sets these for each worker, and for no other process.
 _WORKERS_OWN = frozenset(
     {
         "RANK",
@@ -76,14 +76,14 @@ _WORKERS_OWN = frozenset(
 
 
 class _IsForWorkers(BaseException):
-    """An import has asked which worker it is in. No library's `except Exception` takes it for an error of its own."""
+    """Raised when an import asks for its worker's rank. A library's `except Exception` does not catch it."""
 
 
 @contextlib.contextmanager
 def _imports_for_workers_end() -> Iterator[None]:
-    """Have a module that asks for what torchrun tells each worker not be imported here, nor those that import it.
+    """End the import of a module that reads a variable of torchrun's workers, and of all modules that import it.
 
-    transformers' `training_args` makes the group of processes so, and a library may keep its rank in a variable.
+    transformers' `training_args` makes the process group at import, and a library may keep its rank in a variable.
     """
     environment = type(os.environ)
     read = environment.__getitem__
@@ -111,10 +111,10 @@ def _is_being_imported(module: Any) -> bool:
 
 
 def _forget(unfinished: set[str], before: set[str]) -> None:
-    """Leave modules to the workers, also where a bare `except:` took the end of their import for an error.
+    """Remove modules whose import was ended, so that workers import them; also if a bare `except:` hid that end.
 
-    With what a package among them has imported of itself: a package that is imported anew gets no attribute for a
-    module that is there already. Compiled modules stay, some of which cannot be made twice.
+    The submodules of such a package go too: when imported again, a package gets no attribute for a submodule that is
+    loaded already. Compiled modules stay: some cannot be initialised twice.
     """
     below = tuple(f"{name}." for name in unfinished)
     for name in set(sys.modules) - before:
@@ -128,10 +128,10 @@ def _forget(unfinished: set[str], before: set[str]) -> None:
 
 @contextlib.contextmanager
 def no_gpu_counted() -> Iterator[None]:
-    """Without asking CUDA for GPUs, after which torch blames the fork where a script's `.cuda()` fails."""
+    """Keep torch from asking CUDA for GPUs: after that it would blame the fork when a script's `.cuda()` fails."""
     import torch
 
-    if not hasattr(torch._C, "_cuda_getDeviceCount"):  # PyTorch's builds for CPU, which never ask
+    if not hasattr(torch._C, "_cuda_getDeviceCount"):  # a CPU build of PyTorch, which never asks
         yield
         return
     count, torch._C._cuda_getDeviceCount = torch._C._cuda_getDeviceCount, lambda: 0
@@ -175,7 +175,7 @@ def warm_up(script: Path) -> list[str]:
 def core() -> None:
     """Import torch_xla and what makes a process a core, without becoming one. Idempotent.
 
-    What that import does besides waits for `until_imported`.
+    The import's side effects wait for `until_imported`.
     """
     before = dict(os.environ)
     configure, logging.basicConfig = logging.basicConfig, lambda **how: _logging_calls.append(how)
@@ -188,7 +188,7 @@ def core() -> None:
 
 
 def until_imported(then: Callable[[], None]) -> Absent:
-    """In a worker: torch_xla is not imported until the script does it; ``then`` follows."""
+    """In a worker: make torch_xla look unimported until the script imports it, then call ``then``."""
     for name, value in _variables.items():
         if os.environ.get(name) == value:
             del os.environ[name]

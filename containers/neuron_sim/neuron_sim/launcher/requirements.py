@@ -1,10 +1,10 @@
-"""A script's requirements.txt, on a Python and beside libraries that it was not written for.
+"""Installs a script's requirements.txt on a Python, and beside libraries, that it was not written for.
 
-It is installed as AWS's toolkit does it. Where pip cannot, or where that would break what is installed, its
-pins of what is installed in another version are left out, if that mends anything: the installed version stands
-in, and the log says so. What breaks all the same, it names.
-What plays the device (`_OURS`) is never replaced, whoever asks for it: real ones need a real device. The device's
-compiler (`_OF_THE_DEVICE`), for which nothing compiles here, is left out.
+AWS's toolkit installs it. If pip cannot, or if that would break installed packages, the pins that ask for another
+version of an installed package are left out, provided that this helps: the installed version stands in, and the log
+says so. The log also names packages that break all the same.
+The simulator's own packages (`_OURS`) are never replaced: the real ones need a real device. The device's compiler
+(`_OF_THE_DEVICE`), which would have nothing to compile here, is left out.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from sagemaker_training.errors import InstallRequirementsError  # type: ignore[i
 from neuron_sim import settings
 
 Install = Callable[[str, bool], None]
-"""The toolkit's function: the folder of requirements.txt, and whether its error holds what pip said."""
+"""The toolkit's function. It takes the folder of requirements.txt, and whether its error contains pip's output."""
 
 _OURS = ("torch-neuronx", "libneuronxla")
-"""Packages in whose place the simulator stands. pip counts it as them, and AWS's index has newer ones."""
+"""Packages that the simulator stands in for, under their names. AWS's index has newer versions of them."""
 _OF_THE_DEVICE = ("neuronx-cc", "neuronx-cc-stubs", "neuronx-hwm")
-"""It comes from AWS's index alone, weighs a gigabyte, and would put an older numpy below all that is installed."""
+"""The compiler comes from AWS's index alone, weighs a gigabyte, and would replace numpy with an older version."""
 _CANNOT = ("pip cannot install it",)
 _ONE_VERSION = ("torch", "torch-xla")
-"""torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
+"""torch_xla and the simulator need one minor version of both, which their metadata does not say."""
 _UNSAID = {"datasets": (SpecifierSet("<2.14.7"), "pyarrow", SpecifierSet("<21"))}
-"""What some versions of a package need without saying so: datasets imports pyarrow's PyExtensionType."""
+"""Requirements that a package's metadata omits: datasets imports pyarrow's PyExtensionType."""
 _OF_NUMPY_1 = SpecifierSet("<2.21")
-"""Of datasets: they give no tensors where numpy is newer, and a loader's thread that raises ends training in silence.
-All the same many a script needs one below 3, so that they are not left out.
+"""Versions of datasets that raise instead of giving tensors where numpy is 2; in a loader's thread that ends training
+silently. They are installed all the same, since many scripts need a datasets below 3.
 """
 _MAKES_A_GROUP = Version("4.26")
-"""Of transformers: from here on `import transformers.training_args` makes torchrun's processes an XLA group."""
+"""From this transformers on, `import transformers.training_args` makes a process group (xla) of torchrun's workers."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A line that asks for another version of what is installed."""
+    """A line of requirements.txt that asks for another version of an installed package."""
 
     line: str
     asked: str
@@ -61,7 +61,7 @@ class Pin:
 
 
 def with_stand_ins(install: Install) -> Install:
-    """The toolkit's function, with installed versions in the place of pins that cannot be had."""
+    """Wrap the toolkit's function: installed versions stand in for pins that cannot be had."""
 
     def install_requirements(path: str, capture_error: bool = False) -> None:
         before = _versions()
@@ -120,19 +120,19 @@ def with_stand_ins(install: Install) -> Install:
 
 
 def pins_of(text: str) -> Iterator[Pin]:
-    """The lines of a requirements.txt that exclude the version of what is installed."""
+    """The lines of a requirements.txt that exclude the installed version of their package."""
     for line in _lines(text):
         try:
             asked = _requirement(line)
             installed = metadata.distribution(asked.name)
         except (InvalidRequirement, metadata.PackageNotFoundError):
-            continue  # options, paths and URLs; what the image does not have
+            continue  # options, paths and URLs; packages that are not installed
         if _applies(asked) and not asked.specifier.contains(installed.version, prereleases=True):
             yield Pin(line, str(asked), f"{installed.name} {installed.version}")
 
 
 def _compilers(text: str) -> Iterator[tuple[str, str]]:
-    """The lines that ask for the device's compiler, with what they ask for."""
+    """The lines that ask for the device's compiler: each line, and its requirement."""
     for line in _lines(text):
         with suppress(InvalidRequirement):
             asked = _requirement(line)
@@ -145,7 +145,7 @@ def _requirement(line: str) -> Requirement:
 
 
 def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
-    """What is installed, stays, and would no longer find what it requires. ``planned``: new versions by name."""
+    """Which installed packages new versions would break, and why. ``planned``: the new versions by package name."""
     for installed in metadata.distributions():
         name = canonicalize_name(installed.name)
         if name in planned:
@@ -165,13 +165,13 @@ def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
 
 
 def _version_of(name: str, planned: Mapping[str, str]) -> str:
-    """Of a package that is there or planned, else none that could be in the way."""
+    """The planned or installed version of a package; without one, "0", which fits any upper bound."""
     there = next(iter(metadata.distributions(name=name)), None)
     return planned.get(name) or (there.version if there else "0")
 
 
 def _makes_no_group(pin: Pin) -> bool:
-    """Whether it asks for a transformers of before `_MAKES_A_GROUP`."""
+    """Whether the pin asks for a transformers older than `_MAKES_A_GROUP`."""
     asked = Requirement(pin.asked)
     versions = [Version(one.version.removesuffix(".*")) for one in asked.specifier]
     return canonicalize_name(asked.name) == "transformers" and max(versions) < _MAKES_A_GROUP
@@ -182,7 +182,7 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def _obstacles(path: str) -> tuple[str, ...]:
-    """Why requirements.txt had better not be installed, as far as pip knows before it builds."""
+    """Reasons against installing requirements.txt, as far as pip's dry run shows them."""
     with tempfile.NamedTemporaryFile() as report:
         plan = ["install", "--dry-run", "--quiet", "--report", report.name, "-r", "requirements.txt"]
         if subprocess.run([sys.executable, "-m", "pip", *plan], cwd=path, check=False).returncode:
@@ -193,15 +193,15 @@ def _obstacles(path: str) -> tuple[str, ...]:
 
 @contextmanager
 def _cache() -> Iterator[None]:
-    """What pip fetches to see what it would do, it need not fetch again."""
-    # Whatever PIP_NO_CACHE_DIR is, "0" too, pip keeps nothing.
+    """Let pip keep what its dry run downloads, so that the installation need not download it again."""
+    # If PIP_NO_CACHE_DIR is set, even to "0", pip keeps nothing.
     with tempfile.TemporaryDirectory() as folder, _variables(PIP_NO_CACHE_DIR=None, PIP_CACHE_DIR=folder):
         yield
 
 
 @contextmanager
 def _constrained() -> Iterator[None]:
-    """pip keeps what plays the device: a package that needs another version of it cannot be installed."""
+    """Constrain pip to the simulator's packages: a package that needs another version of them cannot be installed."""
     ours = (next(iter(metadata.distributions(name=name)), None) for name in _OURS)
     with tempfile.NamedTemporaryFile("w", suffix="-kept-by-windtunnel.txt") as kept:
         kept.writelines(f"{one.name}=={one.version}\n" for one in ours if one is not None)
@@ -213,7 +213,7 @@ def _constrained() -> Iterator[None]:
 
 @contextmanager
 def _variables(**given: str | None) -> Iterator[None]:
-    """Variables of the environment, for a while. None: it is not there."""
+    """Set environment variables for the duration of the block; None unsets one."""
     before = {name: os.environ.get(name) for name in given}
     _set(given)
     try:
@@ -246,7 +246,7 @@ def _versions() -> dict[str, str]:
 
 
 def _say_what_broke(before: Mapping[str, str]) -> None:
-    """What no longer finds what it requires, whatever was left out. ``before``: all versions before pip ran."""
+    """Print which packages the installation has broken. ``before``: all versions before pip ran."""
     now = _versions()
     new = dict(now.items() - before.items())
     for text in half_working(now, new):
@@ -262,7 +262,7 @@ def _say_what_broke(before: Mapping[str, str]) -> None:
 
 
 def half_working(versions: Mapping[str, str], new: Collection[str]) -> Iterator[str]:
-    """What was brought, and raises where some of it is used."""
+    """A sentence for each newly installed package of which only a part works."""
     has, beside = (versions.get(name, "0") for name in ("datasets", "numpy"))
     if "datasets" in new and _OF_NUMPY_1.contains(has) and Version(beside) >= Version("2"):
         yield (
@@ -276,13 +276,13 @@ def _applies(requirement: Requirement) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    """A line each requirement, as pip joins them."""
+    """One line per requirement, continuation lines joined as pip does it."""
     return [line.strip() for line in text.replace("\\\n", " ").splitlines()]
 
 
 @contextmanager
 def _without(file: Path, lines: Collection[str]) -> Iterator[None]:
-    """For a while these lines are not in it."""
+    """Remove these lines from the file for the duration of the block."""
     given = _read(file)
     _write(file, "\n".join(line for line in _lines(given) if line not in lines))
     try:

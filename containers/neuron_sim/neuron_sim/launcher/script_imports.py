@@ -1,7 +1,7 @@
-"""What a script imports before it does anything: read from its source, nothing is executed.
+"""Reads from a script's source what it imports before it does anything; nothing is executed.
 
-Modules beside the script are read as well, in the place where it imports them: what
-they import from site-packages counts, they themselves are left to the workers.
+Modules beside the script are read too, at the place where it imports them: their imports
+from site-packages count, the modules themselves are left to the workers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Import = tuple[str, list[str]]
 def imports(script: Path) -> list[Import]:
     """(module, names) of what the script imports at its top, in order; none when it does not parse.
 
-    Ends where something is executed that an import behind it could notice, be it in a module
-    beside the script. Plain settings of the environment (``os.environ["HF_HOME"] = "/tmp"``) are
-    not the end: they are made here as well, since libraries read them when imported.
+    The list ends at the first statement, in the script or a module beside it, whose effect a later
+    import could notice. Plain settings of the environment (``os.environ["HF_HOME"] = "/tmp"``) do
+    not end it: they are made in this process too, since libraries read them when imported.
     """
     reader = _Reader(script.parent)
     reader.read(script, package="")
@@ -34,7 +34,7 @@ def imports(script: Path) -> list[Import]:
 def local(name: str, beside: Path) -> Path | None:
     """The file of a module beside the script, by its dotted name; a package's is its `__init__.py`.
 
-    A package without one is the folder itself.
+    A package without `__init__.py` gives its folder; a name that is not there, None.
     """
     path = beside.joinpath(*name.split("."))
     for candidate in (path / "__init__.py", path.with_name(f"{path.name}.py")):
@@ -53,7 +53,7 @@ class _Reader:
         self._read: set[str] = set()
 
     def read(self, path: Path, package: str, *, is_main: bool = True) -> bool:
-        """Collect a file's imports; whether all of it was read, and nothing that follows could notice it."""
+        """Collect a file's imports. Returns whether all of it was read, so that reading can go on behind its import."""
         try:
             body = ast.parse(path.read_text()).body
         except (OSError, SyntaxError, ValueError):
@@ -77,7 +77,7 @@ class _Reader:
         if node.level:
             parents = package.split(".") if package else []
             if node.level > len(parents):
-                return True  # no such parent: the interpreter says so
+                return True  # no such parent: the interpreter raises in the worker
             module = ".".join([*parents[: len(parents) - node.level + 1], *filter(None, [module])])
         names = [alias.name for alias in node.names if alias.name != "*"]
         # `from package import name`: the name may be a module of its own.
@@ -102,7 +102,7 @@ class _Reader:
 
 
 def _make_setting(node: ast.stmt) -> bool:
-    """Make the setting that this statement is, if it is one, in this process too."""
+    """Whether the statement sets an environment variable; a constant is set in this process too."""
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         target, value = node.targets[0], node.value
         if not (isinstance(target, ast.Subscript) and ast.unparse(target.value) == "os.environ"):
@@ -129,7 +129,7 @@ def _make_setting(node: ast.stmt) -> bool:
 
 
 def _is_harmless(node: ast.stmt) -> bool:
-    """Definitions, texts, values without calls, and what only warnings and logs notice."""
+    """Whether no import can notice it: a definition, a text, a value without calls, a setting of warnings or logs."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass):
         return True
     if isinstance(node, ast.Expr):
@@ -151,7 +151,7 @@ def _is_log_call(value: ast.expr) -> bool:
 
 
 def _is_skipped(node: ast.stmt, is_main: bool) -> bool:
-    """What the interpreter passes by: imports for type checkers, the main part of a module that is not main."""
+    """Whether the interpreter skips it: imports for type checkers, the `__main__` block of an imported module."""
     if not isinstance(node, ast.If) or node.orelse:
         return False
     condition = ast.unparse(node.test)

@@ -27,18 +27,18 @@ from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
 from neuron_sim.launcher import interpreter, postmortem, preload, worker, xla_flags
 
 _PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"
-"""Set to 1: torch's launcher as it is; to measure against, and to rule the fork out when in doubt."""
+"""Set to 1 to use torch's launcher unchanged: for comparison, or to rule out the fork as a cause."""
 
 
 @record  # type: ignore[untyped-decorator]
 def main(argv: list[str] | None = None) -> None:
-    """Launch; raises ChildFailedError or SystemExit like torch's torchrun."""
+    """Launch the workers; raises ChildFailedError or SystemExit like torch's torchrun."""
     arguments = torch_run.parse_args(argv)
     try:
         current = settings.read()
         arguments.nproc_per_node = current.workers(arguments.nproc_per_node)
     except NeuronSimError as error:
-        # The name of one of Python's errors: `postmortem.lines` says why.
+        # Names one of Python's own errors: `postmortem.lines` says why.
         sys.exit(f"neuron_sim: RuntimeError: {error}")
     forkable = not (
         arguments.no_python
@@ -66,16 +66,16 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _log_as_for_programs() -> None:
-    """Have torch log of a failed worker what it does where it starts programs, as on AWS: one line.
+    """Have torch log one line about a failed worker, as on AWS, where workers are programs that it starts.
 
-    Of a forked one it logs a traceback of its own, and how it ends the others: the room of FailureReason is for the
-    script's.
+    About a forked worker it would log its own traceback, and how it ends the others. FailureReason's limited room is
+    for the script's traceback.
     """
     launcher = os.getpid()
 
     def is_logged(record: logging.LogRecord) -> bool:
         if os.getpid() != launcher:
-            return True  # a script's own use of them: the workers inherit this
+            return True  # workers inherit this filter, and a script may use these loggers itself
         record.exc_info = None
         return record.name == agent
 
@@ -86,14 +86,14 @@ def _log_as_for_programs() -> None:
 
 
 class _EndOfProcess:
-    """In place of the event at which torch lets workers that are through end together, their connections open."""
+    """Replaces the event at which torch has finished workers wait, connections open, until all can end together."""
 
     def wait(self) -> None:
         os._exit(0)  # after `interpreter.last_words`, which `worker.run` has called
 
 
 def _end_as_programs_do() -> None:
-    """Have each worker end when its script has: who waits for it over gloo is told by the connection, as on AWS."""
+    """Have each worker end with its script: its closed connections tell peers that wait over gloo, as on AWS."""
     wrap = multiprocessing_api._wrap
     multiprocessing_api._wrap = lambda *given: wrap(*given[:-1], _EndOfProcess())
 
@@ -104,7 +104,7 @@ def _launch(arguments: argparse.Namespace) -> None:
     with preload.no_gpu_counted():
         config, _, _ = torch_run.config_from_args(arguments)
     config.start_method = "fork"
-    sys.stdin = None  # multiprocessing closes what stands here in each process that it forks
+    sys.stdin = None  # multiprocessing closes it in each process that it forks
     os.environ[LAUNCH_VARIABLE] = uuid.uuid4().hex
     shared_memory_bytes = settings.read().shared_memory_mib * 2**20
     try:
@@ -117,7 +117,7 @@ def _launch(arguments: argparse.Namespace) -> None:
 
 
 def _meeting_point(config: LaunchConfig) -> tuple[str, int] | None:
-    """Where the workers of several hosts meet, when that is known beforehand."""
+    """Address and port at which the workers of several hosts meet; None for one host, or if not known beforehand."""
     if config.max_nodes == 1 or config.rdzv_backend != "static":
         return None
     address, _, port = config.rdzv_endpoint.rpartition(":")
@@ -125,7 +125,7 @@ def _meeting_point(config: LaunchConfig) -> tuple[str, int] | None:
 
 
 def _announce(current: settings.Settings, arguments: argparse.Namespace) -> None:
-    """Say in the job's log what this is: simulated, on how many of the instance's cores, and what AWS has not."""
+    """Say in the job's log that the cores are simulated and how many there are; warn of what AWS does not have."""
     workers, instance = arguments.nproc_per_node, current.instance
     cores = f"{workers} of the {instance.cores} NeuronCores of {current.instance_type}, simulated"
     if current.local_cores is not None and current.local_cores < instance.cores:
@@ -140,11 +140,11 @@ def _announce(current: settings.Settings, arguments: argparse.Namespace) -> None
 
 
 def _avoid_taken_port(arguments: argparse.Namespace) -> None:
-    """Two single-host jobs on one network (the `process` runner) both get the default port: move the second."""
+    """Choose another port if the default one is taken: single-host jobs of the `process` runner share a network."""
     if arguments.nnodes not in ("1", "1:1") or arguments.rdzv_backend != "static" or arguments.rdzv_endpoint:
         return
     with socket.socket() as probe:
-        # As torch's store binds it: what is only in TIME_WAIT is free.
+        # As torch's store binds it: a port in TIME_WAIT is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", arguments.master_port))

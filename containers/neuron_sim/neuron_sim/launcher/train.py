@@ -1,13 +1,13 @@
 """The command `train`: AWS's training toolkit, with five of its functions replaced.
 
-It need not import torch to know its version (2 to 3 seconds, in a process that computes nothing),
-`requirements` says what is done about pins that cannot be had here, `missing` about packages that are not here,
-and a script that has ended without a NeuronCore, or without a model, is told so. The NeuronCores are counted once:
-the toolkit has neuron-ls count them five times.
+torch's version is found without importing torch (2 to 3 seconds, in a process that computes nothing). `requirements`
+handles pins that cannot be had here, `missing` and `error_names` a program's errors. After a script that used no
+NeuronCore, or saved no model, the log says so. The NeuronCores are counted once; the toolkit has neuron-ls count them
+five times.
 
-SIGTERM, which a stop and a spot interruption send, ends the toolkit and with it the container: the script is not
-told (aws/sagemaker-training-toolkit, issue 125). WINDTUNNEL_FORWARD_SIGTERM=1 tells it. The log's last line is then
-where ranks waited for each other, if they did for long.
+SIGTERM, which a stop and a spot interruption send, ends the toolkit and with it the container; the script does not get
+it (aws/sagemaker-training-toolkit, issue 125). With WINDTUNNEL_FORWARD_SIGTERM=1 it does. On SIGTERM the log also says
+where ranks had been waiting for each other for long.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def main() -> int | None:
 
 
 def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Around the toolkit's run of the script, which raises when that fails: says what the job has not come to.
+    """Wrap the toolkit's run of the script: when it has succeeded, warn if no NeuronCore was used or no model saved.
 
-    A core that ran has left its counters; what is kept of the job is in SageMaker's folder for the model.
+    A core that ran has left its counters; a saved model is in SageMaker's model folder.
     """
 
     @functools.wraps(run)
@@ -74,15 +74,15 @@ def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ended(number: int, _: object) -> None:
-    """Say where ranks have waited for long. Then hand the signal on, if that is asked for; else it ends the toolkit."""
+    """Handle SIGTERM: say where ranks have waited for long, then pass it on if asked to, else end the toolkit."""
     for line in notes.lines(notes.there(settings.waits_dir())):
-        # Not `print`: the signal may have come amid one, which refuses another.
+        # Not `print`: the signal may have interrupted one, and then a second one raises.
         os.write(1, f"[windtunnel] warning: when the job was stopped, {line}.\n".encode())
     _forward(number, processes.children(os.getpid()) if settings.forward_sigterm() else [])
 
 
 def _forward(number: int, started: Iterable[int]) -> None:
-    """Hand the signal on to what the toolkit has started: the script, its launcher, pip. Else it ends the toolkit."""
+    """Pass the signal on to the processes ``started`` by the toolkit (launcher, script, pip); without any, end it."""
     for process in started:
         print(f"Windtunnel: SIGTERM is handed on to {processes.command(process)[:80]}.", flush=True)
         os.kill(process, number)
@@ -92,7 +92,7 @@ def _forward(number: int, started: Iterable[int]) -> None:
 
 
 def set_torch_version() -> None:
-    """What the toolkit's function of this purpose does: SM_DLC_TORCH_VERSION for the script, if torch is there."""
+    """Set SM_DLC_TORCH_VERSION for the script, if torch is installed; replaces the toolkit's function that does so."""
     torch = importlib.util.find_spec("torch")
     if torch is not None and torch.origin is not None:
         version = runpy.run_path(str(Path(torch.origin).with_name("version.py")))["__version__"]

@@ -22,18 +22,18 @@ from neuron_sim.hooks import activation
 from neuron_sim.launcher import failure, fresh, interpreter, preload
 
 _CROWDED = 4
-"""Workers to a processor from which on each has its fixed place."""
+"""Workers per processor from which on each worker is pinned to one processor."""
 
 _MAIN_PROCESS = multiprocessing.current_process()
-"""What multiprocessing calls a process that it has not made: here, while this is imported, the launcher."""
+"""multiprocessing's object for a process that it has not started: the launcher, which imports this module."""
 
 
 def run(script: str, *arguments: str) -> None:
-    """Run the script to its end; leaves by SystemExit when it fails.
+    """Run the script to its end; raises SystemExit when it fails.
 
     torch's agent calls this in the forked child, with RANK and the rest set.
     """
-    # It needs torch_xla, which is no longer there after the next lines.
+    # Imported here because it needs torch_xla, which the next lines hide.
     from neuron_sim.runtime import lifetime
 
     def become_core() -> None:
@@ -51,24 +51,24 @@ def run(script: str, *arguments: str) -> None:
     try:
         code = _execute(script)
         if not code and os.getpid() == process:
-            import torch_xla  # noqa: F401 - at the latest here, or peers would wait for this core for ever
+            import torch_xla  # noqa: F401 - makes it a core, at the latest here: peers would wait for it for ever
     finally:
         if code:
             lifetime.failed()
         interpreter.last_words()
     if os.getpid() != process:
-        # The script has called `os.fork`, and this is the child: it is no worker, and nobody's peer.
+        # The script has called `os.fork`, and this is the child, which is not a worker.
         os._exit(code)
     lifetime.leave(failed=bool(code) or termination.received)
     if termination.received:
-        # The agent is shutting down: it waits for this process, no longer for its result.
+        # The agent is shutting down: it waits for the end of this process, and reads no result.
         os._exit(code)
     if code:
         raise SystemExit(code)
 
 
 class _Termination:
-    """Notices that a handler of the script's own has been given SIGTERM."""
+    """Notices when a SIGTERM handler of the script's own is called."""
 
     def __init__(self) -> None:
         self.received = False
@@ -90,7 +90,7 @@ def _like_a_new_process() -> None:
     """Undo what the fork inherits and a fresh interpreter would not have."""
     fresh.begin()
     os.setsid()
-    # To multiprocessing this is a helper, and its start method is settled. Libraries look at that.
+    # multiprocessing sees a child process whose start method is fixed; libraries look at both.
     multiprocessing.process._current_process = _MAIN_PROCESS  # type: ignore[attr-defined]
     multiprocessing.process._parent_process = None  # type: ignore[attr-defined]
     multiprocessing.set_start_method(None, force=True)
@@ -99,15 +99,15 @@ def _like_a_new_process() -> None:
     _pin_to_processor()
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdigit() and "torch" in sys.modules:
-        # Read by torch when it was imported, which was before torchrun set it.
+        # torch read the variable when it was imported, before torchrun set it.
         sys.modules["torch"].set_num_threads(int(threads))
 
 
 def _pin_to_processor() -> None:
-    """With many workers to a processor, stay on one: XLA then makes its pools one thread wide.
+    """With many workers per processor, pin this one to one processor: XLA then makes pools of one thread.
 
-    With few, a fixed place would leave a processor idle while another has two workers left.
-    Python goes on seeing all processors: DataLoader warns of more helpers than it counts there.
+    With few, pinning would leave a processor idle while another has two workers left. Python goes
+    on seeing all processors: DataLoader warns if it has more workers than there are processors.
     """
     allowed = os.sched_getaffinity
     processors = allowed(0)
@@ -124,7 +124,7 @@ def _pin_to_processor() -> None:
 
 
 def _execute(script: str) -> int:
-    """Execute the file as `__main__`; the exit code."""
+    """Execute the file as `__main__` and return the exit code."""
     path = os.path.abspath(script)  # noqa: PTH100 - as the interpreter does it: links stay
     main = ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
@@ -142,7 +142,7 @@ def _execute(script: str) -> int:
             left_with = interpreter.exit_code(error)
         else:
             left_with = 1
-            # At once: the lines of ranks that fail together would mix.
+            # In one write: the lines of ranks that fail together would mix.
             print(failure.traceback_of(error), end="", file=sys.stderr)
         if left_with and os.getpid() == process:
             failure.tell_launcher(error)

@@ -1,4 +1,4 @@
-"""Which XLA_FLAGS the workers get: a function of how many share how many processors.
+"""Chooses the XLA_FLAGS of the workers, by how many workers share how many processors.
 
 A flag that the user has set stays as it is. None of these changes the arithmetic:
 fast-math stays off, and NaN, infinities and signed zeros mean what they mean to XLA.
@@ -26,7 +26,7 @@ _ALWAYS = {
     "xla_backend_extra_options": "xla_cpu_disable_loop_unrolling,xla_cpu_disable_slp_vectorizer",
 }
 
-# Parts are for compiling in parallel; each has costs of its own.
+# Splitting code into parts helps parallel compilation; each part has costs of its own.
 _NO_IDLE_PROCESSOR = {
     "xla_cpu_multi_thread_eigen": "false",
     "xla_cpu_parallel_codegen_split_count": "1",
@@ -36,10 +36,10 @@ _CROWDED = {"xla_backend_optimization_level": "1"}
 
 
 def choose(workers: int, processors: int) -> dict[str, str]:
-    """The flags for so many workers on so many processors, without dashes.
+    """The flags for this many workers on this many processors, without dashes.
 
-    With a processor to spare, XLA keeps its threads. From as many workers as processors on, a
-    worker computes in one thread; with more, all wait for the slowest, and compile for less.
+    With a processor to spare, XLA keeps its threads. With at least as many workers as processors, a
+    worker computes in one thread. With more, all wait for the slowest, so compilation is made cheaper.
     """
     chosen = dict(_ALWAYS)
     if workers >= processors:
