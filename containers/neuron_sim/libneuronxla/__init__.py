@@ -1,6 +1,6 @@
-"""Stands where AWS's Neuron plug-in stands, so that torch_xla finds a Neuron device.
+"""Stands in for AWS's Neuron plug-in, so that torch_xla finds a Neuron device.
 
-What torch_xla and public Trainium scripts ask for; everything else is refused by name.
+It has the names that torch_xla and public Trainium scripts use; any other raises NotSimulatedError.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from neuron_sim import __version__
 from neuron_sim.errors import NotSimulatedError
 
 SnapshotCallback = Callable[[str, int, int], str]
-"""(name of the graph, index of the device, count of executions) -> "inputs", "outputs", both or ""."""
+"""(graph's name, device's index, count of executions) -> which tensors to save: "inputs", "outputs", both or ""."""
 
 __all__ = ["__version__", "configure_environment", "create_compile_cache", "register_hlo_snapshot_callback"]
 
@@ -26,10 +26,10 @@ def configure_environment() -> None:
 
 
 def register_hlo_snapshot_callback(callback: SnapshotCallback | None) -> SnapshotCallback | None:
-    """Take the function that decides which executions leave a snapshot; returns the one before it.
+    """Register the function that decides which executions leave a snapshot; returns the previous one.
 
-    No snapshot is written here, so it is never called: warns of that. AWS Neuron documentation,
-    "How to debug models in PyTorch NeuronX", section on snapshots.
+    No snapshot is written here, so the function is never called: a warning says so. AWS Neuron
+    documentation, "How to debug models in PyTorch NeuronX", section on snapshots.
     """
     global _callback
     previous, _callback = _callback, callback

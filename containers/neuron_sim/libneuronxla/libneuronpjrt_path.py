@@ -1,4 +1,4 @@
-"""Where the plug-in's library is: the module whose presence makes torch_xla choose Neuron."""
+"""The path of the plug-in's library. torch_xla chooses the Neuron device if this module exists."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The compile cache by the names under which public code reaches it: where it is, and where an entry lies.
+"""The compile cache, under the names by which public code reaches it: its address, and the folders of entries.
 
-Graphs are looked up and entered by the simulator itself (`neuron_sim.compiler.cache`).
+The simulator itself (`neuron_sim.compiler.cache`) looks up graphs and adds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["CacheUrl", "CompileCache", "CompileCacheFs", "CompileCacheS3", "crea
 
 @dataclass(frozen=True)
 class CacheUrl:
-    """The address of a cache: a path, or ``s3://bucket/prefix``. ``url_type`` ("fs", "s3") is read from it here."""
+    """The address of a cache: a path, or ``s3://bucket/prefix``. ``url_type`` ("fs", "s3") is ignored here."""
 
     url: str
     url_type: str = ""
@@ -34,19 +34,19 @@ class CacheUrl:
         return cls(cache_location.resolve(chosen, wish).url)
 
     def is_s3(self) -> bool:
-        """Whether it is in S3."""
+        """Whether the cache is in S3."""
         return self.url.startswith("s3://")
 
 
 class CompileCache:
-    """A cache by its address; of graphs it makes and reads none."""
+    """A compile cache at an address. It finds and writes files; graphs are left to the simulator."""
 
     def __init__(self, cache_url: CacheUrl) -> None:
         """See `create_compile_cache`."""
         self.cache_url = cache_url
         self._location = cache_location.resolve(cache_url.url, settings.compiler_wish())
         self.cache_path = self._location.shown(self._location.entries)
-        """The folder of this compiler's entries, as an address. optimum-neuron's cache of the hub sets it anew."""
+        """The address of the folder of this compiler's entries. optimum-neuron's hub cache replaces it."""
 
     def get_cache_dir(self, model_hash: int | str, compiler_flags: Sequence[str]) -> tuple[str, str]:
         """(address of an entry's folder, its key) for a graph's hash and the compiler's flags."""
@@ -54,11 +54,11 @@ class CompileCache:
         return self.get_cache_dir_with_cache_key(key), key
 
     def get_cache_dir_with_cache_key(self, cache_key: str) -> str:
-        """The address of a key's folder; optimum-neuron has one of its own, of the models that were trained."""
+        """The address of a key's folder; optimum-neuron also uses a key of its own, for trained models."""
         return f"{self.cache_path}/{cache_key}"
 
     def exists(self, path: str) -> bool:
-        """Whether an address in this cache is there."""
+        """Whether a file or folder exists at an address in this cache."""
         return self._file(path).exists()
 
     def upload_string_to_file(self, cache_path: str, data: str) -> None:
@@ -83,6 +83,6 @@ def create_compile_cache(cache_url: CacheUrl) -> CompileCache:
     """The cache at an address.
 
     Raises:
-        NeuronSimError: neither a path nor ``s3://bucket/...``.
+        NeuronSimError: the address is neither a path nor ``s3://bucket/...``.
     """
     return CompileCacheS3(cache_url) if cache_url.is_s3() else CompileCacheFs(cache_url)

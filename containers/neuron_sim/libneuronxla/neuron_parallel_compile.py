@@ -1,4 +1,4 @@
-"""Compiling what a trial run has collected, for who does without the command of that name, as Ray Train does."""
+"""Compiles what a trial run has collected, for callers such as Ray Train that do not use the command of that name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["parallel_compile"]
 
 
 def parallel_compile(workdir: str, cache_url: CacheUrl) -> None:
-    """Compile the graphs of a cache, and say how that went. Nothing is written to ``workdir`` here."""
+    """Compile the graphs of a cache, and print how that went. Nothing is written to ``workdir`` here."""
     del workdir
     compile_collected(cache_url.url)

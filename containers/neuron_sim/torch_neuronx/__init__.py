@@ -1,4 +1,4 @@
-"""Stands where AWS's torch_neuronx stands: traced inference for real, the rest refused by name.
+"""Stands in for AWS's torch_neuronx: traced inference works, and what is not simulated is refused by name.
 
 Names: AWS Neuron documentation, "PyTorch NeuronX tracing API", "data parallel API", "lazy and
 asynchronous loading API", "weight replacement API", "NeuronCore placement APIs", "analyze API".

@@ -1,7 +1,7 @@
-"""Names of a module that are found elsewhere when they are first used, or refused.
+"""Resolves a module's names at their first use: to a module of the simulator, or to a refusal.
 
-torch_xla imports torch_neuronx in the middle of its own import: what needs torch or
-torch_xla must wait until somebody asks for it.
+torch_xla imports torch_neuronx in the middle of its own import, so modules that need
+torch or torch_xla are imported only when a name of theirs is used.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from neuron_sim.errors import NotSimulatedError, refusal
 def resolver(
     module: str, found: Mapping[str, str] | None = None, modules: Collection[str] = ()
 ) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: ``found`` is where a name is; what is refused the registry of names says.
+    """Make a module's ``__getattr__``. ``found``: the module in which each name is found.
 
-    ``modules`` are those below it, which scripts also reach without importing them.
+    ``modules``: submodules, which scripts also reach without importing them. The registry `names` says what is refused.
 
     A refused name can be imported, so that a script gets as far as its first use; using it
-    raises NotSimulatedError. Any other name is no name of this module.
+    raises NotSimulatedError. Any other name raises it at once.
     """
     refused = {
         entry.name: entry.refused for entry in names.every() if entry.module == module and entry.refused

@@ -1,4 +1,4 @@
-"""What scripts ask about the machine."""
+"""Functions by which scripts ask about the machine."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from neuron_sim import settings
 
 
 def get_platform_target() -> str:
-    """What neuronx-cc compiles for here: ``trn1`` on every trn1 and trn1n instance."""
+    """The target for which neuronx-cc compiles on this instance: ``trn1`` on every trn1 and trn1n."""
     return settings.read().instance.compiler_targets[0]

@@ -1,4 +1,4 @@
-"""The older place of the placement functions. Names: AWS Neuron documentation, "NeuronCore placement APIs"."""
+"""The placement functions, at their older place. Names: AWS Neuron documentation, "NeuronCore placement APIs"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Neuron profiler measures the device; there is none here."""
+"""Names of the Neuron profiler, all refused: it measures the device, and there is none here."""
 
 from __future__ import annotations
 

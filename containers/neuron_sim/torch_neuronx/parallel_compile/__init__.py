@@ -1,4 +1,4 @@
-"""`neuron_parallel_compile` by its module's name."""
+"""The package of the module `neuron_parallel_compile`."""
 
 from __future__ import annotations
 

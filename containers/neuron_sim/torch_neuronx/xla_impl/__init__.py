@@ -1,4 +1,4 @@
-"""Inner parts of torch_neuronx that scripts import all the same."""
+"""Internal modules of torch_neuronx that scripts import all the same."""
 
 from __future__ import annotations
 

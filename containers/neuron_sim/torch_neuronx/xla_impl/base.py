@@ -1,4 +1,4 @@
-"""The older place of what decorates functions that write operations of XLA by themselves."""
+"""The older place of `xla_hlo_call`, which decorates functions that write XLA operations themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations with a lowering of their own on the device."""
+"""Operations for which torch_neuronx has lowerings of its own on the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trace` by its inner name; the stages of neuronx-cc between HLO and NEFF are not here."""
+"""`trace` by its internal name; the stages of neuronx-cc between HLO and NEFF are not here."""
 
 from __future__ import annotations
 
