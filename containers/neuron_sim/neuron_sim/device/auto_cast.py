@@ -6,7 +6,7 @@ stays fp32. `--auto-cast=all` casts everything else too, which is not simulated.
 documents no range.
 
 Source: AWS Neuron documentation, "Neuron Compiler CLI Reference Guide" and "Mixed precision and performance-accuracy
-tuning for training". Up to Neuron 2.26 the compiler did it unasked (`--auto-cast=matmult`), since 2.27 it does not.
+tuning for training". Up to Neuron 2.26 this was the compiler's default (`--auto-cast=matmult`), since 2.27 it is off.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRODUCTS = {
     "mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2),
     "convolution_overrideable": (0, 1),
 }  # fmt: skip
-"""torch_xla's kernels that multiply, and which of their arguments."""
+"""torch_xla's kernels that multiply, and the positions of the arguments that they multiply."""
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _TF32_CUT = 1 << 13
 """tf32 keeps 10 of fp32's 23 bits of fraction."""
@@ -42,13 +42,13 @@ _decided = False
 
 
 def start(replace_kernels: Callable[[], None], note: Callable[[Finding], None]) -> None:
-    """Until the first use of the device a script may set the variables; then they may ask to replace kernels."""
+    """Keep what `decide` calls later: a script may set the variables until it first uses the device."""
     global _replace_kernels, _note
     _replace_kernels, _note = replace_kernels, note
 
 
 def decide() -> None:
-    """The device is used, so what the variables say now holds. Idempotent."""
+    """Read the variables, and replace the kernels if they ask for it. Called when the device is used; idempotent."""
     global _decided, _cast, _type
     if _decided or not settings.simulate_auto_cast():
         return
@@ -63,7 +63,7 @@ def decide() -> None:
 
 
 def around_product(positions: Sequence[int]) -> Callable[[Kernel], Kernel]:
-    """Around a kernel whose arguments at these positions are multiplied."""
+    """Decorate a kernel: round its arguments at these positions, which it multiplies."""
 
     def around(product: Kernel) -> Kernel:
         def rounded_product(keys: Any, *given: Any, **keywords: Any) -> Any:
@@ -76,7 +76,7 @@ def around_product(positions: Sequence[int]) -> Callable[[Kernel], Kernel]:
 
 
 def around_convolution_backward(backward: Kernel) -> Kernel:
-    """Around the two products that are a convolution's gradients. That of the bias is a sum, of whole values."""
+    """Round the inputs of a convolution's two gradient products. The bias's gradient is a sum of unrounded values."""
     add_up = torch.library.get_kernel("aten::sum.dim_IntList", "XLA").call_boxed
 
     def rounded_backward(keys: Any, *given: Any) -> Any:
@@ -92,7 +92,7 @@ def around_convolution_backward(backward: Kernel) -> Kernel:
 
 
 def around_einsum(_: Kernel) -> Kernel:
-    """torch's own, of products above. torch_xla's multiplies forward and backward in one operation of its own."""
+    """Use torch's own einsum, which calls products of the list above. torch_xla's is an operation of its own."""
     einsum: Kernel = torch.library.get_kernel("aten::einsum", "CPU").call_boxed
     return einsum
 
@@ -117,7 +117,7 @@ def _operation() -> Any:
 
 
 def _lower(value: Any) -> Any:
-    """The HLO: to nearest, ties to even, in integers. Infinity and NaN stay."""
+    """The HLO that rounds to nearest, ties to even, with integer operations. Infinity and NaN stay."""
     from torch_xla.core import xla_builder as xb
 
     sizes = list(value.shape().sizes)

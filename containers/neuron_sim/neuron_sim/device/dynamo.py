@@ -1,12 +1,12 @@
 """`torch.compile(backend="openxla")`: collectives run between compiled graphs, never inside one.
 
-torch_xla traces a function, keeps its graph, and from then on runs only that. A result
-that a collective brought from the host while tracing would stay in the graph as a
-constant. torch_xla can already leave operations out of its graphs, for those that XLA
-lacks; collectives are made to count as such.
+torch_xla traces a function, keeps its graph, and from then on runs only that. A
+collective's result comes from the host: got while tracing, it would stay in the graph as
+a constant. torch_xla already leaves operations that XLA lacks out of its graphs;
+collectives are made to count as such.
 
-AWS does not support it ("Introducing PyTorch 2.9 Support": in a future release). How it fails there is not written, so
-it is a finding, and no error.
+AWS does not support this backend ("Introducing PyTorch 2.9 Support": in a future release). Its documentation does not
+say how a job fails there, so here it is a finding and not an error.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from neuron_sim.errors import NotSimulatedError
 _NAMESPACE = "_c10d_functional"
 
 _phases: list[str] = []
-"""What torch_xla is doing, the innermost last."""
+"""The phases of compilation that torch_xla is in (see `during`), the innermost last."""
 _note: Callable[[Finding], None]
 _told = False
 
 
 def start(note: Callable[[Finding], None]) -> None:
-    """What is to be told of it."""
+    """``note`` takes the finding that the script uses torch.compile."""
     global _note
     _note = note
 
 
 def tracing() -> bool:
-    """Whether torch_xla is only looking at a function, and collectives must not take place.
+    """Whether torch_xla is only tracing a function, so that collectives must not run.
 
     Raises:
         NotSimulatedError: a collective would become part of a graph.
@@ -53,7 +53,7 @@ def looking() -> bool:
 
 
 def around_run_node(run_node: Callable[..., Any]) -> Callable[..., Any]:
-    """Around `UnsupportedNodesCollector.run_node`: a collective counts as what XLA lacks."""
+    """Decorate `UnsupportedNodesCollector.run_node`: a collective counts as an operation that XLA lacks."""
 
     def run_node_apart(self: Any, node: Any) -> Any:
         result = run_node(self, node)
@@ -65,7 +65,7 @@ def around_run_node(run_node: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def during(phase: Literal["trace", "extract"]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Around the parts of the bridge that look at a function, and that make the graph that is kept."""
+    """Decorate the bridge's functions that trace a function ("trace") and that make the graph to keep ("extract")."""
 
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> Any:

@@ -19,13 +19,13 @@ _decided = False
 
 
 def start(note: Callable[[Finding], None]) -> None:
-    """Until the first use of the device a script may set the variable."""
+    """Keep ``note`` for `decide`: a script may set the variable until it first uses the device."""
     global _note
     _note = note
 
 
 def decide() -> None:
-    """The device is used, so what the variable says now holds. Idempotent."""
+    """Turn the mode on if the variable asks for it. Called when the device is used; idempotent."""
     global _decided
     variable = settings.eager_debug_mode()
     if _decided or not variable:
@@ -36,8 +36,8 @@ def decide() -> None:
 
 
 def before_change() -> None:
-    """The mode begins or ends, as it does around each call of what `torch_xla.compile` has made: the graph of that is
-    counted, and XLA's files of what has run one by one are none of it.
+    """Before eager mode is left, as for each call of a `torch_xla.compile` function: count the graphs so far, then
+    remove XLA's dumps of eager operations, which would be taken for those of the next graph.
     """
     counting = recorder.counting
     if counting.graphs is not None and _XLAC._get_use_eager_mode():

@@ -1,7 +1,7 @@
-"""The flash attention kernels of Neuron's compiler, from plain PyTorch: the same results, other costs.
+"""The flash attention kernels of Neuron's compiler, written in plain PyTorch: the same results, other costs.
 
-NxD Core and optimum-neuron train with them. Here a part of the scores goes through memory at a time, and is counted so,
-where the kernel keeps them on the chip: a modelled step is too long by that.
+NxD Core and optimum-neuron train with them. Here the scores go through memory, a part at a time, and count as memory
+traffic; the real kernel keeps them on the chip. So the modelled time of a step is too long.
 
 Source: the arguments, layouts and results are those of `nki.kernels.attention` in Neuron's documentation ("NKI
 Kernels") and as neuronx_distributed 2.29 calls them. Shapes: (batch, heads, head size, sequence), unless one says more.
@@ -20,16 +20,16 @@ from neuron_sim.diagnostics import log
 from neuron_sim.errors import NotSimulatedError
 
 _PARTITIONS = 128
-"""Rows of the chip's memory, over which the kernel lays the sums of a sequence."""
+"""Partitions (rows) of the chip's memory, over which the kernel spreads the sums of a sequence."""
 _LEAST_PART = 512
 _PARTS = 8
-"""Parts of a sequence at most: each is a dozen operations of a graph."""
+"""The most parts of a sequence; each adds a dozen operations to the graph."""
 _told = False
 
 
 @dataclass(frozen=True)
 class FlashConfig:
-    """How the kernel goes about it. What changes a result is ``should_transpose_v`` and ``training``."""
+    """The kernel's options. Results depend on ``should_transpose_v``, ``training`` and ``lse_dtype`` only."""
 
     seq_tile_size: int = 2048
     attn_core_tile_size: int = 256
@@ -50,7 +50,7 @@ def _forward(
     dropout_p: float = 0.0,
     config: FlashConfig | None = None,
 ) -> Any:
-    """Attention, and with ``training`` the logarithms of the sums of the scores' exponentials, for the backward pass.
+    """Attention; with ``training`` also the log-sum-exp of the scores, for the backward pass.
 
     ``k`` and ``v`` may have fewer heads. ``v``: (batch, heads, sequence, head size) without ``should_transpose_v``.
     Sums are in fp32, with and without ``mixed_precision``.
@@ -92,7 +92,7 @@ def _backward(
     dropout_p: float = 0.0,
     softmax_scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of ``q``, ``k`` and ``v``, of ``dy``, which is that of the result ``o``; ``lse``: its sums.
+    """The gradients of ``q``, ``k`` and ``v``. ``dy``: the gradient of the result ``o``; ``lse``: see `_forward`.
 
     Raises:
         NotSimulatedError: dropout, or a bias.
@@ -162,7 +162,7 @@ def _parts(queries: int, keys: int, *, causal: bool) -> Iterator[tuple[int, int,
 def _scores(
     q: torch.Tensor, k: torch.Tensor, first: int, end: int, keys: int, scale: float, *, causal: bool
 ) -> torch.Tensor:
-    """Of the part's queries with the keys that they see, in fp32."""
+    """The scores of a part's queries with the keys that they see, in fp32."""
     scores = (q[..., first:end].transpose(2, 3) @ k[..., :keys]).float() * scale
     if not causal:
         return scores

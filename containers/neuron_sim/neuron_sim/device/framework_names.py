@@ -1,8 +1,8 @@
 """The names of torch_xla as the job's framework_version has them.
 
-The image has one torch_xla. Names that it has lost come back for versions that had them; names
-that are newer than the version asked for stay, since the image's libraries use them, and warn
-when the script itself does: on the real image they are missing.
+The image has one version of torch_xla. Names that it no longer has come back for versions that had
+them. Names newer than the version asked for stay, since the image's libraries use them, but warn
+when the script itself calls them: on the real image they are missing.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from neuron_sim.names import Name, Version
 Function = Callable[..., Any]
 
 _DEPRECATED_SINCE: Version = (2, 5)
-"""From here on the real names told of their end in the log."""
+"""From this version on, the real functions logged that they are deprecated."""
 
 
 def refused() -> Iterator[tuple[str, Function]]:
-    """Names of torch_xla that are refused where a script calls them: entry point and what stands there."""
+    """Names of torch_xla that are refused where a script calls them: entry point and replacement."""
     for name in _of_torch_xla():
         if name.refused:
             yield _entry(name), refusal(f"{name.module}.{name.name}", name.refused)
 
 
 def old(version: Version) -> Iterator[tuple[str, Function]]:
-    """Names that torch_xla has lost and a framework version had: entry point and what comes back."""
+    """Names that a framework version had and the image's torch_xla lacks: entry point and function."""
     gone = _gone()
     for name in _of_torch_xla():
         function = gone.get((name.module, name.name))
@@ -44,7 +44,7 @@ def old(version: Version) -> Iterator[tuple[str, Function]]:
 
 
 def newer(version: Version) -> Iterator[tuple[str, Callable[[Function], Function]]]:
-    """Functions that a framework version did not have yet: entry point, and what to put around it."""
+    """Functions that a framework version did not have yet: entry point and decorator."""
     for name in _of_torch_xla():
         if name.is_newer_than(version) and not name.refused:
             function = getattr(importlib.import_module(name.module), name.name, None)
@@ -61,7 +61,7 @@ def _entry(name: Name) -> str:
 
 
 def _gone() -> dict[tuple[str, str], Function]:
-    """What torch_xla 2.9 no longer has, by module and name, as its last version did it."""
+    """Functions that torch_xla 2.9 no longer has, by module and name, as the last version with them did it."""
     import torch_xla
     import torch_xla.runtime as xr
 
@@ -84,7 +84,7 @@ def _parse_xla_device(device: str) -> tuple[str, int] | None:
 
 
 def _telling(name: Name, function: Function) -> Function:
-    """Log at the first call what torch_xla logged: that the name is about to go, and what comes after it."""
+    """Log at the first call what torch_xla logged: that the name is deprecated, and what replaces it."""
     told = False
 
     @functools.wraps(function)
@@ -99,7 +99,7 @@ def _telling(name: Name, function: Function) -> Function:
 
 
 def _warning_of(name: Name, version: Version, function: Function) -> Function:
-    """Let a function say, once, when a script itself calls it, that it is newer than the version asked for."""
+    """Warn once, when a script itself calls the function, that it is newer than the version asked for."""
     warned = False
 
     @functools.wraps(function)

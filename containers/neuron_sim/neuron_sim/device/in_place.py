@@ -1,9 +1,9 @@
-"""In-place operations of optimizers, without torch's long way to their shapes.
+"""A fast way to the result shapes of optimizers' in-place operations.
 
-Before torch_xla records `addcdiv_`, torch works out the result's shape, to tell of tensors that do not fit. For these
-operations a Python function does it, which takes longer than all else: recording AdamW took three times as long. On
-trn1 it does not run: torch-neuronx records in-place operations as they are (XLA_DISABLE_FUNCTIONALIZATION is 1 there,
-its documentation says).
+Before torch_xla records `addcdiv_`, torch computes the result's shape, to raise if tensors do not fit. For these
+operations a Python function does it, which takes longer than all the rest: recording AdamW took three times as long.
+On trn1 it does not run: torch-neuronx records in-place operations as they are (its documentation says that
+XLA_DISABLE_FUNCTIONALIZATION is 1 there).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ OPERATIONS = {
     "addcmul_": False,
     "addcdiv_": False,
 }
-"""Those of torch's optimizers whose shapes Python works out; whether a number comes as a tensor without dimensions."""
+"""Operations of torch's optimizers whose shapes Python computes; True: a number arrives as a tensor of 0 dimensions."""
 
 
 def around_shapes(numbers: bool) -> Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]:
-    """Around torch's function for the shape: of tensors that are alike, and of ``numbers``, it is known."""
+    """Decorate torch's shape function: tensors that are alike, and ``numbers``, need no computation."""
 
     def around(worked_out: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         def shapes(keys: Any, tensor: torch.Tensor, *others: Any, **keywords: Any) -> torch.Tensor:
@@ -38,7 +38,7 @@ def around_shapes(numbers: bool) -> Callable[[Callable[..., torch.Tensor]], Call
 
 
 def _fits(other: Any, tensor: torch.Tensor, numbers: bool) -> bool:
-    """Whether ``other`` changes neither shape nor type, and is where ``tensor`` is."""
+    """Whether the result has the shape and dtype of ``tensor``, and ``other`` is on the same device."""
     if not isinstance(other, torch.Tensor):
         return True
     if numbers and not other.dim():

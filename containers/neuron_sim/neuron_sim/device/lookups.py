@@ -1,8 +1,8 @@
-"""Indices of an embedding, held against its table before the rows are looked up.
+"""Checks the indices of an embedding against its number of rows before the lookup.
 
-XLA takes the nearest row for an index that lies outside, and training goes on with it. On trn1 the runtime ends such a
-step (AWS Neuron documentation, "Neuron Runtime execution fails at out-of-bound access"). Looked at is what lies on the
-device already, as a batch does; what the script computes there from it is not there yet.
+For an index outside of the table XLA takes the nearest row, and training goes on. On trn1 the runtime fails such a
+step (AWS Neuron documentation, "Neuron Runtime execution fails at out-of-bound access"). Only indices whose values are
+on the device are checked, such as a batch; those that the script computes from it there are still pending.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from neuron_sim.errors import OutOfBoundsError
 
 
 def around_embedding(embedding: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Around torch's kernel, which gets a keyset first."""
+    """Decorate torch's kernel, whose first argument is the dispatch keyset."""
 
     @functools.wraps(embedding)
     def held_against_the_table(
@@ -37,7 +37,7 @@ def around_embedding(embedding: Callable[..., torch.Tensor]) -> Callable[..., to
 def _check(weight: torch.Tensor, indices: torch.Tensor) -> None:
     if type(indices).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ or not indices.numel():
         return  # a tracer's or a wrapper's tensor has no values of its own
-    # What records or replaces the script's operations (a profiler, a tracer) is not to meet these.
+    # Profilers and tracers of the script must not see these operations.
     with _disable_current_modes():
         values = transfer.look_at(indices)
         if values is None:

@@ -1,9 +1,9 @@
-"""Device memory of a core: what is in it, and failing as the device does when something does not fit.
+"""Device memory of a core: adds up what is in it, and fails as the device does when something does not fit.
 
 The simulated device's memory is this machine's, which would take more than a core of trn1 has, or
-end the whole job when it is full. So what lives on the device is added up where it may have grown:
-before a synchronisation computes what is pending, when the host sends tensors, and when a new graph
-has been planned. In a steady state each of these costs two of torch_xla's counters.
+end the whole job when it is full. So the tensors on the device are added up where they may have
+grown: before a synchronisation executes pending operations, when the host sends tensors, and after
+a new graph was compiled. In a steady state each check only reads two of torch_xla's counters.
 Temporaries (activations among them) are as XLA's CPU compiler plans them: a stand-in for neuronx-cc.
 """
 
@@ -31,15 +31,15 @@ from neuron_sim.errors import DeviceMemoryError, HostMemoryError
 from neuron_sim.topology import Instance
 
 _FIRST_LOOKS = 8
-"""Synchronisations that always look: models and optimizers come into being there.
+"""The first synchronisations, at which memory is always added up: models and optimizers are created then.
 
-Later ones look when there are more tensors than at any look before."""
+Later it is added up when there are more tensors than ever before."""
 _LARGE = 2**28
-"""Bytes sent to the device, or grown there, from which on it is worth a look."""
+"""Bytes sent to the device, or added there, from which on memory is added up."""
 _HOST_RESERVE = 2**30
-"""Of this machine's memory that is left alone."""
+"""Bytes of this machine's memory that are left unused."""
 _WORKER_BYTES = 3 * 2**28
-"""Of a worker itself, its libraries and XLA's own: 0.57 GiB were seen with a small model."""
+"""Bytes of host memory for a worker, its libraries and XLA: 0.57 GiB were seen with a small model."""
 _TIGHT = 0.9
 
 
@@ -51,21 +51,21 @@ def _is_device(arguments: Any, keywords: Any) -> bool:
 
 
 class Guard(Listener):
-    """Device memory of one core; in bytes."""
+    """Watches the device memory of one core. Sizes are in bytes."""
 
     def __init__(self, instance: Instance, note: Callable[[Finding], None]) -> None:
-        """Nothing lives yet. ``note`` takes what is to be said of it."""
+        """``note`` takes findings about memory."""
         self.limit = instance.memory_per_core_bytes
         self._cores_per_device = instance.cores_per_device
         self._note = note
         self.begin()
 
     def usage(self) -> dict[str, int]:
-        """Device bytes by use as of the last look, their `total`, and the `limit`. Cheap."""
+        """Device bytes by use as of the last `look`, their `total`, and the `limit`. Cheap."""
         return {**self.parts.by_use(), "total": self.parts.total, "limit": self.limit}
 
     def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Tensor.to`, also as `Module.to` calls it: what it sends takes memory at once."""
+        """Decorate `Tensor.to`, which `Module.to` calls too: a tensor takes device memory as soon as it is sent."""
 
         @functools.wraps(to)
         def guarded(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -82,7 +82,7 @@ class Guard(Listener):
         return guarded
 
     def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Module.to`: how much it will send is known before its first tensor moves."""
+        """Decorate `Module.to`: how much it will send is known before its first tensor moves."""
 
         @functools.wraps(to)
         def guarded(module: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -95,7 +95,7 @@ class Guard(Listener):
         return guarded
 
     def begin(self) -> None:
-        """Look anew: this process has just become a core."""
+        """Start from zero: this process has just become a core."""
         self.parts = Parts()
         self._peak = Parts()
         self._peak_line = "?"
@@ -114,7 +114,7 @@ class Guard(Listener):
 
     @script_time.set_aside
     def before_sync(self) -> None:
-        """What is pending would be computed now: would it fit?"""
+        """Check that memory suffices, before pending operations are executed."""
         self._syncs += 1
         tensors = _live_tensors()
         if self._syncs > _FIRST_LOOKS and tensors <= self._tensors:
@@ -124,7 +124,7 @@ class Guard(Listener):
 
     @script_time.set_aside
     def after_sync(self) -> None:
-        """A new graph has a plan: does it fit?"""
+        """Check that memory suffices for a newly compiled graph."""
         compiled = _counter("UncachedCompile")
         if compiled != self._compiled:
             self._compiled = compiled
@@ -133,23 +133,23 @@ class Guard(Listener):
 
     @script_time.set_aside
     def before_sending(self, parameters: int = 0, other: int = 0) -> None:
-        """So many bytes would be sent now: would they fit?"""
+        """Check that memory suffices for the bytes that are about to be sent."""
         if parameters + other >= _LARGE:
             self.look(Parts(parameters=parameters, other=other))
 
     @script_time.set_aside
     def sent(self, size: int) -> None:
-        """So many bytes have been sent."""
+        """Note that ``size`` bytes have been sent."""
         self._sent += size
         if self._sent >= _LARGE:
             self.look()
 
     def look(self, coming: Parts | None = None, use: str = "tensors") -> None:
-        """Add up what lives, and what comes.
+        """Add up the live tensors, temporaries, and what is ``coming``.
 
         Raises:
-            DeviceMemoryError: a core of the device has less.
-            HostMemoryError: it has enough, but this machine has not.
+            DeviceMemoryError: a core of the device has less memory.
+            HostMemoryError: the core has enough, but this machine does not.
         """
         self._sent = 0
         before, now = self.parts, memory_by_use.live()
@@ -185,7 +185,7 @@ class Guard(Listener):
         recorder.counting.write({"kind": "memory", "line": self._peak_line, **sizes})
 
     def info(self, _device: str = "") -> dict[str, int]:
-        """What `xm.get_memory_info` answers: the tensors that live now, not what a graph takes while it runs."""
+        """What `xm.get_memory_info` answers: bytes of the live tensors, without the temporaries of a running graph."""
         used = memory_by_use.live().total
         return {
             "bytes_used": used,
@@ -194,9 +194,9 @@ class Guard(Listener):
         }
 
     def close(self) -> None:
-        """The script has ended."""
+        """At the script's end: write the peak, and note it if it was close to the limit."""
         unseen = self._planned - self._peak.total
-        if unseen > 0:  # of a graph that no look followed, as where a value is read
+        if unseen > 0:  # no `look` followed the largest graph, for example one that reads a value
             self._peak.temporaries += unseen
             self._write()
         share = self._peak.total / self.limit
@@ -208,7 +208,7 @@ class Guard(Listener):
             self._note(note)
 
     def leave(self) -> None:
-        """A graph that does not fit may still run in the background: nobody waits for its end."""
+        """End the process after a memory error: a graph that does not fit may still run, and is not waited for."""
         if self._exceeded and recorder.counting.has_failed and os.getpid() == self._process:
             recorder.counting.end()
             sys.stdout.flush()

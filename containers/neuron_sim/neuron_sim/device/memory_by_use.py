@@ -1,6 +1,6 @@
-"""What lies in a core's device memory, by use: found through Python's garbage collector.
+"""Bytes in a core's device memory, by use, found through Python's garbage collector.
 
-A step through all objects costs milliseconds, so it is made when something new happens, not at every step.
+Going through all objects takes milliseconds, so it is done when something new happens, not at every step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _optimizers: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 @dataclass
 class Parts:
-    """Bytes by use. ``temporaries``: of the graph that plans most of them, as XLA's CPU compiler plans."""
+    """Bytes by use. ``temporaries``: those of the graph that needs most, as XLA's CPU compiler plans them."""
 
     parameters: int = 0
     gradients: int = 0
@@ -29,36 +29,36 @@ class Parts:
     temporaries: int = 0
 
     def __add__(self, other: Parts) -> Parts:
-        """Part by part."""
+        """Add part by part."""
         mine, others = asdict(self), asdict(other)
         return Parts(**{name: mine[name] + others[name] for name in mine})
 
     @property
     def total(self) -> int:
-        """All parts."""
+        """The sum of all parts."""
         return sum(self.by_use().values())
 
     def by_use(self) -> dict[str, int]:
-        """As the counters have it."""
+        """The parts by their names in the counters."""
         return asdict(self)
 
 
 def freeze() -> None:
-    """Keep what exists already out of each search."""
+    """Exclude the objects that exist now from all searches."""
     gc.freeze()
 
 
 def know(optimizer: Any, *_: Any) -> None:
-    """Before an optimizer's step: it will have state on the device."""
+    """Remember an optimizer that is about to step: its state will be on the device."""
     _optimizers[optimizer] = True
 
 
 def live() -> Parts:
-    """The tensors that live on the device, each storage once. Temporaries are not among them."""
+    """The bytes of the tensors that live on the device, each storage once, without temporaries."""
     parts = Parts()
     seen: set[int] = set()
     kinds = (torch.Tensor, torch.nn.Parameter)
-    # Many a dead tensor hangs in a cycle, which Python would find later.
+    # Dead tensors in reference cycles count too, until Python collects them.
     tensors = live_objects.live(kinds.__contains__, operator.attrgetter("is_xla"))
     parameters = [tensor for tensor in tensors if type(tensor) is torch.nn.Parameter]
     parts.parameters = _bytes(parameters, seen)
@@ -78,7 +78,7 @@ def _optimizer_state() -> list[torch.Tensor]:
 
 
 def _bytes(tensors: list[torch.Tensor], seen: set[int]) -> int:
-    """Of the storages that are not yet ``seen``: views share one. What `torch.func` wraps a tensor in has none."""
+    """Bytes of the storages that are not yet ``seen``: views share one. A wrapper of `torch.func` has no storage."""
     total = 0
     for tensor in tensors:
         try:

@@ -1,7 +1,7 @@
-"""What is said when device memory does not suffice. Pure.
+"""The texts of errors when device memory does not suffice. Pure.
 
-The first words are those of the Neuron runtime's log (AWS Neuron documentation, "Neuron device memory",
-out-of-memory errors), where 1 GB is 2**30 bytes and tensors and scratchpad are two of its uses.
+They begin with the words of the Neuron runtime's log (AWS Neuron documentation, "Neuron device memory",
+out-of-memory errors). There 1 GB is 2**30 bytes, and tensors and scratchpad are two uses of memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORT = {name: name.replace("_", " ") for name in _TODO} | {"other": "other ten
 def message(
     parts: Mapping[str, int], before: int, limit: int, core: int, cores_per_device: int, line: str, use: str
 ) -> str:
-    """The error of a core whose parts (bytes by use) are more than ``limit``; it had ``before`` so far.
+    """The error of a core that needs ``parts`` (bytes by use), more than ``limit``; it had ``before`` bytes so far.
 
     ``use``: tensors or scratchpad, whichever did not fit any more.
     """
@@ -39,7 +39,7 @@ def message(
 
 
 def host_message(parts: Mapping[str, int], capacity: int, limit: int, workers: int, line: str) -> str:
-    """The error of a machine that cannot play a device which would have enough."""
+    """The error when the device would have enough memory, but this machine cannot simulate it."""
     total = sum(parts.values())
     return (
         f"this machine's memory does not suffice to simulate the device at {line}: {workers} workers need "

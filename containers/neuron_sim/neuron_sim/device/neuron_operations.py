@@ -1,4 +1,4 @@
-"""Operations that torch_neuronx brings along, from plain PyTorch: XLA fuses them as neuronx-cc would."""
+"""Operations that torch_neuronx adds to PyTorch, written in plain PyTorch: XLA fuses them as neuronx-cc would."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ class RmsNorm:
 
     @staticmethod
     def apply(hidden: torch.Tensor, weight: torch.Tensor, eps: float, dim: int) -> torch.Tensor:
-        """``hidden`` over its root mean square along ``dim``, computed in fp32, times ``weight``; hidden's dtype."""
+        """``hidden`` divided by its root mean square along ``dim`` (in fp32), times ``weight``; in hidden's dtype."""
         exact = hidden.float()
         scale = torch.rsqrt(exact.square().mean(dim, keepdim=True) + eps)
         return (exact * scale).to(hidden.dtype) * weight
 
 
 def set_unload_prior_neuron_models_mode(value: bool) -> None:
-    """A wish on the memory of the device: whether older graphs leave it when a new one comes. It changes no result.
+    """Set whether older graphs leave the device's memory when a new one is loaded. It changes no result.
 
-    Here XLA's CPU client keeps graphs in the memory of the host, and the wish has nothing to act on.
+    Without effect here: XLA's CPU client keeps graphs in the memory of the host.
     """
 
 

@@ -1,4 +1,4 @@
-"""Kernels of the device: scripts and libraries may define them, and launching one of theirs is refused."""
+"""NKI kernels: scripts and libraries may define them; launching one of theirs raises NotSimulatedError."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from neuron_sim.names.neuron_names import HLO, NKI
 
 
 class Kernel:
-    """A kernel as scripts launch it: called, or called over a grid, which plain PyTorch needs not."""
+    """A kernel as scripts launch it: called directly, or over a grid, which plain PyTorch ignores."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """``function``: what a launch calls."""
+        """``function`` is called at each launch."""
         self._function = function
 
     def __getitem__(self, _: object) -> Callable[..., Any]:
-        """The kernel over a grid."""
+        """The function that launches the kernel over a grid."""
         return self._function
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        """Launch it."""
+        """Launch the kernel."""
         return self._function(*given, **named)
 
 
 def nki_jit(kernel: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """Decorates a kernel, with or without options: launching it is refused. NxD Core decorates its own at import."""
+    """Decorate a kernel, with or without options; launching it raises. NxD Core decorates its kernels at import."""
     if kernel is None:
         return nki_jit
     return Kernel(refusal(f"The NKI kernel {getattr(kernel, '__name__', kernel)}", NKI))
 
 
 def xla_hlo_call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a function that writes operations of XLA by itself; calling it is refused."""
+    """Decorate a function that writes XLA operations itself; calling it raises NotSimulatedError."""
     return refusal(f"xla_hlo_call of {function.__name__}", HLO)

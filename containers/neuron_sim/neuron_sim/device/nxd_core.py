@@ -1,8 +1,8 @@
-"""What NxD Core (neuronx_distributed) and optimum-neuron import and find nowhere else: so their training runs here.
+"""Stand-ins for modules that NxD Core (neuronx_distributed) and optimum-neuron import, so that these train here.
 
-Their modules name NKI kernels and the compiler's parts at their top, whether a job uses them or not. Only these two can
-import them here: for a script they are missing. All that is in them, except `_THERE`, raises when it is used. A module
-that is installed comes first.
+These libraries import NKI kernels and parts of the compiler at the top of their modules, whether a job uses them or
+not. Only these two libraries can import the stand-ins; for a script the modules are missing. All names in them, except
+`_THERE`, raise when they are used. An installed module comes before a stand-in of `_ABSENT`.
 
 Source: AWS's repository neuronx-distributed, releases 2.26 and 2.29, and optimum-neuron 0.4.5, of which
 `tests/container/test_nxd_core.py` plays a part.
@@ -27,14 +27,14 @@ _LIBRARIES = ("neuronx_distributed", "optimum")
 _COMPILED = "There is no compiler for the device here: run it on trn1 or inf2."
 _ABSENT = {"neuronxcc": NKI, "nki": NKI, "nkilib": NKI}
 _REPLACED = {f"{_LIBRARIES[0]}.trace": _COMPILED, f"{_LIBRARIES[0]}.modules.moe": NKI}
-"""Inference asks for classes of C++ while it is imported, mixtures of experts for values of their kernels."""
+"""The library's own modules that cannot be imported: one needs C++ classes, the other values of its kernels."""
 
 
 class CollectivesConfig:
-    """NxD Core makes one when it makes its groups, and reads from it what only ring attention's kernel uses."""
+    """NxD Core makes one with its process groups, and reads from it only values for ring attention's kernel."""
 
     def __init__(self, **_: object) -> None:
-        """Whatever the groups are."""
+        """Takes any arguments."""
         self.rank_src_tgt_pairs: dict[int, None] = defaultdict(lambda: None)
 
 
@@ -44,13 +44,13 @@ _THERE: dict[str, Any] = {
     "flash_attn_bwd": flash_attention.flash_attn_bwd,
     "flash_fwd": flash_attention.flash_fwd,
     "jit": nki_jit,  # decorates kernels while the library is imported
-    "nc": int,  # in a grid: so many physical cores to a logical one
+    "nc": int,  # in a launch grid: the number of physical cores of a logical one
 }
-"""What can be used."""
+"""Names that can be used, and what they stand for."""
 
 
 class _Module(ModuleType):
-    """A module in which there is every name; but for `_THERE`, it can be subclassed and annotated, not used."""
+    """A module that has every name. Except for `_THERE`, each is a class to subclass and annotate; a call raises."""
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__(name)
@@ -58,7 +58,7 @@ class _Module(ModuleType):
         self._instead = instead
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system's questions
+        if name.startswith("__"):  # the import system looks these up
             raise AttributeError(name)
         if name in _THERE:
             return _THERE[name]
@@ -83,14 +83,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Module(spec.name, self._instead(spec.name) or "")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is in it."""
+        """Execute nothing."""
 
     def _instead(self, name: str) -> str | None:
         return next((text for top, text in self._packages.items() if f"{name}.".startswith(f"{top}.")), None)
 
 
 def _asked_by_library() -> bool:
-    """Whether the module that imports is one of NxD Core's."""
+    """Whether the importing module belongs to one of `_LIBRARIES`."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("importlib."):
         frame = frame.f_back
@@ -98,7 +98,7 @@ def _asked_by_library() -> bool:
 
 
 def expect() -> None:
-    """From now on NxD Core finds these modules. Idempotent."""
+    """Make the stand-ins importable for `_LIBRARIES`. Idempotent."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder(_REPLACED))
         sys.meta_path.append(_Finder(_ABSENT))

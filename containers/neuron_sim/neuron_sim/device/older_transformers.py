@@ -1,4 +1,4 @@
-"""The process group, where a newer transformers than the one that a script pins stands in for it."""
+"""Makes the process group once, if a newer transformers stands in for the one that a script pins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from neuron_sim.diagnostics import log
 
 
 def around_init_process_group(initialise: Callable[..., None]) -> Callable[..., None]:
-    """Around `torch.distributed.init_process_group`: a script that pins an older transformers makes the group itself,
-    and would end where the version that stands in has made it.
+    """Decorate `torch.distributed.init_process_group`: a script that pins an older transformers calls it itself, which
+    would raise if the newer transformers has made the group already.
     """
     is_made = False
-    """By transformers, and not yet asked for by the script."""
+    """Whether transformers has made the group, and the script has not called for it yet."""
 
     @functools.wraps(initialise)
     def initialise_once(*arguments: Any, **keywords: Any) -> None:

@@ -8,10 +8,10 @@ Simulated: casts to bf16 (also those of autocast and of `tensor.copy_`) and elem
 arithmetic with a bf16 result, which is what optimizers are made of. Each is computed in fp32
 and rounded inside the graph; counters read it without (`counters/hlo/rounding.py`), as the
 device does both at once. Everything else (matrix products, reductions, activations,
-normalisations, what torch.compile has compiled, fp16, XLA_USE_BF16) rounds to nearest: a bf16
-product of matrices must also stay one for the counters, which tell FLOPs by their dtype.
-The random numbers are not the device's; like there, each core draws the same ones, so that
-replicas that do the same stay the same.
+normalisations, what torch.compile has compiled, fp16, XLA_USE_BF16) rounds to nearest. Also,
+matrix products in bf16 must stay in bf16 for the counters, which count FLOPs by dtype.
+The random numbers differ from the device's. As there, each core draws the same ones, so that
+replicas that compute the same stay equal.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _decided = False
 
 
 def start(replace_kernels: Callable[[], None]) -> None:
-    """Until the first use of the device a script may set the variables; then they may ask to replace kernels."""
+    """Keep what `decide` calls later: a script may set the variables until it first uses the device."""
     global _replace_kernels
     _replace_kernels = replace_kernels
 
 
 def decide() -> None:
-    """The device is used, so what the variables say now holds. Idempotent."""
+    """Read the variables, and replace the kernels if they ask for it. Called when the device is used; idempotent."""
     global _decided, _cast
     if _decided:
         return
@@ -55,14 +55,14 @@ def decide() -> None:
     asked = settings.stochastic_rounding()
     if asked.bf16_by_environment:
         _warn_of_bf16_by_environment(asked.enabled)
-    if asked.enabled and not asked.bf16_by_environment:  # a cast of what is bf16 already rounds nothing
+    if asked.enabled and not asked.bf16_by_environment:  # a tensor that is bf16 already needs no rounding
         _streams.start(asked.seed)
         _cast = torch.library.get_kernel("aten::_to_copy", "XLA").call_boxed
         _replace_kernels()
 
 
 def _warn_of_bf16_by_environment(enabled: bool) -> None:
-    """XLA_USE_BF16 and XLA_DOWNCAST_BF16 are torch_xla's own, which makes float tensors bf16 up to 2.9.
+    """Warn of XLA_USE_BF16 and XLA_DOWNCAST_BF16, for which torch_xla up to 2.9 makes float tensors bf16.
 
     AWS Neuron documentation, "Migration from XLA_USE_BF16/XLA_DOWNCAST_BF16": supported up to
     Neuron 2.24, with PyTorch 2.7; up to torch-neuronx 2.1 they turned stochastic rounding on.
@@ -88,10 +88,10 @@ def _warn_of_bf16_by_environment(enabled: bool) -> None:
 
 
 class _Streams:
-    """Where in its random numbers this core is: scalars on the device, advanced inside the graph.
+    """This core's positions in two streams of random numbers: tensors on the device, advanced inside the graph.
 
-    Two streams: optimizers have one of their own, so that parameters stay equal on all
-    ranks even if one of them casts something else to bf16, say to log it.
+    Optimizers have a stream of their own, so that parameters stay equal on all ranks even
+    if one rank casts something else to bf16, for example to log it.
     """
 
     def __init__(self) -> None:
@@ -122,14 +122,14 @@ _streams = _Streams()
 
 
 def before_step(optimizer: Any, *_: Any) -> None:
-    """An optimizer's step begins: it draws from a stream of its own."""
+    """Called before an optimizer's step, which draws from the optimizers' stream."""
     decide()
-    after_step(optimizer)  # of a step that raised: it, and those within it, never ended
+    after_step(optimizer)  # ends its previous step if that has raised, with the steps inside of it
     _streams.optimizers.append(id(optimizer))
 
 
 def after_step(optimizer: Any, *_: Any) -> None:
-    """An optimizer's step has ended."""
+    """Called after an optimizer's step."""
     if id(optimizer) in _streams.optimizers:
         del _streams.optimizers[_streams.optimizers.index(id(optimizer)) :]
 
@@ -138,11 +138,11 @@ def after_step(optimizer: Any, *_: Any) -> None:
 
 
 def _lower(value: Any, key: Any) -> Any:
-    """The HLO: add 16 random bits below bf16's last one, and cut off. Exact: integers throughout.
+    """The HLO: add 16 random bits below bf16's last bit, then cut these 16 off. Exact: integers throughout.
 
     The magnitude grows with the integer, so this is unbiased for both signs and for
     denormals; what bf16 can represent has 16 zero bits there and stays. Infinity and NaN are
-    left out; a value beyond the largest bf16 may become infinite, as with round-to-nearest.
+    not rounded; a value beyond the largest bf16 may become infinite, as with round-to-nearest.
     """
     from torch_xla.core import xla_builder as xb
 
@@ -177,7 +177,7 @@ def _lower(value: Any, key: Any) -> Any:
 def _mix(x: Any, constant: Callable[[int], Any]) -> Any:
     """A bijection of 32 bits in which each bit depends on all: multiply, shift, exclusive or.
 
-    The divisions are shifts to the right, which torch_xla's builder does not have; XLA makes them so.
+    The divisions stand for right shifts, which torch_xla's builder lacks; XLA turns them into shifts.
     """
     x = (x ^ x / constant(1 << 16)) * constant(0x7FEB352D)
     x = (x ^ x / constant(1 << 15)) * constant(0x846CA68B)
@@ -204,17 +204,17 @@ def round_to_bf16(value: torch.Tensor) -> torch.Tensor:
 
 
 def around_arithmetic(name: str) -> Callable[[Kernel], Kernel]:
-    """Around torch_xla's kernel of an element-wise operation: its bf16 result comes from an fp32 value."""
+    """Decorate torch_xla's kernel of an element-wise operation: compute a bf16 result in fp32, then round it."""
     return lambda original: functools.partial(_arithmetic, original, _tensors_of(name))
 
 
 def around_cast(original: Kernel) -> Kernel:
-    """Around torch_xla's kernel of `_to_copy`, which autocast uses, too."""
+    """Decorate torch_xla's kernel of `_to_copy`, which autocast uses too."""
     return functools.partial(_to_copy, original)
 
 
 def around_copy(original: Kernel) -> Kernel:
-    """Around torch_xla's kernel of `copy`, which `tensor.copy_` uses."""
+    """Decorate torch_xla's kernel of `copy`, which `tensor.copy_` uses."""
     return functools.partial(_copy, original)
 
 
@@ -231,8 +231,8 @@ def _arithmetic(
 ) -> torch.Tensor:
     first = next(value for value in given if isinstance(value, torch.Tensor))
     looking = dynamo.looking()
-    # A number beside a tensor arrives as a number, but the kernel takes it as a tensor only. A graph
-    # that torch.compile keeps takes it from the host, as it would have from torch_xla.
+    # A number beside a tensor arrives as a number, but the kernel takes only tensors. In a graph that
+    # torch.compile keeps, that tensor is on the host, as torch_xla would have it.
     device = torch.device("cpu") if looking else first.device
     arguments = [
         _as_tensor(value, _dtype_beside(first, value), device) if is_tensor and _is_number(value) else value
@@ -257,19 +257,19 @@ def _is_number(value: Any) -> bool:
 
 
 def _dtype_beside(tensor: torch.Tensor, number: Any) -> torch.dtype:
-    """The dtype that lets a scalar tensor count for no more than the number that it stands for."""
+    """The dtype with which a scalar tensor promotes types as the number that it stands for would."""
     result = torch.result_type(tensor, number)
     return torch.float32 if result == torch.bfloat16 else result
 
 
 @functools.lru_cache(maxsize=1024)
 def _as_tensor(number: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Kept, since most numbers come again each step: an upload each would take longer than the arithmetic."""
+    """A number as a tensor. Cached: most come again each step, and an upload takes longer than the arithmetic."""
     return torch.tensor(number, dtype=dtype).to(device)
 
 
 def _is_bf16(tensors: list[torch.Tensor]) -> bool:
-    """Whether torch gives the result of these operands as bf16: a tensor with dimensions decides before a scalar."""
+    """Whether torch's type promotion gives bf16 for these operands: tensors with dimensions decide before scalars."""
     deciding = [tensor for tensor in tensors if tensor.dim()] or tensors
     dtypes = {tensor.dtype for tensor in deciding if tensor.is_floating_point()}
     return dtypes == {torch.bfloat16}

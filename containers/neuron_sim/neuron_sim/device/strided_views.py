@@ -1,9 +1,9 @@
-"""Views made with `as_strided`, each of which keeps the whole version of its base that it was read from.
+"""Refreshes views made with `as_strided`, each of which keeps the version of its whole base that it was read from.
 
 DistributedDataParallel writes each gradient into such a view of a flat bucket. Every write makes a new version of
-the bucket (tensors of XLA do not change in place), and each view keeps its own until somebody reads it again. The
-optimizer has read them all by the step's end, where trn1 runs the graph. A collective that ends the graph here
-comes before that: as many copies of all gradients as there are parameters would be its results.
+the bucket (tensors of XLA do not change in place), and each view keeps its version until it is read again. The
+optimizer has read all views by the step's end, where trn1 runs the graph. A collective, which ends the graph here,
+comes before that: the graph's results would be as many copies of all gradients as there are parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _views: WeakTensorKeyDictionary[torch.Tensor, None] = WeakTensorKeyDictionary()
 
 
 def around_as_strided(as_strided: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Around torch's kernel that makes the view, of which the views of a bucket come too: those have no Python name."""
+    """Decorate torch's kernel that makes views: the views of a bucket are made by C++ code, not through Python."""
 
     def noted(*arguments: Any, **keywords: Any) -> torch.Tensor:
         view = as_strided(*arguments, **keywords)
@@ -31,7 +31,7 @@ def around_as_strided(as_strided: Callable[..., torch.Tensor]) -> Callable[..., 
 
 
 def refresh() -> None:
-    """Read again those that live and are not computed yet: they share the latest version of their base then."""
+    """Read all live views that are still pending again, so that they share the latest version of their base."""
     views = list(_views)
     if not views:
         return

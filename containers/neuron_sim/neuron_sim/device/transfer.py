@@ -1,4 +1,4 @@
-"""Tensors between the simulated device and the host."""
+"""Moves tensors between the simulated device and the host."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from neuron_sim.counters import batches, script_time
 from neuron_sim.device import strided_views
 
 ALIGNMENT = 64
-"""Bytes: XLA:CPU takes memory of others only at multiples of it."""
+"""Bytes. XLA:CPU uses memory that it has not allocated itself only at multiples of this."""
 
 _DOWNCAST = (torch.float32, torch.float64)
 
-# What the device still uses. The last reference to a tensor that Python has seen may only be dropped with
-# Python's lock held: XLA drops its own in a thread of its own, while this one waits for XLA with the lock.
+# Host tensors that the device still uses. The last reference to a tensor that Python has seen may only be dropped
+# with the GIL held. XLA drops its reference in a thread of its own, while this thread waits for XLA with the GIL.
 _lent: list[torch.Tensor] = []
 
-# Views of which several elements are one element of the base: writing through them sums up there.
+# Views in which several elements may be one element of the base: a write through them adds up there.
 _OVERLAPPING = ("expand", "as_strided", "unfold")
 
 
@@ -39,14 +39,14 @@ def to_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 def _sync() -> None:
     strided_views.refresh()
-    # What is pending is recorded, and handed over, on trn1 too.
+    # The script's time on trn1 too: pending operations are recorded and handed over there.
     with script_time.of_the_script(), _execution():
         _XLAC._xla_sync_live_tensors(str(_XLAC._xla_get_default_device()), [], True)
 
 
 @contextlib.contextmanager
 def _execution() -> Iterator[None]:
-    # `torch_xla.compile(full_graph=True)` forbids it, since on the device a collective needs no execution.
+    # `torch_xla.compile(full_graph=True)` forbids execution; on the device, a collective needs none.
     allowed = _XLAC._get_allow_execution()
     _XLAC._set_allow_execution(True)
     try:
@@ -56,11 +56,11 @@ def _execution() -> Iterator[None]:
 
 
 def to_read(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Compute all that is pending, and look at these tensors where they lie.
+    """Compute all that is pending, and return views of these tensors' memory on the device.
 
-    Only to be read, and to be dropped before anything is computed again: they are
-    the device's own memory, which XLA:CPU shares with the host. What has no memory
-    of its own (an expanded gradient) is copied.
+    Only read the views, and drop them before anything is computed again: XLA:CPU
+    shares the device's memory with the host. A tensor without memory of its own
+    (an expanded gradient) is copied.
     """
     _sync()
     looks = [_look(tensor.detach()) for tensor in tensors]
@@ -72,9 +72,9 @@ def to_read(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def look_at(tensor: torch.Tensor, *, as_held: bool = False) -> torch.Tensor | None:
-    """The values of a tensor that is computed already, or that is a view of one that is; None where it is not.
+    """The values of a tensor that is computed already, or is a view of a computed one; None for any other.
 
-    Nothing runs. Only to be read, at once. ``as_held``: also in another dtype, where the device has one (`lend`).
+    Nothing is executed. Only read the result, at once. ``as_held``: even if the device holds another dtype (`lend`).
     """
     if _is_computed(tensor):
         return _look(tensor.detach(), as_held=as_held)
@@ -84,7 +84,7 @@ def look_at(tensor: torch.Tensor, *, as_held: bool = False) -> torch.Tensor | No
     try:
         return tensor._view_func_unsafe(seen)
     except RuntimeError:
-        return None  # a tensor of XLA's has views that one with strides has not
+        return None  # some views of XLA tensors cannot be made of a tensor with strides
 
 
 def _is_computed(tensor: torch.Tensor) -> bool:
@@ -94,7 +94,7 @@ def _is_computed(tensor: torch.Tensor) -> bool:
 def _look(tensor: torch.Tensor, *, as_held: bool = False) -> torch.Tensor | None:
     """A view of a computed tensor's memory, or None where it has none."""
     try:
-        # Exporting a tensor without memory ends the process, this raises.
+        # Raises for a tensor without memory; exporting one would crash the process.
         _XLAC._unsafe_buffer_pointer(tensor)
     except RuntimeError:
         return None
@@ -104,7 +104,7 @@ def _look(tensor: torch.Tensor, *, as_held: bool = False) -> torch.Tensor | None
 
 
 def lend(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """A device tensor that lives in this tensor's memory: nobody may write there until it is gone.
+    """A device tensor that shares this host tensor's memory: write nothing there as long as it lives.
 
     Copied where XLA cannot use the memory as it is: it must be contiguous, at a multiple of `ALIGNMENT`, and of the
     dtype that the device holds (under XLA_USE_BF16 its fp32 tensors are bf16).
@@ -126,7 +126,7 @@ def _drop_returned() -> None:
 def join(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Copy tensors of one dtype side by side into new host memory, each where `lend` can lend it.
 
-    All of it as one flat tensor (with gaps of zeros), and each tensor's own part of it.
+    Returns all of it as one flat tensor (with gaps of zeros), and each tensor's part of it.
     """
     _drop_returned()
     dtype = tensors[0].dtype
@@ -151,12 +151,12 @@ def to_device(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 def assign(target: torch.Tensor, value: torch.Tensor, *, lent: bool = False) -> None:
-    """Give a tensor a value, and what it is a view of or is viewed by; ``lent``: see `lend`.
+    """Assign a value to a tensor, its base and its views. ``lent``: lend the value's memory (`lend`).
 
-    Many a gradient is an expanded scalar: for those the value replaces the tensor's own
-    below functionalization, as torch_xla's own in-place collectives do it for all. (For all
-    it would be wrong: the views of DistributedDataParallel's buckets would keep their values.)
-    The version that autograd checks stays, also as in torch_xla.
+    Many gradients are an expanded scalar: for those the value replaces the tensor below
+    functionalization, as torch_xla's own in-place collectives do it for all tensors. (For
+    all it would be wrong: the views of DistributedDataParallel's buckets would keep their
+    old values.) The version that autograd checks stays unchanged, also as in torch_xla.
     """
     source = (lend if lent else to_device)(value, target)
     batches.summed.add(_XLAC._xla_get_tensor_id(source))

@@ -1,7 +1,7 @@
 """The gradient of nearest-neighbour upsampling, as in a UNet.
 
-torch_xla computes it on the device of a TPU and of a NeuronCore alone (`upsample_nearest2d_backward` of its
-aten_xla_type.cpp). The client here is the CPU's, for which it goes to the host and cuts the step in two.
+torch_xla computes it on the device only for TPUs and NeuronCores (`upsample_nearest2d_backward` of its
+aten_xla_type.cpp). Here the client is XLA's CPU client: torch_xla would compute it on the host, which cuts the step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def nearest2d_backward(
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> torch.Tensor:
-    """In place of torch_xla's kernel: each element of the input gets the sum of those that were made of it."""
+    """Replaces torch_xla's kernel: each input element gets the sum over the output elements copied from it."""
     for dimension, scale in ((2, scales_h), (3, scales_w)):
         gradient = _added_up(gradient, dimension, input_size[dimension], scale)
     return gradient

@@ -22,13 +22,13 @@ _current: settings.Settings
 
 
 def start(current: settings.Settings) -> None:
-    """Play a core of this instance."""
+    """Set which instance this process plays a core of."""
     global _current
     _current = current
 
 
 def me() -> Identity:
-    """This core; read late, because `xmp.spawn` sets the ordinal after the import.
+    """This core's identity. Call late: `xmp.spawn` sets the ordinal after the import.
 
     Raises:
         TopologyError: this host has more workers than the instance has cores.
@@ -44,7 +44,7 @@ def me() -> Identity:
 
 
 def size_unless_alone() -> int:
-    """How many cores the job has; 0 is what a single process answers, and makes `xr.world_size()` 1."""
+    """How many cores the job has; for one alone 0, as a single process answers, which makes `xr.world_size()` 1."""
     size = me().world_size
     return size if size > 1 else 0
 
@@ -60,7 +60,7 @@ def all_devices() -> list[str]:
 
 
 def around_device_kind(kind: Callable[[str], str]) -> Callable[..., str]:
-    """The model of the hardware, for a device that exists."""
+    """Decorate torch_xla's function: answer the instance's device kind, for a device that exists."""
 
     def device_kind(device: str = "") -> str:
         kind(device or str(_XLAC._xla_get_default_device()))
