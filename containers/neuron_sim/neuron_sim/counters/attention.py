@@ -1,7 +1,7 @@
-"""What `scaled_dot_product_attention` computes: torch_xla writes it out, a GPU has one fused kernel for it.
+"""Counts the scores of `scaled_dot_product_attention`: torch_xla writes it out, a GPU has one fused kernel for it.
 
-Neither graph nor HLO tells it from attention that the script writes out. What `torch.compile` makes of a function is
-not seen here, nor what `torch.inference_mode` and `torch.vmap` take past the kernel that differentiates.
+In a graph's HLO it looks like attention that the script writes out itself. Calls in a `torch.compile` function are
+not seen here, nor those under `torch.inference_mode` and `torch.vmap`, which bypass the kernel that differentiates.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from neuron_sim.counters import script_lines
 from neuron_sim.counters.modules import parameters as parameters_of
 
 _ASKS = "attn_implementation"
-"""How a script asks transformers for an attention."""
+"""The argument by which a script chooses an attention of transformers."""
 _scores: Counter[str] = Counter()
 
 
 def around_attention(attention: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Around torch's kernel, which gets a keyset first: count the scores, of all heads and samples."""
+    """Decorate torch's kernel, whose first argument is the keyset: count the scores of all heads and samples."""
 
     def counted(
         keys: Any, query: torch.Tensor, key: torch.Tensor, *others: Any, **named: Any
     ) -> torch.Tensor:
-        found = attention(keys, query, key, *others, **named)  # refuses what it cannot take
-        # Dynamo computes with fake ones, when it compiles. What comes out has the samples and heads of all.
+        found = attention(keys, query, key, *others, **named)  # raises for wrong arguments
+        # Dynamo calls this with fake tensors when it compiles. The result has the samples and heads of all inputs.
         scores = 0 if isinstance(query, FakeTensor) else math.prod(found.shape[:-1]) * key.shape[-2]
         _scores["scores"] += scores
-        # After the values come the mask, dropout's probability and this.
+        # ``others``: the values, the mask, dropout's probability and is_causal.
         if named.get("is_causal", others[3] if len(others) > 3 else False):
             _scores["causal_scores"] += scores
         return found
@@ -44,17 +44,17 @@ def around_attention(attention: Callable[..., torch.Tensor]) -> Callable[..., to
 
 
 def take() -> dict[str, int]:
-    """Those since the last call: ``scores``, and of these ``causal_scores``; empty without any."""
+    """The scores since the last call: ``scores``, and the ``causal_scores`` among them; empty without any."""
     taken = dict(+_scores)
     _scores.clear()
     return taken
 
 
 def elsewhere(trained: Iterable[torch.Tensor], modules: Iterable[torch.nn.Module]) -> dict[str, bool]:
-    """``sdpa_elsewhere``: without torch_xla `scaled_dot_product_attention` would compute the attention of the model.
+    """``sdpa_elsewhere``: without torch_xla, transformers would use `scaled_dot_product_attention` for this model.
 
-    Where a script asks for none, transformers takes the eager one wherever torch_xla is installed. ``is_causal``: the
-    model generates text.
+    If a script chooses no attention, transformers takes the eager one where torch_xla is installed. ``is_causal``: the
+    model generates text. Empty if this does not apply.
     """
     wanted = {id(parameter) for parameter in trained}
     found = {"sdpa_elsewhere": False, "is_causal": False}
@@ -73,7 +73,7 @@ def elsewhere(trained: Iterable[torch.Tensor], modules: Iterable[torch.nn.Module
 
 def _script_asks() -> bool:
     modules = [module for module in tuple(sys.modules.values()) if isinstance(module, ModuleType)]
-    # Not by getattr: asked, a lazy module may import what is missing.
+    # Not getattr, at which a lazy module may import a missing one.
     files = {vars(module).get("__file__") for module in modules}
     for file in files:
         if isinstance(file, str) and file.endswith(".py") and script_lines.is_users(file):

@@ -1,5 +1,5 @@
-"""Batches: how many samples each has that the input pipeline hands over, how long it let the loop wait, and those that
-a script without a loader makes by itself.
+"""Counts the samples of batches, from the input pipeline or made by a script without a loader, and the seconds that
+the loop waited for the pipeline.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _DEPTH, _LOOKED_AT = 4, 64
 def samples_of(batch: Any, depth: int = _DEPTH) -> int:
     """The first dimension of a batch's first tensor; 0 where none is found.
 
-    Only looks into what can be looked at twice: an iterator would be used up before the script sees it.
+    Only looks into collections and dataclasses: an iterator would be used up before the script sees it.
     """
     if isinstance(batch, torch.Tensor):
-        return batch.size(0) if batch.ndim else 1  # nested ones have no `shape`
+        return batch.size(0) if batch.ndim else 1  # nested tensors have no `shape`
     if isinstance(batch, np.ndarray):
         return len(batch) if batch.ndim else 1
     if depth:
@@ -41,7 +41,7 @@ def samples_of(batch: Any, depth: int = _DEPTH) -> int:
 
 
 def parts_of(batch: Any) -> Iterable[Any]:
-    """What a batch is made of, if it is a collection or a dataclass, which can be looked at twice."""
+    """The elements of a batch that is a mapping, tuple, list or dataclass; else nothing."""
     if isinstance(batch, Mapping):
         return batch.values()
     if isinstance(batch, tuple | list):
@@ -50,7 +50,7 @@ def parts_of(batch: Any) -> Iterable[Any]:
 
 
 def tensors_of(batch: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
-    """Its tensors, as far as `samples_of` looks."""
+    """The tensors of a batch, as deep as `samples_of` looks."""
     if isinstance(batch, torch.Tensor):
         yield batch
     elif depth:
@@ -61,9 +61,9 @@ def tensors_of(batch: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
 def telling(
     *listeners: Callable[[Any, int, float], None],
 ) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
-    """Around torch_xla's `ParallelLoader.next_item`: tell of each batch.
+    """Decorate torch_xla's `ParallelLoader.next_item`: call the listeners for each batch.
 
-    A listener is given the loader, the batch's samples, and the seconds that the loop waited for it.
+    A listener gets the loader, the batch's number of samples, and the seconds that the loop waited for it.
     """
 
     def around(next_item: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -85,29 +85,29 @@ def telling(
 
 
 class Sent:
-    """What is sent to the device in a step, by a loader or without, and how often gradients are computed of it."""
+    """The tensors sent to the device in a step, by a loader or by the script, and how often gradients are computed."""
 
     def __init__(self) -> None:
-        """Nothing has been sent."""
+        """No tensor has been sent."""
         self.computes_gradients = False
-        """Now, or what a checkpointed layer computes for them."""
+        """Whether a backward pass is running, which includes what a checkpointed layer computes again."""
         self.forget()
 
     def forget(self) -> None:
-        """A step begins."""
+        """Begin a step."""
         self._tensors: Counter[int] = Counter()
-        """Those that a script without a loader sends, by their first dimension."""
+        """How many tensors a script without a loader has sent, by their first dimension."""
         self.numbers: set[int] = set()
-        """torch_xla's, of all that is sent."""
+        """torch_xla's ids of all tensors that were sent."""
         self.passes = 0
-        """How often gradients were computed."""
+        """How often gradients were computed in this step."""
 
     def note(self, *sent: torch.Tensor) -> None:
-        """These tensors of the device came from the host."""
+        """Note tensors of the device that came from the host."""
         self.numbers.update(_XLAC._xla_get_tensor_id(tensor) for tensor in sent if tensor.is_xla)
 
     def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Tensor.to`."""
+        """Decorate `Tensor.to`: note what is sent to the device."""
 
         @functools.wraps(to)
         def noted_to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -122,7 +122,7 @@ class Sent:
         return noted_to
 
     def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Module.to`: parameters are no batch."""
+        """Decorate `Module.to`: parameters do not count as batches."""
 
         @functools.wraps(to)
         def unnoted_to(*arguments: Any, **keywords: Any) -> Any:
@@ -136,7 +136,7 @@ class Sent:
 
     @contextmanager
     def gradients(self) -> Iterator[None]:
-        """Within: gradients are computed. What a checkpointed layer computes meanwhile is a part of it."""
+        """Mark the block as a backward pass. A checkpointed layer's own, within it, counts as a part of it."""
         is_outer, self.computes_gradients = not self.computes_gradients, True
         self.passes += is_outer
         try:
@@ -145,10 +145,11 @@ class Sent:
             self.computes_gradients = not is_outer
 
     def samples(self, updates: int) -> int:
-        """What most tensors have first is the batch (a mask or a scale may be among them), for each pass that has one.
+        """The step's samples: the most frequent first dimension of the tensors sent, for each pass that has a batch.
 
-        A batch that is sent once may be cut up on the device, and several losses may be computed from it. Where none is
-        sent, each pass of an update has what the model is called with. ``updates``: of optimizers, in this step.
+        Masks and scales may have other dimensions. A batch that is sent once may be cut up on the device, or have
+        several losses. If none is sent, each pass of an update has the samples of the model's input (`called`).
+        ``updates``: steps of optimizers in this step.
         """
         if not self._tensors:
             return called.first * (self.passes and max(1, self.passes // max(1, updates)))
@@ -157,6 +158,6 @@ class Sent:
 
 
 sent = Sent()
-"""Those of this process."""
+"""The one of this process."""
 summed: set[int] = set()
-"""Numbers of what collectives have put in the place of gradients in this step."""
+"""torch_xla's ids of the tensors, such as summed gradients, that collectives have assigned in this step."""

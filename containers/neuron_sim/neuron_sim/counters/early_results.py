@@ -1,13 +1,13 @@
-"""Values that the script reads too early, as trn1 has it: behind a collective, or right behind the end of a step.
+"""Values that the script reads too early for trn1: after a collective, or right after the end of a step.
 
-A collective has computed here all that was pending. On trn1 nothing has run yet: the reading runs a graph of the value
-alone, with the forward pass in it, and the step's own graph computes that again. Counted is the graph that torch_xla
-would make of the loss before its gradients, which does not run here: of a prediction or an accuracy the forward pass is
-the same. Where that has a collective in it, what has run before the loss counts as well. For what is computed from
-summed gradients, as their norm is, all that has run in the step counts once more.
+Here a collective has executed all that was pending. On trn1 nothing has run by then: the read runs a graph of the value
+alone, which contains the forward pass, and the step's own graph computes that again. What is counted for the read is
+the graph that torch_xla would make of the loss before its gradients, which does not run here; for a prediction or an
+accuracy, the forward pass is the same. If the forward pass has a collective in it, the graphs before the loss count as
+well. For a value computed from summed gradients, such as their norm, all graphs of the step so far count once more.
 
-Behind the end of a step no graph is cut, but the device has just begun: the host waits for it, and traces no next step
-meanwhile.
+A read right after the end of a step cuts no graph. But the device has just begun: the host waits for it, and cannot
+trace the next step meanwhile.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from neuron_sim.counters.graphs import Graph
 
 
 class EarlyResults:
-    """Of one step after the other, on the first core of a host."""
+    """Finds such reads, one step after the other, on the first core of a host."""
 
     def __init__(self) -> None:
         """No step has begun."""
         self._is_wanted = False
-        """Whether a value has been read behind a collective: before, it is not worth looking at each loss."""
+        """Whether a value has been read after a collective; until then losses need not be looked at."""
         self._known: dict[str, Graph] = {}
-        """By hash."""
+        """Graphs of losses, by hash."""
         self._since = 0
         self._trains = False
         """Whether the step has computed gradients."""
         self.begin()
 
     def begin(self) -> None:
-        """A step begins."""
-        # torch_xla numbers tensors as they come, and views like what they are of.
+        """Begin a step."""
+        # torch_xla's ids of tensors grow with time; a view has the id of its base.
         looks = (self._since or self._trains) and not _XLAC._get_use_eager_mode()
         self._before, self._since = self._since, _number(torch.empty(0, device="xla")) if looks else 0
         self._trains = False
         self._alone: dict[int, tuple[Graph, list[str]]] = {}
-        """By a loss's number, the graph of it alone, and those before it where a collective in the forward pass, as one
-        that gathers features, has made what it is computed from.
+        """By a loss's id: the graph of the loss alone, and the graphs before it, if it is computed from the result of a
+        collective in the forward pass, such as one that gathers features.
         """
 
     @script_time.set_aside
     def backward(self, losses: torch.Tensor | Sequence[torch.Tensor]) -> None:
-        """Gradients of these are about to be computed."""
+        """Called before the gradients of these losses are computed."""
         if not recorder.counting.sees_steps:
             return
         for loss in [losses] if isinstance(losses, torch.Tensor) else losses:
@@ -72,12 +72,12 @@ class EarlyResults:
 
     @script_time.set_aside
     def reads(self, value: torch.Tensor) -> None:
-        """The script is about to fetch a value from the device."""
+        """Called before the script fetches a value from the device."""
         if not (self._trains or self._since):
             return  # nothing has trained yet
         if _is_pending(value):
             if recorder.counting.has_exchanged:
-                # What it is computed from and is there.
+                # The ids of the computed tensors that it is computed from.
                 self._is_computed_from(_XLAC._get_tensors_xla_device_data_node([value])[0])
         elif made := self._made([_number(value)], self._since):
             if recorder.counting.has_exchanged:
@@ -92,7 +92,7 @@ class EarlyResults:
             self._again(made, is_part=True)
 
     def _made(self, numbers: Sequence[int], since: int) -> list[int]:
-        """Those of tensors that came into being after another one, and not on the host."""
+        """The ids among these of tensors that are newer than ``since`` and were made on the device."""
         return [number for number in numbers if number > since and number not in batches.sent.numbers]
 
     def _again(self, made: Sequence[int], *, is_part: bool) -> None:
@@ -108,8 +108,8 @@ class EarlyResults:
 
 
 def has_value(tensor: torch.Tensor) -> bool:
-    """Not one whose operations are Python's own: torch's tracing prints fake ones, and what another wraps counts by
-    itself.
+    """Whether it is a plain tensor. One that Python code dispatches has no value of its own: it is a fake tensor of
+    torch's tracing, or wraps another tensor, which is seen itself.
     """
     return type(tensor).__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
 

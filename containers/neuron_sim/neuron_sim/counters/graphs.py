@@ -1,4 +1,4 @@
-"""Which graphs ran, and what each costs.
+"""Finds which graphs ran, and what each costs.
 
 torch_xla can append an analysis of each compilation and each execution to a file,
 with the graph's hash and the Python frames that caused it. XLA can dump the HLO of
@@ -32,7 +32,7 @@ _DUMP_FORMS = ("--xla_dump_hlo_as_text", "--xla_dump_hlo_as_proto")
 _MEMORY_FILE = "cpu_after_optimizations-memory-usage-report.txt"
 _FOLDER_PREFIX = "neuron_sim-"
 _ANALYSIS_LIMIT = 2**20
-"""Bytes from which on the analysis file, read to its end, is emptied: some kilobytes come with every step."""
+"""Bytes from which on the analysis file is emptied after reading: each step adds some kilobytes."""
 _TOTAL_BYTES = re.compile(r"Total bytes used: (\d+)")
 _TEMPORARY = re.compile(r"allocation \d+: size ([\d.]+)([KMGT]?i?B), (?:preallocated-temp|thread-local)")
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -42,7 +42,7 @@ _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 class Graph:
     """A compiled graph. ``device_bytes``: inputs, outputs and temporaries as XLA plans them.
 
-    ``temp_bytes`` is what of that is neither input nor output. ``hlo_text`` is the module before
+    ``temp_bytes``: the temporaries alone. ``hlo_text`` is the module before
     optimisation. ``source`` is the user's ``file:line`` at which it was run, or ``?``; ``library`` the
     innermost function, with file and line, of a library that the line calls, if there is one.
     ``compile_seconds`` is what XLA's CPU compiler took here. ``reason`` says why the graph is new.
@@ -60,15 +60,15 @@ class Graph:
     """An HloProto, of which the module is the first field."""
     library: str = ""
     whole: int | None = None
-    """Number of the graph on trn1 of which this is a piece, where a collective cut it, or all."""
+    """Number of the graph on trn1 that this is a piece of, if a collective cut it, or else all of; see `wholes`."""
 
 
 class Ran(NamedTuple):
-    """An execution: the graph's hash, and whether a collective cut it there: on trn1 it goes on.
+    """An execution. ``graph``: its hash. ``is_cut``: a collective ended the graph here; on trn1 it goes on.
 
-    ``read_at``: the user's line that ran what was pending because it needed a value; None: a step's end did.
-    ``is_here``: False of what would run on trn1 and has not run here. ``is_part``: it would run there as a part of the
-    graph of the reading that comes next.
+    ``read_at``: the user's line that needed a value, which executed pending operations; None: a step's end did so.
+    ``is_here``: False for a graph that would run on trn1 and has not run here. ``is_part``: on trn1 it would run as a
+    part of the graph of the next read.
     """
 
     graph: str
@@ -80,7 +80,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What ran since the last look, in order."""
+    """The executions, and the newly compiled graphs, since the last look; in order."""
 
     executed: Sequence[Ran] = ()
     compiled: Sequence[Graph] = ()
@@ -90,10 +90,10 @@ class GraphLog:
     """Follows torch_xla's analysis file and XLA's dumps of this process."""
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
-        """Ask torch_xla and XLA for both; to be called before the XLA client exists.
+        """Ask torch_xla and XLA for both. Call before the XLA client exists.
 
-        A user who asked for torch_xla's debug output gets it, and no graphs are counted. The
-        settings of a core that has started this process are not the user's, and are replaced.
+        A user who asked for torch_xla's debug output gets it, and no graphs are counted. Settings
+        that a core has passed on to this process, its child, are not the user's: they are replaced.
         """
         inherited = Path(environment.get("PT_XLA_DEBUG_FILE", "")).parent.name.startswith(_FOLDER_PREFIX)
         self.enabled = inherited or not any(
@@ -108,18 +108,18 @@ class GraphLog:
             self._dump.mkdir()
             environment["PT_XLA_DEBUG_LEVEL"] = "2"
             environment["PT_XLA_DEBUG_FILE"] = str(self._analysis)
-            # The user's line is often deeper than the eight frames that torch_xla looks at by itself:
-            # from where accelerate gathers what Trainer evaluates, 30.
+            # By default torch_xla prints eight frames, and the user's line is often further out: 30
+            # frames away when accelerate gathers the results of Trainer's evaluation.
             environment.setdefault("PT_XLA_DEBUG_MAX_FRAME", "40")
             flags = f"--xla_dump_to={self._dump} {' '.join(_DUMP_FORMS)}"
             environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
 
     def close(self) -> None:
-        """Remove all files."""
+        """Remove all files of this log."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def read(self) -> Seen:
-        """Executions, and the graphs compiled, since the last call."""
+        """The executions, and the newly compiled graphs, since the last call."""
         if not self.enabled:
             return Seen()
         with self._analysis.open("rb") as file:
@@ -128,7 +128,7 @@ class GraphLog:
         end = data.rfind(b"\n") + 1
         self._offset += end
         if self._offset > _ANALYSIS_LIMIT and self._analysis.stat().st_size == self._offset:
-            # torch_xla opens the file anew to append: what comes next begins at the start.
+            # torch_xla opens the file anew for each entry to append: the next one begins at the start.
             os.truncate(self._analysis, 0)
             self._offset = 0
         executed: list[Ran] = []
@@ -142,7 +142,7 @@ class GraphLog:
         return Seen(executed, self._read_dumps(new) if new else [])
 
     def _read_dumps(self, new: list[_Analysis]) -> list[Graph]:
-        """XLA numbers its dumps in the order in which it compiled."""
+        """The graphs of these compilations, in their order: XLA numbers its dumps so."""
         graphs = []
         dumps = sorted(self._dump.glob(_HLO_FILES))
         ended = self._last_written()
@@ -169,13 +169,13 @@ class GraphLog:
         return graphs
 
     def drop_dumps(self) -> None:
-        """What was compiled since the last call of `read` is in no analysis: operations that ran one by one."""
+        """Remove all dumps. Those since the last `read` are of eager operations, which no analysis lists."""
         if self.enabled:
             for path in self._dump.iterdir():
                 path.unlink()
 
     def _last_written(self) -> dict[str, float]:
-        """When XLA wrote each module's last file: the end of its compilation, of which torch_xla keeps a total only."""
+        """When XLA wrote each module's last file, which is the end of its compilation; torch_xla keeps only a total."""
         ended: dict[str, float] = {}
         with os.scandir(self._dump) as entries:
             for entry in entries:
@@ -185,7 +185,7 @@ class GraphLog:
 
 
 def plan(report: str) -> tuple[int, int]:
-    """Total and temporary bytes of XLA's memory report. Sizes of single allocations are rounded in it."""
+    """Total and temporary bytes from XLA's memory report, which rounds the sizes of single allocations."""
     total = _TOTAL_BYTES.search(report)
     # Each allocation is listed once in this form, and again with its values.
     temporaries = sum(
@@ -208,12 +208,12 @@ class _Analysis:
 
 
 def forget_settings(environment: MutableMapping[str, str]) -> None:
-    """Take back what a `GraphLog` of this process, or of one that has started it, has set."""
+    """Remove the settings that a `GraphLog` of this process, or of a parent process, has made."""
     if not Path(environment.get("PT_XLA_DEBUG_FILE", "")).parent.name.startswith(_FOLDER_PREFIX):
         return
     del environment["PT_XLA_DEBUG_FILE"], environment["PT_XLA_DEBUG_LEVEL"]
     flags = environment.get("XLA_FLAGS", "").split()
-    # The form alone would print each graph.
+    # The flags of the form, left alone, would print each graph.
     ours = [flag for flag in flags if f"/{_FOLDER_PREFIX}" in flag or flag in _DUMP_FORMS]
     environment["XLA_FLAGS"] = " ".join(flag for flag in flags if flag not in ours)
 

@@ -1,9 +1,9 @@
-"""A fixed piece of work that is like tracing a step, timed on this machine: what its seconds are to be held against.
+"""A fixed piece of work like tracing a step. Seconds of tracing are compared with its seconds on the same machine.
 
-Seconds of tracing say as much of the processor, its clock and its other load as of the script. Timed amid them, under
-the same load, this work tells the two apart: the price model takes their ratio. It is tracing itself, of operations
-whose results nobody keeps, so that it runs nothing. Small operations of the CPU are slowed down otherwise: beside two
-busy processes the ratio to them was 8 to 14 % less, and to this 1 % (BERT's layers, 88 steps each, AMD EPYC).
+Seconds of tracing depend on the processor, its clock and its other load as much as on the script. This work is timed
+within the step, under the same load; the price model takes the ratio. It is tracing too, of operations whose results
+are dropped, so that nothing is executed. Small CPU operations would not do, since load slows them differently: beside
+two busy processes the ratio to them was 8 to 14 % lower, and to this work 1 % (BERT's layers, 88 steps each, AMD EPYC).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from torch.nn import functional
 
 _TIMES = 24
 _ROUNDS = 2, 4
-"""At least and at most. The least of two is 3 to 5 % more than of four.
+"""The least and the most rounds. The shortest of two rounds takes 3 to 5 % more than the shortest of four.
 
-Another work, or another way to time it, needs another `REFERENCE_S` in the price model (`model.host_tracing`)."""
-# As they are before the script can put functions of its own in their place.
+Who changes the work, or how it is timed, must change `REFERENCE_S` in the price model too (`model.host_tracing`)."""
+# Taken at import, before the script can replace these functions.
 _ones, _zeros_like, _softmax = torch.ones, torch.zeros_like, torch.softmax
 _gelu, _layer_norm = functional.gelu, functional.layer_norm
 
@@ -34,12 +34,12 @@ def goes_unseen() -> bool:
 
 
 def seconds(at_most_s: float) -> float:
-    """Processor seconds of this thread for a round of the work, the least of some; they should not take much longer
-    than ``at_most_s`` together.
+    """CPU seconds of this thread for a round of the work, the least of several rounds. Together these take not much
+    longer than ``at_most_s``.
 
     It draws no random numbers, changes no tensor of the script and adds nothing to its graphs.
     """
-    # In fp32 nothing is rounded at random, which would move on the script's random numbers.
+    # fp32, since stochastic rounding to bf16 would advance the script's random numbers.
     with torch._C.DisableTorchFunction(), torch.autocast("xla", enabled=False), torch.no_grad():
         found: list[float] = []
         while len(found) < _ROUNDS[0] or (len(found) < _ROUNDS[1] and sum(found) < at_most_s):
@@ -48,7 +48,7 @@ def seconds(at_most_s: float) -> float:
 
 
 def _round() -> float:
-    """Steps of AdamW, and what stands between the products of a layer."""
+    """Trace steps of AdamW and the operations between a layer's matrix products; the CPU seconds of that."""
     started = time.thread_time()
     weight, gradient, scale = (
         _ones(size, device=torch_xla.device(), dtype=torch.float32) for size in ((8, 8), (8, 8), (8,))

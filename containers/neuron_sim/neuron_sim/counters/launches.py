@@ -1,8 +1,8 @@
-"""Operations that a script hands to the device in a step: eager PyTorch on a GPU launches each, one or some kernels.
+"""Counts the operations of a step that eager PyTorch on a GPU would launch, each as one or a few kernels.
 
-torch_xla counts them itself. What only looks at memory in another way launches nothing there; the operations of an
-optimizer, and of `xm.reduce_gradients`, do not count, as a GPU has a few for all parameters together; nor those of
-`nn.LSTM`, which torch_xla writes out step by step, where a GPU has one call.
+The numbers come from torch_xla's own counters. Views do not count: they launch nothing on a GPU. Nor do operations of
+an optimizer and of `xm.reduce_gradients`, as a GPU has a few for all parameters together; nor those of `nn.LSTM`,
+which torch_xla writes out step by step, where a GPU has one call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch_xla.debug.metrics as metrics
 
 _PREFIX = "xla::"
 _JOINED = frozenset({"xla::bernoulli", "xla::addcmul", "xla::isneginf", "xla::all"})
-"""Of dropout, norms and softmax: torch_xla has several operations where a GPU has one."""
+"""Operations in dropout, norms and softmax, where torch_xla has several and a GPU has one."""
 _LAUNCH_NOTHING = (
     "_copy",
     "_copy_from",
@@ -25,7 +25,7 @@ _LAUNCH_NOTHING = (
     "_to_cpu",
     "_unsafe_view",
 )
-"""Ends of names: views are written as copies."""
+"""Endings of the names of operations that launch nothing on a GPU; views are named as copies."""
 
 
 def _launches(name: str) -> bool:
@@ -39,37 +39,37 @@ def _launches(name: str) -> bool:
 
 
 class Launches:
-    """Those of the step so far, once it is asked for."""
+    """The launches of the current step, if they are wanted."""
 
     def __init__(self) -> None:
-        """Not counting."""
+        """Nothing is counted before `begin`."""
         self._from: int | None = None
         self._since: int | None = None
 
     def begin(self, *, wanted: bool) -> None:
-        """A step begins. Reading torch_xla's counters took 40 us, several times a step, so not for every one."""
+        """Begin a step. Not every one is wanted: reading torch_xla's counters takes 40 us, several times a step."""
         self._from = self._now() if wanted else None
         self._since = None
 
     def pause(self, *_: object) -> None:
-        """What comes until `go_on` does not count."""
+        """Stop counting until `go_on`."""
         if self._from is not None and self._since is None:
             self._since = self._now()
 
     def go_on(self, *_: object) -> None:
-        """The script's own again."""
+        """Count again after `pause`."""
         if self._from is not None and self._since is not None:
             self._from += self._now() - self._since
             self._since = None
 
     def take(self) -> int:
-        """Of this step; 0 where nobody counts, or the script cleared torch_xla's counters."""
+        """The launches of this step; 0 if they are not wanted, or if the script has cleared torch_xla's counters."""
         return 0 if self._from is None else max(0, self._now() - self._from)
 
     def before_optimizer(
         self, _optimizer: object, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Of its step nothing counts until `go_on`, but for a closure in which the script computes the gradients."""
+        """Pause for an optimizer's step, until `go_on`, but count in a closure, where the script computes gradients."""
         self.pause()
         if len(arguments) > 1:  # the first is the optimizer
             arguments = (arguments[0], self._counting(arguments[1]), *arguments[2:])
@@ -92,7 +92,7 @@ class Launches:
         return counting
 
     def around_lstm(self, lstm: Callable[..., tuple[torch.Tensor, ...]]) -> Callable[..., Any]:
-        """Around torch's function: nothing in it counts, nor in its gradients."""
+        """Decorate torch's function: pause while it runs, and in its part of the backward pass."""
 
         @functools.wraps(lstm)
         def one_call(data: torch.Tensor, *others: Any) -> tuple[torch.Tensor, ...]:
@@ -100,7 +100,7 @@ class Launches:
             found = lstm(data, *others)
             self.go_on()
             if self._from is not None:
-                # Autograd goes back in order: what comes between these was computed in here.
+                # Autograd goes backwards in order: between these two it differentiates this call.
                 for result in found:
                     _before_gradients(result, self._pause_in_backward)
                 _before_gradients(data, self.go_on)
@@ -113,7 +113,7 @@ class Launches:
     def _pause_in_backward(self) -> None:
         if self._since is None:
             self.pause()
-            # Where the data need no gradient nothing else tells of the end.
+            # At the latest at the end of the backward pass: data that need no gradient have no hook.
             torch.autograd.Variable._execution_engine.queue_callback(self.go_on)
 
     def _now(self) -> int:
@@ -123,10 +123,10 @@ class Launches:
 
 
 def _before_gradients(tensor: torch.Tensor, listener: Callable[[], None]) -> None:
-    """Of what the tensor was computed from; those of the tensor are there."""
+    """Call the listener when the gradients of what the tensor was computed from are about to be computed."""
     if tensor.grad_fn is not None:
         tensor.grad_fn.register_prehook(lambda _: listener())
 
 
 counted = Launches()
-"""Those of this process."""
+"""The one of this process."""

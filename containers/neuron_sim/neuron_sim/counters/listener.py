@@ -1,4 +1,4 @@
-"""Who is told of what runs, while it runs: diagnostics, the memory guard, the tools."""
+"""The interface of those that are told what runs, while it runs: diagnostics, the memory guard, the tools."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from neuron_sim.counters.graphs import Graph
 
 
 class Listener:
-    """Who wants to know what runs; each method may stay as it is here.
+    """Base class; a listener overrides the methods that it needs.
 
-    `graph` and `step` are called as it is noticed, at the end of a step or of many collectives, and like the others
-    on the first core of each host only. All but `waits` in the thread of the script; an exception ends the script.
+    All are called on the first core of each host only. `graph` and `step` are called at the end of a step, `graph` also
+    after many collectives. All except `waits` run in the thread of the script, where an exception ends the script.
     """
 
     def begin(self) -> None:
@@ -24,7 +24,7 @@ class Listener:
         """A step has ended: its record, as it is written."""
 
     def waits(self, seconds: float) -> None:
-        """No step has ended for so long: every few seconds, in a thread of its own. Raises nothing."""
+        """No step has ended for this long. Called every few seconds, in a thread of its own; must not raise."""
 
     def close(self) -> None:
         """The script has ended; the last record follows."""

@@ -1,6 +1,6 @@
-"""Which cores share one copy of the model, and its batches: as NxD Core (neuronx_distributed) has made its groups.
+"""Which cores share one copy of the model and its batches, by the groups that NxD Core (neuronx_distributed) has made.
 
-And what model that is, which the counts of one core do not tell.
+Also the configuration of that model, which the counts of one core do not tell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STATE = "neuronx_distributed.parallel_layers.parallel_state"
 
 
 def other_copies() -> frozenset[int] | None:
-    """Ranks with this one's part of the model, this one too: each has other batches. None: nothing is split."""
+    """Ranks with the same part of the model as this one, itself included; each has its own batches. None: no split."""
     state = _state()
     if state is None:
         return None
@@ -34,7 +34,7 @@ def cores_of_a_copy() -> int:
 
 
 def tensor_parallel_cores() -> int:
-    """How many cores share each layer of this one's."""
+    """How many cores share each layer of the model."""
     state = _state()
     return 1 if state is None else int(state.get_tensor_model_parallel_size())
 
@@ -42,7 +42,7 @@ def tensor_parallel_cores() -> int:
 def split(
     trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module], *, zero1: bool
 ) -> dict[str, Any] | None:
-    """How the cores of a copy share it, and its configuration; None: each has a copy. ``zero1``: copies share state."""
+    """How the cores of a copy share it, and its configuration; None: each has a copy. ``zero1``: state is sharded."""
     state = _state()
     if state is None or cores_of_a_copy() == 1:
         return None
@@ -56,7 +56,7 @@ def split(
 
 
 def _lora_rank(modules: Sequence[torch.nn.Module]) -> int | None:
-    """Of the adapters, as PEFT keeps their configuration at the model; None: there are none."""
+    """The rank of the LoRA adapters, from PEFT's configuration at the model; None without adapters."""
     for module in modules:
         adapters = vars(module).get("peft_config")
         if isinstance(adapters, dict):
@@ -67,9 +67,9 @@ def _lora_rank(modules: Sequence[torch.nn.Module]) -> int | None:
 
 
 def _config(trained: set[int], modules: Sequence[torch.nn.Module]) -> dict[str, Any] | None:
-    """That of transformers with the most trained parameters in modules that keep it; plain values alone.
+    """Plain values of the transformers configuration whose modules have the most trained parameters; None without one.
 
-    A pipeline takes the model apart: its attention modules keep it too.
+    A pipeline takes the model apart; its attention modules still have the configuration.
     """
     found: dict[int, tuple[int, Any]] = {}
     for module in modules:
@@ -84,7 +84,7 @@ def _config(trained: set[int], modules: Sequence[torch.nn.Module]) -> dict[str, 
 
 
 def _plain(config: Any) -> dict[str, Any] | None:
-    """None: it is of another kind, and refuses."""
+    """The plain values of a configuration; None if it has none, or cannot be read."""
     try:
         values = config.to_dict().items()
         return {

@@ -1,4 +1,4 @@
-"""What a training holds of each parameter: itself, its gradient, the optimizer's state; and how large its model is."""
+"""The bytes of parameters, gradients and optimizers' state in a training, and the size of its model."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _NAMES = {
 
 
 class Held:
-    """The optimizers that have stepped in this process, and still live. Sizes are what this rank holds."""
+    """The optimizers that have stepped in this process and still exist. Sizes are what this rank holds."""
 
     def __init__(self) -> None:
-        """None has."""
+        """No optimizer has stepped."""
         self._known: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._found: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def stepped(self, optimizer: Any) -> bool:
-        """Note an optimizer whose step has just ended; whether it is a new one. Cheap from then on.
+        """Note an optimizer whose step has just ended. Returns whether it is new; cheap if it is not.
 
-        A wrapper that keeps shards in an optimizer of its own (ZeRO-1) stands for both: the model's
+        A wrapper that keeps shards in an optimizer of its own (ZeRO-1) counts for both: the model's
         parameters and gradients are the wrapper's, the state is that of the shards.
         """
         if optimizer in self._known:
@@ -57,10 +57,10 @@ class Held:
         return True
 
     def record(self) -> dict[str, Any]:
-        """The sums over all optimizers. A search through all objects, so not for each step.
+        """The sums over all optimizers. It searches all objects, so it is too slow for each step.
 
-        ``count``: what they train here, in so many ``tensors``; ``model``, ``frozen``: see `_whole`.
-        ``cores``: so many hold one copy of the model together; ``split``: see `model_parallel.split`.
+        ``count``: elements that they train here, ``tensors``: their parameters; ``model``, ``frozen``: see `_whole`.
+        ``cores``: how many hold one copy of the model together; ``split``: see `model_parallel.split`.
         ``sdpa_elsewhere``, ``is_causal``: see `attention.elsewhere`.
         """
         found = list(self._found.values())
@@ -94,9 +94,9 @@ def _parameters(optimizer: Any) -> list[torch.Tensor]:
 
 
 def _whole(trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module]) -> list[torch.Tensor]:
-    """The parameters of those of all modules that hold these: frozen ones too.
+    """All parameters, frozen ones too, of the outermost modules that hold the trained ones.
 
-    A copy that is averaged, or a teacher, is a module of its own.
+    An averaged copy, or a teacher, is a module of its own and does not count.
     """
     found = {id(parameter): parameter for parameter in trained}
     inner = {id(child) for module in modules for child in module.children()}
@@ -109,19 +109,19 @@ def _whole(trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module]) 
 
 
 def _count(parameter: torch.Tensor) -> int:
-    """Of all that a parameter is a shard of: torch_xla's FSDP notes at each what size that has, NxD Core that it is."""
+    """Elements of the whole parameter. At a shard, torch_xla's FSDP notes the whole size, NxD Core that it is one."""
     size: int = math.prod(getattr(parameter, "_orig_size", parameter.shape))
     is_shard = getattr(parameter, "tensor_model_parallel", False)
     return size * model_parallel.tensor_parallel_cores() if is_shard else size
 
 
 def _is_frozen(parameter: torch.Tensor) -> bool:
-    """Not trained by any core. Those of a pipeline's other stages are not on this one's device."""
+    """Whether no core trains it. Parameters of a pipeline's other stages, which are not on the device, do not count."""
     return not parameter.requires_grad and parameter.device.type == "xla"
 
 
 def _gradient(parameter: torch.Tensor) -> torch.Tensor | None:
-    """NxD Core adds gradients up in fp32 beside the parameter."""
+    """A parameter's gradient. NxD Core adds it up in fp32 in `main_grad`."""
     return parameter.grad if parameter.grad is not None else getattr(parameter, "main_grad", None)
 
 

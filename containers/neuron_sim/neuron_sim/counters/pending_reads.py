@@ -1,7 +1,7 @@
 """Values that the script read while they were pending: on which lines, and what that cost the step. Pure.
 
-Such a value is computed by a graph of its own. Where more is left to do in the step, it is cut there; and what of that
-needs the same matrix products computes them once more, for torch_xla keeps the value alone.
+Such a value is computed by a graph of its own. If the step has more to compute, this cuts it in two. If the rest needs
+the same matrix products, it computes them once more, since torch_xla keeps only the value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from neuron_sim.counters.hlo.products import Product
 
 
 class PendingReads:
-    """Of one step: told of each graph that has run, in their order, and once of each that was compiled."""
+    """The reads of one step, found from the graphs that have run, in their order, and those that were compiled."""
 
     def __init__(self) -> None:
         """Nothing has run."""
@@ -25,22 +25,23 @@ class PendingReads:
         self._ran: list[Ran] = []
 
     def compiled(self, graph: str, products: Counter[Product]) -> None:
-        """A graph's matrix products. Those of the step must be known when it is written down."""
+        """Note a graph's matrix products. Call for all graphs of a step before `record`."""
         self._products[graph] = products
 
     def knows(self, graph: str) -> bool:
-        """Whether it has been compiled."""
+        """Whether the products of a graph have been noted."""
         return graph in self._products
 
     def ran(self, ran: Ran) -> None:
-        """A graph has run, here or on trn1 alone."""
+        """Note that a graph has run, here or only on trn1."""
         self._ran.append(ran)
 
     def record(self, *, ended: bool) -> tuple[dict[str, dict[str, int]], Counter[str]]:
-        """By line: how many values were read, how many of them cut the step, and how many let it compute again.
+        """Returns the reads of the step, and how often each graph that has not run here runs on trn1.
 
-        By graph, how many runs were ``repeated``. And how often graphs that have not run here run on trn1. ``ended``:
-        by the script, and not with it, so that trn1 ran what collectives have run here before.
+        By line: how many values were read, how many of these cut the step, and how many made it compute something
+        again. By graph: how many runs were ``repeated``. ``ended``: the script ended the step, rather than its own end,
+        so that trn1 also ran the graphs that collectives had run here before.
         """
         accessed: Counter[str] = Counter()
         cut: Counter[str] = Counter()
@@ -49,12 +50,12 @@ class PendingReads:
         elsewhere: Counter[str] = Counter()
         pending = self._pending()
         later: dict[str, None] = {}
-        """The soonest last."""
+        """Graphs that run later in the step; the next one is last."""
         cuts, reader = False, None
         for at in range(len(self._ran) - 1, -1, -1):
             ran = self._ran[at]
             if ran.is_part:
-                # What runs in the graph of a reading is run again if that leaves anything to do.
+                # A part of the graph of a read runs again if that read cuts the step.
                 repeated[ran.graph] += cuts
                 elsewhere[ran.graph] += cuts
                 if reader is not None:
@@ -78,7 +79,7 @@ class PendingReads:
         return {name: dict(+counts) for name, counts in told.items()}, +elsewhere
 
     def _pending(self) -> dict[int, dict[str, None]]:
-        """Where a value is read, the pieces before it that a collective has cut off: on trn1 they have yet to run."""
+        """For each read, by its position: the pieces that collectives cut off before it, which trn1 has yet to run."""
         found: dict[int, dict[str, None]] = {}
         pieces: list[str] = []
         for at, ran in enumerate(self._ran):
@@ -91,7 +92,7 @@ class PendingReads:
         return found
 
     def _is_repeated(self, graph: str, others: dict[str, None]) -> bool:
-        """Whether one of the others, the soonest last, has all its products. The same graph has other data."""
+        """Whether another graph has all products of this one. The same graph does not count: it has other data."""
         mine = self._products.get(graph)
         if not mine:
             return False

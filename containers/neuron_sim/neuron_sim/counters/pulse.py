@@ -1,7 +1,7 @@
-"""Looks at what has run where a script calls nothing of ours for long, and lets it be told.
+"""Looks regularly at what has run, also while a script calls none of our functions for long, and tells listeners.
 
-A text that is generated token by token compiles for minutes and ends no step. Python runs a pending call between two
-instructions of the main thread, as it runs a signal's handler: a thread that only sleeps asks for one.
+Generating a text token by token compiles for minutes and ends no step. So a thread that otherwise sleeps asks Python
+for a pending call, which runs in the main thread between two instructions, like a signal's handler.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _CALL = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class Pulse:
-    """Calls a function in the main thread, as long as it lives there, and another one in a thread of its own."""
+    """Calls ``look`` in the main thread, when Python code runs there, and ``tell`` in a thread of its own."""
 
     def __init__(self, look: Callable[[], None], tell: Callable[[], None]) -> None:
-        """Neither raises anything. ``tell`` is called also while the main thread is deep in torch_xla."""
+        """Neither may raise. ``tell`` is also called while the main thread is inside torch_xla."""
         self._look, self._tell = look, tell
         self._call = _CALL(self._in_main_thread)
         self._ended = threading.Event()
         threading.Thread(target=self._run, name="windtunnel-pulse", daemon=True).start()
 
     def end(self) -> None:
-        """No more. Idempotent."""
+        """Stop the calls. Idempotent."""
         self._ended.set()
 
     def _run(self) -> None:

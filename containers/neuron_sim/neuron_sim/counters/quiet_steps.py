@@ -14,25 +14,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 FIRST, EVERY = range(2, 9), 64
-"""Which training steps: the first ones (without those that compile), and then every so many."""
+"""The training steps that are timed: the first ones without those that compile, then every 64th."""
 _LONGEST_WAIT_S = 60.0
 _LOOK_EVERY_S = 0.002
 
 
 class QuietSteps:
-    """The meetings of one rank. ``folder``: one that the ranks of the host share."""
+    """One rank's meetings with the other ranks of its host. ``folder``: one that these ranks share."""
 
     def __init__(self, folder: Path | None, local_rank: int, local_world_size: int) -> None:
-        """Nothing is made before the first meeting."""
+        """No file is made before the first meeting."""
         self._folder = None if folder is None else folder / ".quiet"
         self._me, self._ranks = local_rank, local_world_size
         self._steps = 0
         self._mine: list[Path] = []
 
     def step_ended(self, let_finish: Callable[[], None], seconds: float) -> bool:
-        """A training step has ended that took so long: meet, if the next one is to be timed undisturbed.
+        """Called after a training step that took ``seconds``: meet the other ranks if the next step is to be timed.
 
-        Whether it will be.
+        Returns whether it will begin with idle devices.
         """
         self._steps += 1
         if self._folder is None or not (self._steps in FIRST or self._steps % EVERY == 0):
@@ -57,7 +57,7 @@ class QuietSteps:
             if time.monotonic() > until:
                 return False
             time.sleep(_LOOK_EVERY_S)
-        # Whoever is here has left the meeting before the last one: that mark may go.
+        # All ranks that came here have left the meeting before the last one: its mark may go.
         while len(self._mine) > 2:
             with contextlib.suppress(OSError):
                 self._mine.pop(0).unlink()

@@ -38,17 +38,17 @@ from neuron_sim.counters.wholes import Wholes
 from neuron_sim.counters.why_new import Comparer
 
 _READ_EVERY = 256
-"""Collectives of a kind within one step after which the graphs' files are read."""
+"""After how many collectives of a kind within one step the graphs' files are read."""
 
 
 counting: Recorder
-"""The one of this process, once `start` has made it."""
+"""This process's recorder, once `start` has made it."""
 
 
 def start(current: settings.Settings, is_late: Callable[[], bool]) -> Recorder:
-    """Count from now on; before torch_xla makes its client. Writes where the settings name a folder.
+    """Count from now on. Call before torch_xla makes its client. Writes only if the settings name a folder.
 
-    ``is_late``: whether what trains is in a later pass of a short rehearsal, which is a step long.
+    ``is_late``: whether the script is in a later training pass of a short rehearsal; such a pass is one step long.
     """
     global counting
     counting = Recorder(current, is_late)
@@ -65,7 +65,7 @@ class Recorder:
         self._settings = current
         self._is_late = is_late
         self.listeners = listeners
-        """Told in this order."""
+        """They are called in this order."""
         self._records: Records | None = None
         self.graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
         self._comparer = Comparer()
@@ -76,7 +76,7 @@ class Recorder:
         self._samples = 0
         self._has_loader = self._is_part = False
         self.backward_passes = self.made = 0
-        """Of the latest step: how often gradients were computed, and samples that its script made without a loader."""
+        """In the latest step: how often gradients were computed; how many samples the script made without a loader."""
         called.watch()
         self.waits = False
         """Whether the script has waited for the device since the latest step."""
@@ -98,16 +98,16 @@ class Recorder:
 
     @property
     def sees_steps(self) -> bool:
-        """Whether listeners are told of graphs and steps: not while the user has torch_xla's debug output."""
+        """Whether graphs are counted: on a host's first core, unless the user asked for torch_xla's debug output."""
         return self.graphs is not None and self.graphs.enabled
 
     @property
     def has_exchanged(self) -> bool:
-        """Whether the step that runs has a collective by now."""
+        """Whether the current step has had a collective."""
         return bool(self._collectives)
 
     def begin(self) -> None:
-        """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
+        """Start anew: this process has learned its rank only now, or is the child of one that counts."""
         if self.graphs is not None and self._process == os.getpid():
             self.graphs.close()
             self._end_pulse()
@@ -125,17 +125,17 @@ class Recorder:
         self._input_wait_s = 0.0
         self._compile_s = 0.0
         if self._is_part:
-            return  # what is under way goes on
+            return  # the training step that has begun goes on
         self._trains = self._in_pieces = False
         self._updates = 0
         batches.sent.forget()
         batches.summed.clear()
 
-    # Called as the table of hooks says, in the order of the script.
+    # Methods that the table of hooks calls, in the order in which a script gets there.
 
     @script_time.set_aside
     def collective(self, kind: CollectiveKind, payload_bytes: int, seconds: float) -> None:
-        """One collective of this core: payload bytes of this rank, seconds from its call to its result here."""
+        """Count a collective of this core: payload bytes of this rank, seconds from its call to its result here."""
         entry = self._collectives[kind]
         entry[0] += 1
         entry[1] += payload_bytes
@@ -145,7 +145,7 @@ class Recorder:
             self.look()
 
     def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
-        """Around `torch.autograd.backward`: gradients are computed, so the step trains.
+        """Decorate `torch.autograd.backward`: gradients are computed, so the step trains.
 
         With gradient accumulation, most training steps are without an optimizer's step.
         """
@@ -165,7 +165,7 @@ class Recorder:
 
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
-        """An optimizer has made a step."""
+        """Called after an optimizer's step."""
         self._trains = True
         self._updates += 1
         self._timed.time_reference()
@@ -174,37 +174,37 @@ class Recorder:
 
     @script_time.set_aside
     def batch(self, _loader: Any, samples: int, waited_s: float) -> None:
-        """A batch came from the input pipeline after a wait. Below 0: one was none, if no step has computed with it."""
+        """Called for each batch of the input pipeline. Samples below 0 take back a batch that no step computed with."""
         self._input_wait_s += waited_s
         self._samples = max(0, self._samples + samples)
-        # One that evaluates says nothing of what the script trains on.
+        # A loader that is used without gradients, for evaluation, does not count here.
         self._has_loader = self._has_loader or torch.is_grad_enabled()
 
     @script_time.set_aside
     def in_pieces(self, samples: int) -> None:
-        """The batch in hand, of so many samples, comes once more, in microbatches that are told as they come."""
+        """Take back the current batch, of so many samples: it comes again in microbatches, each with a `batch` call."""
         self._samples = max(0, self._samples - samples)
         self._in_pieces = True
 
     def step_ended(self) -> None:
-        """mark_step has run: write the step down, if it ran anything.
+        """Called after mark_step: write a record of the step, if it ran anything.
 
-        ``optimizer`` says whether it was a training step, ``updated`` whether an optimizer stepped in it. ``part``: it
-        ended in the middle of a forward or backward pass, and is a part of the next one.
+        In it ``optimizer`` tells whether it was a training step, ``updated`` whether an optimizer stepped in it, and
+        ``part`` that it ended within a forward or backward pass, and so is a part of the next step.
         """
         now, ended = time.perf_counter(), time.time()
         seconds, self._last_end = now - self._last_end, now
         self._trace_s += script_time.clock.take()
-        # XLA compiles in the script's thread, and says only how long that took: a guess where it did.
+        # XLA compiles in the script's thread, and tells only elapsed time: for a step that compiles this is a guess.
         traced_s = max(0.0, self._trace_s - self._compile_s)
         with script_time.aside():
-            self._is_busy = True  # what a pulse would take in now, no step would have
+            self._is_busy = True  # what a pulse took in now would be in no step's record
             self._is_part = batches.sent.computes_gradients or (not self._trains and is_calling())
             self.has_trained = self._trains and not self._is_part
             self._write_step(seconds, ended, traced_s)
             self._timed.step_ended(seconds, traced_s, trains=self.has_trained)
         if self.graphs is None:
-            self._trace_s = 0.0  # no step is written that it could be a part of
+            self._trace_s = 0.0  # no step is written, so it cannot be added to a later one
         self._reset()
         self._is_busy = False
 
@@ -228,7 +228,7 @@ class Recorder:
         if self.graphs is not None and (self._executed or self._collectives):
             record = {
                 "kind": "step",
-                "time": round(ended, 6),  # of the step's end, as `seconds` has it: where it began follows
+                "time": round(ended, 6),  # of the step's end; minus `seconds`, of its beginning
                 "seconds": round(seconds, 6),
                 "optimizer": self.has_trained,
                 "samples": samples,
@@ -258,13 +258,13 @@ class Recorder:
                 listener.step(record)
 
     def failed(self) -> None:
-        """The script has ended with an exception."""
+        """Called when the script has ended with an exception."""
         self.has_failed = True
 
     def end(self) -> None:
-        """Write what is left, when the process ends. Idempotent."""
+        """Write the records that are left, when the process ends. Idempotent."""
         if self._ended or os.getpid() != self._process:
-            return  # of other processes, a child that the script has forked
+            return  # another process is a child that the script has forked
         self._ended = True
         self._end_pulse()
         self.look()
@@ -285,13 +285,13 @@ class Recorder:
             self._pulse.end()
 
     def _look_meanwhile(self) -> None:
-        """As `look`, where nothing has looked for long. What it raises, the next look raises."""
+        """Call `look` if it has not been called for long. An exception of it is raised by the next `look`."""
         mine = script_time.clock.is_own and os.getpid() == self._process
         if self._is_busy or not mine or time.monotonic() - self._looked_at < pulse.EVERY_S:
             return
         try:
             self.look()
-        except Exception as error:  # noqa: BLE001 - of whatever kind: there is nobody here to catch it
+        except Exception as error:  # noqa: BLE001 - of any kind: a pending call has no caller to catch it
             self._pulse_error = error
 
     def _wait(self) -> None:
@@ -301,7 +301,7 @@ class Recorder:
 
     @script_time.set_aside
     def look(self) -> None:
-        """Take in what ran since the last look; each new graph is written with its share of compile time."""
+        """Take in what ran since the last call; write each new graph with its share of compile time."""
         if self.graphs is None:
             return
         if self._pulse_error is not None:
@@ -329,13 +329,13 @@ class Recorder:
         self._compile_s += spent
         noted = sum(graph.compile_seconds for graph in compiled)
         for graph in compiled:
-            # XLA's files say how the compiler's time was shared out, torch_xla's metric how much it was.
+            # XLA's files tell how the compile time is divided, torch_xla's metric how much it was.
             share = graph.compile_seconds / noted if noted else 1 / len(compiled)
             whole = wholes.get(graph.hash, self._wholes.number)
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, whole=whole))
 
     def would_run(self, graph: Graph, *, is_part: bool) -> None:
-        """A graph runs now on trn1, and not here. ``is_part``: in the graph of a reading that comes next."""
+        """Count a graph that would run now on trn1, but not here. ``is_part``: as a part of the next read's graph."""
         self.look()
         if not self._reads.knows(graph.hash):
             self._compiled(graph)
@@ -345,7 +345,7 @@ class Recorder:
         self._reads.ran(Ran(graph.hash, read_at=read_at, is_here=False, is_part=is_part))
 
     def would_run_again(self, pieces: Iterable[str] | None = None) -> None:
-        """What this step has run, or these pieces of it, is a part of what a reading runs on trn1."""
+        """Count the graphs of this step, or these pieces of it, as a part of the graph that a read runs on trn1."""
         run = self.pieces()
         for graph in run if pieces is None else pieces:
             self._reads.ran(Ran(graph, is_here=False, is_part=True))
@@ -367,13 +367,13 @@ class Recorder:
             listener.graph(graph)
 
     def write(self, record: dict[str, Any]) -> None:
-        """Append a record to this rank's file, if there is to be one. It needs a key ``kind``."""
+        """Append a record to this rank's file, if counters are written. It needs a key ``kind``."""
         self._write_start()
         if self._records is not None:
             self._records.write(record)
 
     def _write_start(self) -> None:
-        """Open the file of this rank, with its start record, at the first need."""
+        """Open the file of this rank at the first call, and write its start record."""
         if self._records is not None or self._settings.counters_dir is None:
             return
         me = settings.identity()

@@ -1,7 +1,7 @@
-"""The counters of one rank: a file of JSON lines, each written whole, and what stands in them.
+"""The counters of one rank: a file of JSON lines, each written in one piece, and the records in it.
 
-``start`` and ``end`` are one each; ``graph``, ``step`` and ``memory`` come as they happen, ``parameters``
-with each new optimizer. A ``finding`` may come again with newer figures. Kinds not made here:
+There is one ``start`` and one ``end``; ``graph``, ``step`` and ``memory`` come as they happen, ``parameters``
+with each new optimizer. A ``finding`` may come again with newer figures. Kinds made elsewhere:
 ``parameters`` (`counters.parameters`), ``uncut`` (`counters.wholes`: which graphs are pieces of one on trn1, and
 how often each), ``memory`` (`device.memory`), ``finding`` (`diagnostics.findings`).
 """
@@ -32,7 +32,7 @@ CollectiveKind = Literal[
     "send",
     "recv",
 ]
-"""Under these names collectives are counted."""
+"""The names under which collectives are counted."""
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -54,7 +54,7 @@ class Records:
 
 
 def start(me: Identity, current: Settings) -> dict[str, Any]:
-    """Who counts, and what is simulated. ``trial``: neuron_parallel_compile runs the script for its graphs."""
+    """The record of who counts and what is simulated. ``trial``: neuron_parallel_compile runs the script."""
     import torch
     import torch_xla
 
@@ -78,9 +78,9 @@ def start(me: Identity, current: Settings) -> dict[str, Any]:
 
 
 def graph(compiled: Graph, *, cached: bool) -> dict[str, Any]:
-    """A graph that was compiled; ``cached``: trn1 would have taken it from the compile cache.
+    """The record of a compiled graph. ``cached``: trn1 would have taken it from the compile cache.
 
-    ``fp32_products``: the dtype in which the device runs its products of fp32, as the compiler's flags have it.
+    ``fp32_products``: the dtype in which the device computes products of fp32, by the compiler's flags.
     """
     reason = compiled.reason
     return {
@@ -102,12 +102,12 @@ def graph(compiled: Graph, *, cached: bool) -> dict[str, Any]:
 
 
 def end(rank: int, *, failed: bool) -> dict[str, Any]:
-    """The script has ended."""
+    """The record of the script's end."""
     return {"kind": "end", "rank": rank, "exit": "error" if failed else "ok"}
 
 
 def _host_cpu() -> str | None:
-    """This machine's processor as it names itself, or None."""
+    """The name of this machine's processor, from /proc/cpuinfo; None if unknown."""
     try:
         lines = _CPU_INFO.read_text().splitlines()
     except OSError:

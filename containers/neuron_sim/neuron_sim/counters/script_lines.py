@@ -1,4 +1,4 @@
-"""Which line of the user's script is running."""
+"""Finds the line of the user's script that is running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PACKAGES = tuple(
         if folder.endswith("/site-packages")
     )
 )
-"""Several where a user's environment lies on top of the image's, as on a cluster."""
+"""Several folders if a user's environment lies on top of the image's, as on a cluster."""
 _TORCH = tuple(f"{folder}{name}/" for folder in _PACKAGES for name in ("torch", "torch_xla"))
 _OF_ITS_OWN = tuple(
     f"{folder}torch/{name}/" for folder in _PACKAGES for name in ("nn", "optim", "amp", "distributions")
@@ -32,7 +32,7 @@ _LIBRARIES = tuple(
 
 
 def calling_line(frame: FrameType | None = None) -> str:
-    """``train.py:88`` of the innermost frame outside libraries, or ``?``. ``frame``: of another thread."""
+    """``train.py:88`` of the innermost frame outside libraries, or ``?``. ``frame``: where to start; default: here."""
     frame = frame or sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -43,9 +43,9 @@ def calling_line(frame: FrameType | None = None) -> str:
 
 
 def calling_library() -> str:
-    """``transformers/modeling_utils.py:88``: the library that was innermost; ``""``: the script itself.
+    """``transformers/modeling_utils.py:88``: the innermost library line; ``""`` if the script itself is innermost.
 
-    Of torch only its layers, optimizers, scalers and distributions: the rest of it does as the script says, as in
+    Of torch only its layers, optimizers, scalers and distributions count: the rest does what the script says, as in
     `print(tensor)`.
     """
     frame: FrameType | None = sys._getframe(1)
@@ -58,7 +58,7 @@ def calling_library() -> str:
 
 
 def library_file(filename: str) -> str:
-    """``transformers/modeling_utils.py`` of a file that pip has installed; ``""``: another, or torch's or our own."""
+    """``transformers/modeling_utils.py`` for a file that pip has installed; ``""`` for others, torch's and our own."""
     return "" if is_torchs(filename) else _installed(filename)
 
 

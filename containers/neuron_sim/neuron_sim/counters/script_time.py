@@ -2,8 +2,8 @@
 
 On trn1 too a step costs the host the script's Python, torch's dispatch, the recording of operations (those
 of the backward pass in a thread of autograd) and the hash of the graph when it ends. Computing, compiling
-and collectives are the device's part there, and looking at them is the simulator's: that happens within
-`aside`. Waiting (for the device, a batch, another core) takes no CPU time.
+and collectives are the device's part there, and observing them is the simulator's work: here both happen
+within `aside`. Waiting (for the device, a batch, another core) takes no CPU time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Thread:
-    """CPU seconds of one thread, of which some are ours. Its clock can be read from any thread."""
+    """CPU seconds of one thread, the script's and the simulator's (``ours``). Any thread can read its clock."""
 
     def __init__(self, ident: int) -> None:
         self._clock = time.pthread_getcpuclockid(ident)
@@ -29,7 +29,7 @@ class _Thread:
         self._since = time.clock_gettime(self._clock)
 
     def switch(self, *, ours: bool) -> None:
-        """What comes is ours, or the script's."""
+        """From now on, time is the simulator's (``ours``) or the script's."""
         now = time.clock_gettime(self._clock)
         if not self.is_ours:
             self._counted += now - self._since
@@ -37,26 +37,26 @@ class _Thread:
         self.is_ours = ours
 
     def take(self) -> float:
-        """Seconds of the script since the last call."""
+        """The script's seconds in this thread since the last call."""
         self.switch(ours=self.is_ours)
         counted, self._counted = self._counted, 0.0
         return counted
 
 
 class ScriptTime:
-    """CPU seconds of the script's thread, and of those that work for it. Other threads change nothing."""
+    """CPU seconds of the script's thread, and of threads that work for it. Other threads do not count."""
 
     def __init__(self) -> None:
-        """Count from here on, in this thread."""
+        """Start to count, in this thread."""
         self.begin()
 
     def begin(self) -> None:
-        """Count from here on, in this thread alone."""
+        """Start to count anew, in this thread alone."""
         self._own = threading.get_ident()
         self._threads = {self._own: _Thread(self._own)}
 
     def follow(self) -> None:
-        """This thread records operations for the script (autograd has one for each device): count it too."""
+        """Count the calling thread too: it records operations for the script (autograd has one for each device)."""
         ident = threading.get_ident()
         if ident not in self._threads:
             self._threads[ident] = _Thread(ident)
@@ -73,19 +73,19 @@ class ScriptTime:
 
     @property
     def alone(self) -> bool:
-        """Whether only the script's own thread is followed."""
+        """Whether only the script's own thread is counted."""
         return len(self._threads) == 1
 
     @property
     def is_aside(self) -> bool:
-        """Whether what this thread does is the simulator's doing."""
+        """Whether the calling thread's time is the simulator's now."""
         thread = self._threads.get(threading.get_ident())
         return thread is not None and thread.is_ours
 
     def take(self) -> float:
-        """CPU seconds of the script since the last call. In a thread that is not followed: none, and from now on it is.
+        """CPU seconds of the script since the last call. In a thread that is not counted: 0, and from now on it is.
 
-        A backward pass that ends steps does so in autograd's thread, which works for the script's.
+        This happens if a backward pass ends steps: it does so in autograd's thread.
         """
         if threading.get_ident() not in self._threads:
             self.begin()
@@ -100,7 +100,7 @@ class ScriptTime:
 
     @contextmanager
     def spent(self, *, ours: bool) -> Iterator[None]:
-        """What happens in this block is the simulator's doing, or the script's."""
+        """Count the block as the simulator's time (``ours``), or as the script's."""
         thread = self._threads.get(threading.get_ident())
         if thread is None:
             yield
@@ -114,23 +114,23 @@ class ScriptTime:
 
 
 clock = ScriptTime()
-"""The one of this process; `ScriptTime.begin` once the script's thread is known."""
-# A forked process has a thread of its own, and the clock of its parent's is none there.
+"""This process's clock. Call `ScriptTime.begin` once the script's thread is known."""
+# A forked process has a new thread; the clock of the parent's thread is not valid there.
 os.register_at_fork(after_in_child=clock.begin)
 
 
 def aside() -> Any:
-    """A block that is the simulator's doing, and would not be on trn1's host."""
+    """Count a block as the simulator's work, which trn1's host would not do."""
     return clock.spent(ours=True)
 
 
 def of_the_script() -> Any:
-    """A block inside `aside` that trn1's host has too: the graph so far is hashed and handed over."""
+    """Count a block inside `aside` as the script's: on trn1's host too, the graph so far is hashed and handed over."""
     return clock.spent(ours=False)
 
 
 def set_aside(function: F) -> F:
-    """The function with all that it does `aside`."""
+    """Decorate a function: all its time is the simulator's."""
 
     @functools.wraps(function)
     def wrapped(*arguments: Any, **keywords: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Graphs as trn1 compiles them: what collectives cut into pieces here is one there."""
+"""Graphs as trn1 compiles them: pieces into which collectives cut a graph here are one whole there."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from neuron_sim.counters.graphs import Ran
 
 
 class Wholes:
-    """Told of each graph that has run, in their order; writes each whole down once."""
+    """Joins the graphs that have run, in their order, to wholes; writes a record of each different whole once."""
 
     def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
         """Nothing has run. ``write`` takes records for the counters."""
         self._write = write
         self.pieces: Counter[str] = Counter()
-        """Graphs of the whole that runs."""
+        """The graphs of the current whole, and how often each has run in it."""
         self._known: set[frozenset[tuple[str, int]]] = set()
         self.number = 0
-        """Of the whole that runs: how many have ended."""
+        """The number of the current whole: how many have ended before."""
 
     def ran(self, ran: Ran) -> int | None:
-        """A graph has run; returns the number of its whole, or None: it is one of its own, to read a value."""
+        """Note a graph that has run. Returns the number of its whole; None for a graph that only reads a value."""
         if ran.read_at is not None:
             self.alone(ran.graph)
             return None
@@ -33,14 +33,14 @@ class Wholes:
         return number
 
     def end(self) -> None:
-        """What ran since the last one has ended is one graph to trn1, which compiles it once."""
+        """End the current whole: to trn1 the graphs since the last end are one graph, which it compiles once."""
         if self.pieces:
             self._ended(self.pieces)
             self.pieces = Counter()
             self.number += 1
 
     def alone(self, graph: str) -> None:
-        """This graph has run, or runs on trn1, amid others."""
+        """Note a graph that has run by itself, or would on trn1, between the pieces of a whole."""
         self._ended({graph: 1})
 
     def _ended(self, pieces: Mapping[str, int]) -> None:

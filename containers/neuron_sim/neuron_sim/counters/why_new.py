@@ -1,4 +1,4 @@
-"""Why a graph is new: its HLO text against that of the closest earlier graph. Pure."""
+"""Explains why a graph is new: compares its HLO text with that of the closest earlier graph. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADER = re.compile(r"(buffer_donor|input_output_alias)=\{[^=]*\}")
 _ARRAY = re.compile(r"^([a-z][a-z0-9]*)\[([\d,<=]*)\]")
 
 _KEPT = 16
-"""Graphs that a new one is compared with: the latest. A loop that makes more kinds of graph has been named by then."""
+"""How many of the latest graphs a new one is compared with. A loop that makes more has been reported by then."""
 
 
 class Instruction(NamedTuple):
@@ -42,7 +42,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Signature:
-    """What of a graph's text is compared."""
+    """The parts of a graph's text that are compared."""
 
     instructions: tuple[Instruction, ...]
     opcodes: Counter[str]
@@ -72,11 +72,11 @@ class Comparer:
     """Remembers the latest graphs and explains each new one."""
 
     def __init__(self) -> None:
-        """No graph yet."""
+        """No graph is known yet."""
         self._known: OrderedDict[str, tuple[str, Signature]] = OrderedDict()
 
     def explain(self, graph_hash: str, source: str, hlo_text: str) -> Reason:
-        """Why this graph is new; from now on it is one of the earlier ones."""
+        """Why this graph is new. Later graphs are compared with it too."""
         new = signature(hlo_text)
         reason = self._reason(new, source)
         self._known[graph_hash] = (source, new)
@@ -116,7 +116,7 @@ def _other_operations(earlier: Signature, new: Signature) -> str:
 
 
 def _difference(earlier: Signature, new: Signature, name: str) -> Reason:
-    """The same operations by number: what else differs, the inputs first."""
+    """What differs between graphs with the same number of each operation: inputs first."""
     before, now = _inputs(earlier), _inputs(new)
     changed = tuple((i, before[i], now[i]) for i in sorted(before.keys() & now.keys()) if before[i] != now[i])
     pairs = list(zip(earlier.instructions, new.instructions, strict=False))
@@ -143,7 +143,7 @@ def _difference(earlier: Signature, new: Signature, name: str) -> Reason:
 
 
 def _inputs(of: Signature) -> dict[int, str]:
-    """Shape by parameter number, of the entry computation: it stands last, and so wins."""
+    """Shapes of the entry computation's parameters, by number: it is last in the text, so it overrides others."""
     return {int(i.text): i.shape for i in of.instructions if i.opcode == "parameter" and i.text.isdigit()}
 
 

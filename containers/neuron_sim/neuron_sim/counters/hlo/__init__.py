@@ -4,9 +4,9 @@ shapes    element types and sizes
 text      the text as computations of instructions
 nodes     a computation as a graph of values, without what only renames or reorders them
 products  matrix products and convolutions as (batch, rows, inner, columns)
-opcodes   which instruction is what: arithmetic, layout, boundary
-fusion    which element-wise work runs as one kernel, and the bytes that moves
-work      the sums
+opcodes   classes of instructions: arithmetic, layout, boundary
+fusion    which element-wise work runs as one kernel, and the bytes that it moves
+work      the sums over a graph
 rounding  the text without what simulates stochastic rounding
 
 HLO text: "XLA Operation Semantics" (openxla.org).

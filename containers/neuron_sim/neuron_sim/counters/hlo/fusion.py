@@ -11,22 +11,22 @@ No compiler is asked. The rules, for each computation:
    kernel, as far as nothing between them is a boundary or a reduction. A reduction ends the kernel
    that produces its operand: its own result goes to memory. So a softmax or a norm is two or three kernels.
    A kernel runs as late as its consumers allow.
-4. A value that kernels of several moments need is written once and read by each. It is computed again
-   in each instead where that moves no more: it takes no transcendental function, and what it is
-   computed from is not larger than the value itself by more than an eighth. (Broadcasts, dropout's
-   mask from its random bits, a product with its bias.)
+4. A value that kernels of several stages need is written once and read by each. It is computed again
+   in each instead if that moves no more bytes: if it takes no transcendental function, and its inputs
+   are at most an eighth larger than the value itself. (Broadcasts, dropout's mask from its random
+   bits, a product with its bias.)
 5. A kernel reads each array once, and writes what a boundary, another kernel or the graph's result needs.
    Kernels that read the same array but share no value stay apart.
 6. batch-norm-training and batch-norm-grad (layer norms too, in torch_xla) are a reduction and an
    element-wise operation each, as compilers expand them.
 
-**State** is what does not grow with the batch: kernels all of whose arrays have, up to transposition and
-scalars aside, the dimensions of an array that the graph takes in *and* gives back (parameters, their
-gradients, the optimizer's state), or are slices of such a one or as large, and whose results no product and
-no other kernel but one of state reads. The second holds activations back that happen to have a parameter's
-dimensions. It is not asked of kernels that read nothing but the graph's inputs and scalars: a cast of the
-weights, zeros for a gradient. All others are **activations**; a gradient of a bias, reduced from activations,
-too.
+**State** is work that does not grow with the batch. A kernel is state if (a) all its arrays, scalars aside,
+have the dimensions (in any order) of an array that the graph takes in *and* gives back (parameters, their
+gradients, the optimizer's state), or are slices of such an array, or slices of an input that are as large as
+one; and (b) only kernels of state, and no product, read its results. (b) excludes activations that happen to
+have a parameter's dimensions. It does not apply to kernels that read only the graph's inputs and scalars: a
+cast of the weights, zeros for a gradient. All other kernels are **activations**, also the gradient of a bias,
+which is reduced from activations.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from neuron_sim.counters.hlo import opcodes
 from neuron_sim.counters.hlo.nodes import Graph
 
 Kernel = tuple[int, int]
-"""One of its nodes, and the stage."""
+"""A kernel is known by one of its nodes, and the stage."""
 Arrays = Mapping[Kernel, set[int]]
 
 _ROUNDS = 2
-"""What is written depends on what is computed again, and that on what is written."""
+"""Which values are written depends on which are computed again, and the other way round: so it takes two rounds."""
 
 
 _ROWS = 1 / 8
-"""Part of a value's size up to which what is read beside it (a mask, a bias, a row's mean) does not count."""
+"""Smaller inputs of a value (a mask, a bias, a row's mean) are ignored up to this part of the value's size."""
 
 
 @dataclass
 class Kernels:
     """Bytes and elements of one class of element-wise work.
 
-    ``unfused_bytes``: of one kernel for each instruction, as eager execution has it.
-    ``vector_elements``: elements that arithmetic makes (that a reduction takes in); ``scalar_elements``:
-    those of transcendental functions. Work that is done again counts once.
+    ``unfused_bytes``: with one kernel for each instruction, as in eager execution.
+    ``vector_elements``: elements that arithmetic makes, or that a reduction reads; ``scalar_elements``:
+    elements that transcendental functions make. Work that is done again counts once.
     """
 
     fused_bytes: int = 0
@@ -66,7 +66,7 @@ class Kernels:
     scalar_elements: int = 0
 
     def add(self, other: Kernels, times: int = 1) -> None:
-        """Count another one ``times``."""
+        """Add the numbers of another one ``times`` times."""
         self.fused_bytes += other.fused_bytes * times
         self.unfused_bytes += other.unfused_bytes * times
         self.vector_elements += other.vector_elements * times
@@ -94,7 +94,7 @@ def elementwise(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> Ele
 
 
 def _stages(graph: Graph) -> list[int]:
-    """How many boundaries and reductions each node has before it, at most."""
+    """The largest number of boundaries and reductions on a path to each node."""
     stages = [0] * len(graph)
     after = [0] * len(graph)
     for node in range(len(graph)):
@@ -139,7 +139,7 @@ def _place(graph: Graph, stages: list[int], again: list[bool]) -> list[frozenset
         for user in graph.users[node]:
             consumers |= placed[user]
         if node in graph.wanted:
-            # It is written anyway, and whoever comes later reads it.
+            # It is written anyway, and later kernels read it.
             consumers |= {stages[user] for user in graph.boundary_users[node]}
             placed[node] = frozenset((min(consumers, default=stages[node]),))
         elif again[node] or len(consumers) <= 1:
@@ -150,10 +150,10 @@ def _place(graph: Graph, stages: list[int], again: list[bool]) -> list[frozenset
 
 
 def _joins(graph: Graph, node: int, operand: int) -> bool:
-    """Whether the kernel of ``node`` makes the operand too, given that both are computed at one stage.
+    """Whether the kernel of ``node`` also computes the operand, given that both are computed at one stage.
 
-    What a broadcast repeats (a row's mean, the optimizer's step) is a kernel of its own: all that share
-    it would become one kernel otherwise.
+    What a broadcast repeats (a row's mean, the optimizer's step) is computed in another kernel: otherwise
+    all kernels that share it would become one.
     """
     return graph.is_loop[operand] and graph.opcode[node] != "broadcast"
 
@@ -191,7 +191,7 @@ def _count(
             read = reads.setdefault(kernel, set())
             for operand in graph.operands[node]:
                 if not (_joins(graph, node, operand) and stage in placed[operand]):
-                    # Of a slice only what it takes is read: the slice stands for it.
+                    # A slice reads only as much as it makes, so its own size counts.
                     read.add(node if graph.is_slice[node] else operand)
             if stage == first:
                 members.setdefault(kernel, []).append(node)
@@ -217,7 +217,7 @@ def _count(
 def _state_kernels(
     graph: Graph, reads: Arrays, writes: Arrays, state_shapes: AbstractSet[tuple[int, ...]]
 ) -> set[Kernel]:
-    """The kernels of the optimizer and its like."""
+    """The kernels that are state, such as the optimizer's."""
     neutral = _of_scalars(graph, reads, writes)
     own = {node for kernel in neutral for node in writes.get(kernel, ())}
     fits = _of_state(graph, state_shapes)
@@ -249,7 +249,7 @@ def _state_kernels(
             reader not in state for node in wrote for reader in readers.get(node, ())
         ):
             state.remove(kernel)
-            # Whoever made what it reads serves no optimizer either.
+            # Kernels that made what it reads have a reader that is not state: look at them again.
             waiting += [writers[node] for node in reads[kernel] if node in writers]
     return state
 
@@ -257,7 +257,7 @@ def _state_kernels(
 def _of_state(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> set[int]:
     """The arrays that may be state by their dimensions.
 
-    Of a bucket of gradients, as DistributedDataParallel has them, each slice is one, in one dimension.
+    A slice of DistributedDataParallel's bucket of gradients is one: it has one dimension, and a parameter's size.
     """
     sizes = {math.prod(shape) for shape in state_shapes}
     return {
@@ -275,13 +275,13 @@ def _of_state(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> set[i
 
 
 def _is_given(graph: Graph, node: int) -> bool:
-    """Whether it is an input of the graph, or a slice of one."""
+    """Whether a node is an input of the graph, or a slice of one."""
     source = graph.operands[node][0] if graph.is_slice[node] else node
     return graph.opcode[source] in opcodes.GIVEN
 
 
 def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:
-    """Kernels that read scalars, and what such kernels have made of them: the norm of all gradients, say."""
+    """Kernels that read only scalars, or what such kernels have made of them, such as the norm of all gradients."""
     found: set[Kernel] = set()
     made: set[int] = set()
     grown = True
@@ -296,13 +296,13 @@ def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:
 
 
 class _Union:
-    """Sets that grow together."""
+    """Disjoint sets of kernels that can be joined (union-find)."""
 
     def __init__(self) -> None:
         self._parent: dict[Kernel, Kernel] = {}
 
     def find(self, item: Kernel) -> Kernel:
-        """The one that stands for the set of ``item``."""
+        """The member that identifies the set of ``item``."""
         parent = self._parent
         root = item
         while (above := parent.get(root, root)) != root:

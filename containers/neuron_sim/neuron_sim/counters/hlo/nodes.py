@@ -15,21 +15,21 @@ _FREE = frozenset(("broadcast",))
 
 
 class Graph:
-    """Values by number, each after those it is made of; one list a property.
+    """Values by number, each after its operands; one list per property.
 
     Attributes:
         opcode: the instruction's; ``reduce`` and ``multiply`` for the two parts of a batch norm.
-        operands: numbers of the values it is made of; ``users`` the other way round, without boundaries.
+        operands: numbers of the values it is made of; ``users``: the reverse, without boundaries.
         boundary_users: the boundaries that read it.
-        feeds_work: one of those is more than a collective.
+        feeds_work: one of these boundaries is not a collective.
         bytes, elements, key: of its array, see `Shape`.
-        is_loop: element-wise. ``is_fused``: that, or a reduction. ``is_given``: nobody computes it.
-        is_slice: it reads as much as it makes.
+        is_loop: element-wise. ``is_fused``: that, or a reduction. ``is_given``: not computed, as an input.
+        is_slice: it reads only as much as it makes.
         vector_elements, scalar_elements: see `fusion.Kernels`.
         wanted: element-wise values that must be in memory: for a boundary, a larger broadcast, or as result.
         unfused_bytes: what the instruction moves as a kernel of its own.
-        alone: boundaries whose bytes are element-wise work's, such as random bits.
-        transposed_bytes: what transposes move where each instruction is a kernel of its own.
+        alone: boundaries whose bytes count as element-wise work, such as random bits.
+        transposed_bytes: what transposes move if each instruction is a kernel of its own.
     """
 
     def __init__(self, computation: Computation) -> None:
@@ -74,7 +74,7 @@ class Graph:
         if operands and (opcode in opcodes.VIEWS or self._repeats_nothing(instruction)):
             return values[operands[0]]
         if opcode == "dynamic-update-slice" and self._is_carried(operands[0]):
-            # In place, as loops collect the rows of their results: only what is new is read and written.
+            # In place, as loops collect the rows of their results: only the update is read and written.
             update = self._instructions[operands[1]]
             read = [value for operand in operands[1:] for value in values[operand]]
             return [self._add(opcode, update.shapes, read, 2 * update.shape.bytes, loop=True, fused=True)]
@@ -89,7 +89,7 @@ class Graph:
         return self._boundary(instruction, read)
 
     def _is_carried(self, position: int) -> bool:
-        """Whether a loop hands this array on from round to round: nothing else in a graph takes a tuple."""
+        """Whether a loop passes this array from round to round: only the computations of a loop take a tuple."""
         instruction = self._instructions[position]
         if instruction.opcode != "get-tuple-element":
             return False
@@ -129,7 +129,7 @@ class Graph:
         )
 
     def _norm(self, instruction: Instruction, read: Sequence[int]) -> list[int]:
-        """One reduction and one element-wise operation; as many multiplications and additions as they have."""
+        """Expand a batch norm to a reduction and an element-wise operation, with their numbers of operations."""
         result, *statistics = instruction.shapes
         data = read[0]
         moved = self._moved(instruction)
@@ -193,7 +193,7 @@ class Graph:
         return self._instructions[position].shape
 
     def _moved(self, instruction: Instruction) -> int:
-        """Bytes of operands and result; of a broadcast those of what it repeats."""
+        """Bytes of operands and result; an operand that is a broadcast counts as what it repeats."""
         total = total_bytes(instruction.shapes)
         for operand in dict.fromkeys(instruction.operands):
             source = self._instructions[operand]
@@ -206,7 +206,7 @@ class Graph:
         return total
 
     def _transposed(self) -> int:
-        """Bytes of transposes that something else than a product, or nothing but the graph's result, reads."""
+        """Bytes of transposes that something other than a product or the result's tuple reads."""
         moved = [False] * len(self._instructions)
         total = 0
         for position in reversed(range(len(self._instructions))):
@@ -246,7 +246,7 @@ class Graph:
         self.users.append([])
         self.boundary_users.append([])
         self.feeds_work.append(False)
-        # A constant travels in the instruction.
+        # A scalar constant is part of the instruction.
         self.bytes.append(0 if opcode == "constant" and not shapes[0].dims else total_bytes(tuple(shapes)))
         self.elements.append(shapes[0].elements if shapes else 0)
         self.key.append(shapes[0].key if one else tuple(dim for shape in shapes for dim in shape.key))

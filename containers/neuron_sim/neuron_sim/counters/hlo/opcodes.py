@@ -1,4 +1,4 @@
-"""Which instruction is what to an accelerator's engines."""
+"""Classes of HLO instructions, by what they are to an accelerator's engines."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ ARITHMETIC = frozenset(
         "xor",
     )
 )
-"""What its vector engine computes."""
+"""What a NeuronCore's vector engine computes."""
 
 MOVING = frozenset(
     ("broadcast", "concatenate", "dynamic-slice", "dynamic-update-slice", "iota", "pad", "reverse", "slice")
 )
-"""Element-wise, and nothing is computed."""
+"""Element-wise instructions that only move data."""
 
 ELEMENTWISE = TRANSCENDENTAL | ARITHMETIC | MOVING
 
@@ -85,10 +85,10 @@ VIEWS = frozenset(
 """The same elements under another shape: their reader goes through memory in another order."""
 
 FOLDED = frozenset(("broadcast", "reverse", "slice"))
-"""What a product reads in place as well: it repeats, skips or turns round what lies in memory."""
+"""Also read in place by a product: they repeat, skip or reverse elements in memory."""
 
 GIVEN = frozenset(("constant", "parameter", "partition-id", "replica-id", "after-all"))
-"""What nobody computes."""
+"""Values that exist without computation."""
 
 PRODUCTS = frozenset(("convolution", "dot"))
 
@@ -103,7 +103,7 @@ COLLECTIVES = {
     "collective-permute-start": "collective_permute",
     "reduce-scatter": "reduce_scatter",
 }
-"""By the names of the counters."""
+"""HLO's collectives, and their names in the counters."""
 
 ENDS_OF_COLLECTIVES = frozenset(("all-reduce-done", "all-gather-done", "collective-permute-done"))
 
@@ -111,7 +111,7 @@ GATHERS = frozenset(("gather",))
 SCATTERS = frozenset(("scatter",))
 
 CALLS = frozenset(("call", "conditional", "fusion", "while", "async-start"))
-"""What runs other computations; those are counted themselves."""
+"""Instructions that run other computations, which are counted themselves."""
 
 UNCOUNTED = PRODUCTS | frozenset(COLLECTIVES) | ENDS_OF_COLLECTIVES | GATHERS | SCATTERS | CALLS | GIVEN
-"""Boundaries of fusion whose own bytes are no element-wise work's."""
+"""Boundaries of fusion whose bytes do not count as element-wise work."""

@@ -18,7 +18,7 @@ _SPREAD = re.compile(r"lhs_dilate=([0-9x]+)")
 class Product(NamedTuple):
     """``batch`` products of a (``rows`` x ``inner``) matrix and an (``inner`` x ``columns``) one.
 
-    ``convolved``: they are one convolution, each a group of it.
+    ``convolved``: together they are one convolution, each product a group of it.
     """
 
     batch: int
@@ -30,12 +30,12 @@ class Product(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """A multiplication and an addition are two."""
+        """Floating-point operations: a multiplication and an addition are two."""
         return 2 * self.batch * self.rows * self.inner * self.columns
 
 
 def dot(result: Shape, operands: Sequence[Shape], attributes: str) -> Product:
-    """DotGeneral: rows and columns are what of either operand is neither contracted nor a batch."""
+    """DotGeneral. Rows and columns: what is neither contracted nor batch of the left and of the right operand."""
     named = {
         (side, role): [int(dim) for dim in dims.split(",") if dim]
         for side, role, dims in _DIMS.findall(attributes)
@@ -52,10 +52,10 @@ def convolution(result: Shape, operands: Sequence[Shape], attributes: str) -> Pr
 
     Rows are the output's positions in all samples, inner the kernel's elements times the input features
     of a group, columns the output features of a group. The gradient of the weights is a convolution
-    too, whose dim_labels say what plays which part; its groups are counted as batch_group_count.
+    too, whose dim_labels say which array has which role; its groups are counted as batch_group_count.
 
     The gradient of a strided convolution's input, and a transposed convolution, spread their input
-    with zeros (lhs_dilate). Products with those are not counted: rows are the input's positions then,
+    with zeros (lhs_dilate). Products with these zeros are not counted: rows are the input's positions then,
     and columns the output features times the kernel's elements. Other padding is counted as if it were data.
 
     Raises:

@@ -67,13 +67,13 @@ class Shape:
 
     @functools.cached_property
     def key(self) -> tuple[int, ...]:
-        """The same for an array and its transposes; empty for a scalar."""
+        """The sorted dimensions: the same for an array and its transposes; empty for a scalar."""
         return tuple(sorted(dim for dim in self.dims if dim != 1))
 
 
 @functools.lru_cache(maxsize=4096)
 def arrays(text: str) -> tuple[Shape, ...]:
-    """All arrays of a shape's text, which may be a tuple's; a bounded dynamic dimension at its bound."""
+    """All arrays of a shape's text, which may be a tuple's. A bounded dynamic dimension counts as its bound."""
     return tuple(
         Shape(dtype, tuple(int(dim.removeprefix("<=")) for dim in dims.split(",") if dim))
         for dtype, dims in _ARRAY.findall(text)
@@ -82,5 +82,5 @@ def arrays(text: str) -> tuple[Shape, ...]:
 
 
 def total_bytes(shapes: tuple[Shape, ...]) -> int:
-    """Size of all of them."""
+    """Bytes of all these arrays together."""
     return sum(shape.bytes for shape in shapes)

@@ -19,7 +19,7 @@ _WITHOUT_OPERANDS = ("parameter", "constant", "iota")
 
 
 class Instruction(NamedTuple):
-    """One line. ``shapes`` has one array, or those of the tuple that it makes; ``operands``: positions.
+    """One line. ``shapes``: the array that it makes, or those of a tuple; ``operands``: positions of instructions.
 
     An operand that the text does not define before is left out. ``attributes`` is what follows the operands; of a
     constant, its value.
@@ -33,7 +33,7 @@ class Instruction(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        """The array that it makes."""
+        """The array that the instruction makes, or the first of its tuple."""
         return self.shapes[0]
 
 
@@ -41,8 +41,8 @@ class Instruction(NamedTuple):
 class Computation:
     """Instructions, each after its operands. ``root``: the position of the result; None where the text names none.
 
-    What nothing is made of is left out, as compilers do: torch_xla writes the gradient of a
-    convolution's input, say, also where nobody has asked for it.
+    Instructions that the result does not need are left out, as compilers do: torch_xla writes, for
+    example, the gradient of a convolution's input even if the script does not need it.
     """
 
     instructions: Sequence[Instruction]
@@ -51,7 +51,7 @@ class Computation:
 
 @dataclass(frozen=True)
 class Module:
-    """A graph. ``inputs`` and ``outputs``: the arrays that its header lists."""
+    """The parsed text of a graph. ``inputs`` and ``outputs``: the arrays that its header lists."""
 
     computations: Mapping[str, Computation]
     entry: Computation
@@ -60,7 +60,7 @@ class Module:
 
 
 def parse(text: str) -> Module:
-    """Read a module's text. Raises ValueError when it is none."""
+    """Read a module's text. Raises ValueError if it is not an HLO module."""
     if not text.startswith("HloModule"):
         raise ValueError(f"not an HLO module: {text[:60]!r}")
     lines = text.splitlines()

@@ -1,4 +1,4 @@
-"""The cost of a graph: FLOPs and bytes as they always were, and the work by class of operation."""
+"""The cost of a graph: FLOPs, bytes, and the work by class of operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 
 @dataclass
 class Work:
-    """One execution of a graph by class of operation.
+    """The work of one execution of a graph, by class of operation.
 
     ``products``: how often each product runs. ``product_bytes``: their operands and results.
     ``gather_bytes``: indices, and rows read and written. ``scatter_bytes``: indices and updates read, and
@@ -39,7 +39,7 @@ class Work:
     collectives: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, other: Work, times: int) -> None:
-        """Count another one ``times``."""
+        """Add the work of another one ``times`` times."""
         for product, count in other.products.items():
             self.products[product] += count * times
         self.product_bytes += other.product_bytes * times
@@ -56,7 +56,7 @@ class Work:
         return [[p.batch, p.rows, p.inner, p.columns, p.dtype, self.products[p]] for p in products]
 
     def record(self) -> dict[str, Any]:
-        """As it is written down."""
+        """The work as the counters have it."""
         return {
             "products": self._listed(self.products),
             "convolutions": self._listed(product for product in self.products if product.convolved),
@@ -70,10 +70,10 @@ class Work:
 
 @dataclass
 class Cost:
-    """One execution of a graph. ``flops`` by dtype of the operands; two a multiply-add.
+    """The cost of one execution of a graph. ``flops``: by dtype of the operands; two per multiply-add.
 
-    ``bytes_accessed``: inputs, outputs, and operands and results of the products; what no
-    compiler can avoid. ``work`` has the rest.
+    ``bytes_accessed``: inputs, outputs, and operands and results of the products, which every
+    compiler must move. ``work`` has the rest.
     """
 
     flops: dict[str, float] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def cost(text: str) -> Cost:
     """The cost of the module whose text (before optimisation) this is.
 
     A computation counts once for each place that calls it, each branch of a condition once, a loop's body as often
-    as `_rounds` says. Raises ValueError when it is no HLO module.
+    as `_rounds` says. Raises ValueError if it is not an HLO module.
     """
     module = parse(text)
     inputs, outputs = total_bytes(module.inputs), total_bytes(module.outputs)
@@ -147,7 +147,7 @@ class _Counting:
         return self._known[name]
 
     def _rounds(self, loop: Instruction) -> int:
-        """Of one that counts up to a constant, as torch_xla's `scan` (`nn.GRU`) does from 0; of any other: 1."""
+        """Rounds of a loop that counts from 0 to a constant, as torch_xla's `scan` (`nn.GRU`) does; of any other: 1."""
         named = _CONDITION.search(loop.attributes)
         condition = self._module.computations.get(named[1]) if named is not None else None
         if condition is None or condition.root is None:
@@ -166,7 +166,7 @@ class _Counting:
         work.product_bytes += total_bytes((instruction.shape, *operands))
 
     def _scatter(self, work: Work, instruction: Instruction, computation: Computation) -> None:
-        """Operands, indices, updates: as many arrays as are updated, one of indices, as many updates."""
+        """A scatter's operands are the n arrays that are updated, an array of indices, and n arrays of updates."""
         arrays = (len(instruction.operands) - 1) // 2
         updates = sum(_bytes(computation, instruction, arrays + 1 + n) for n in range(arrays))
         work.scatter_bytes += _bytes(computation, instruction, arrays) + 3 * updates
