@@ -1,6 +1,6 @@
-"""The words of each finding: what happens, what it cost here, and what to change. Pure.
+"""The text of each finding: what happens, what it cost here, and what to change. Pure.
 
-Those on graphs that compile: `for_graphs`; of several cores: `for_cores`.
+Findings about graphs that compile: `for_graphs`; about several cores: `for_cores`; about operations: `for_operations`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def host_read(
     again: int,
     library: str = "",
 ) -> Finding:
-    """A value fetched from the device in the loop, or a wait for it. ``library``: where, if not on the script's line.
+    """A value fetched from the device in the loop, or a wait for it. ``library``: which does it, if not the script.
 
     ``cuts``, ``again``: see `host_reads.Line`.
     """
@@ -58,7 +58,7 @@ def host_read(
 
 
 def no_number(line: str, how: str, since: int, count: int) -> Finding:
-    """A value that the script reads is NaN, and was so each time since. ``since``: training step, from 1."""
+    """A value that the script reads is NaN, each time since the training step ``since`` (from 1)."""
     return Finding(
         "no_number",
         "warning",
@@ -86,7 +86,7 @@ def device_unused(line: str, steps: int) -> Finding:
 
 
 def optimizer_before_move(line: str, moved: str, steps: int) -> Finding:
-    """The optimizer holds parameters that the model has no more. ``line``: where it was made."""
+    """The optimizer holds parameters that the model no longer has. ``line``: where the optimizer was made."""
     return Finding(
         "optimizer_before_move",
         "error",
@@ -99,7 +99,7 @@ def optimizer_before_move(line: str, moved: str, steps: int) -> Finding:
 
 
 def model_left_device(line: str, left: str, steps: int) -> Finding:
-    """The same, in the midst of training. ``line``: where the optimizer was made."""
+    """The model's parameters were replaced during training. ``line``: where the optimizer was made."""
     return Finding(
         "optimizer_before_move",
         "error",
@@ -127,7 +127,7 @@ def step_without_end(line: str, steps: int) -> Finding:
 
 
 def untied_weights(line: str, names: Sequence[str], more: int) -> Finding:
-    """Places that shared their weights have some of their own. ``more``: weights that are trained in addition."""
+    """Modules that shared a parameter now have one each. ``more``: how many weights are trained in addition."""
     return Finding(
         "untied_weights",
         "warning",
@@ -141,7 +141,7 @@ def untied_weights(line: str, names: Sequence[str], more: int) -> Finding:
 
 
 def custom_operator(name: str, line: str, count: int) -> Finding:
-    """An operator of the script's own, in C++."""
+    """A custom C++ operator of the script ran."""
     return Finding(
         "custom_operator",
         "note",
@@ -155,7 +155,7 @@ def custom_operator(name: str, line: str, count: int) -> Finding:
 
 
 def torch_compile(line: str) -> Finding:
-    """torch_xla's backend for TorchDynamo ran."""
+    """The script uses torch.compile with torch_xla's backend."""
     return Finding(
         "torch_compile",
         "warning",
@@ -166,7 +166,7 @@ def torch_compile(line: str) -> Finding:
 
 
 def auto_cast(mode: str, dtype: str, rounds: bool) -> Finding:
-    """WINDTUNNEL_SIMULATE_AUTO_CAST=1 and what NEURON_CC_FLAGS say. ``rounds``: whether there is something to do."""
+    """WINDTUNNEL_SIMULATE_AUTO_CAST=1, and what NEURON_CC_FLAGS say. ``rounds``: whether anything is rounded."""
     asked = f"--auto-cast={mode} --auto-cast-type={dtype}"
     if mode == "none":
         said = (
@@ -188,7 +188,7 @@ def auto_cast(mode: str, dtype: str, rounds: bool) -> Finding:
 
 
 def eager_debug_mode(variable: str) -> Finding:
-    """Operations run one by one."""
+    """The variable for eager debug mode is set: operations run one by one."""
     return Finding(
         "eager_debug_mode",
         "warning",
@@ -200,7 +200,7 @@ def eager_debug_mode(variable: str) -> Finding:
 
 
 def eager_mode(line: str) -> Finding:
-    """The script has asked torch_xla for that, and trains so. ``line``: where the optimizer steps."""
+    """The script trains in torch_xla's eager mode. ``line``: where the optimizer steps."""
     return Finding(
         "eager_mode",
         "warning",
@@ -234,7 +234,7 @@ def input_bound(loader: Loader, share: float, waited: float, steps: int) -> Find
 
 
 def loader_failed(line: str, error: str, rank: int | None) -> Finding:
-    """Data that ended too early, and nobody was told. ``rank``: the core's, where there are several."""
+    """A loader's error ended the data early, unseen by the loop. ``rank``: this core's, if there are several."""
     where = "" if rank is None else f"on rank {rank} "
     return Finding(
         "loader_failed",
@@ -247,13 +247,13 @@ def loader_failed(line: str, error: str, rank: int | None) -> Finding:
 
 
 def device_memory(line: str, message: str) -> Finding:
-    """What the core needed did not fit."""
+    """The core needed more memory than it has."""
     text, _, todo = message.partition(" To fit: ")
     return Finding("device_memory", "error", line, text, f"To fit: {todo}")
 
 
 def memory_tight(line: str, share: float, parts: str, todo: str) -> Finding:
-    """It fitted, but not by much."""
+    """The core's memory was nearly full."""
     return Finding(
         "device_memory",
         "note",

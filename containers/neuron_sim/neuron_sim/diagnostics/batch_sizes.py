@@ -8,32 +8,32 @@ from neuron_sim.rehearsal.loops import Place
 from neuron_sim.rehearsal.passes import LoaderFacts, Pass
 
 _FEW = 3
-"""With more sizes than this a loader's batches vary by design: not a ragged end."""
+"""A loader with more batch sizes than this varies them by design: no batch of it is a ragged end."""
 
 
 @dataclass
 class Loader:
-    """A loader that gave batches: the user's lines that made it and iterate over it, ``?`` where unknown."""
+    """A loader that gave batches. The lines are the user's that made it and iterate over it; ``?``: not known."""
 
     made_at: str = "?"
     iterated_at: str = "?"
     sizes: dict[int, int] = field(default_factory=dict)
     latest: int = 0
     reads_ahead: bool = False
-    """Whether it is one of torch_xla's, or within one."""
+    """Whether it is a loader of torch_xla's, or wrapped in one."""
     is_torchs: bool = False
-    """Whether a DataLoader makes its batches: they are looked at as it gives them."""
+    """Whether torch's DataLoader makes its batches; then they are looked at as soon as it gives them."""
     first: list[int] = field(default_factory=list)
     """Digests of its first batches: see `same_data`."""
     sequence_length: int | None = None
     """Tokens of a sample, where the batches hold any."""
     facts: LoaderFacts | None = None
     trained: list[Pass] = field(default_factory=lambda: [Pass()])
-    """Of each loop of the script's: one may try learning rates, or warm up, before another trains."""
+    """The passes of each loop that trains: one may try learning rates, or warm up, before another trains."""
     run: Pass = field(init=False)
-    """Those of the loop that goes over it now."""
+    """The passes of the loop that goes over it now."""
     without_gradients: Pass = field(default_factory=Pass)
-    """The passes of evaluation: some scripts evaluate on what they train on."""
+    """The passes of evaluation: some scripts evaluate on the loader that they train on."""
 
     def __post_init__(self) -> None:
         """No loop has gone over it."""
@@ -41,13 +41,13 @@ class Loader:
 
     @property
     def runs(self) -> tuple[Pass, ...]:
-        """All passes."""
+        """All passes, for training and without gradients."""
         return *self.trained, self.without_gradients
 
     def goes_to(self, place: Place) -> None:
-        """A loop begins to go over it, perhaps another one than before."""
+        """Called when a loop begins to go over it, perhaps another loop than before."""
         known = [one for one in self.trained if one.loop is not None and one.loop.place == place]
-        # One without a loop may be over, as `[label for _, label in loader]`: what was counted there is no training.
+        # One without a loop but with passes may be over, as `[label for _, label in loader]`: that was no training.
         new = [one for one in self.trained if one.loop is None and not one.passes] or [Pass()]
         self.run = (known or new)[0]
         if all(one is not self.run for one in self.trained):

@@ -1,7 +1,7 @@
 """Weights that a script changes by itself, without an optimizer: ``p.data.add_(-lr * p.grad)``.
 
-No method is called that says so. But torch_xla gives a tensor another number when it is written to, and where gradients
-are computed, the graph of the loss leads to the weights.
+No method call tells of it. But torch_xla gives a tensor a new id when it is written to, and when gradients are
+computed, the autograd graph of the loss leads to the weights.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from torch.utils.weak import WeakIdKeyDictionary
 from neuron_sim.counters import script_time
 
 _MOST = 1000
-"""Nodes of a graph that are looked at: the nearest weight is one of the last layer."""
+"""How many nodes of the autograd graph are looked at; the nearest weight is in the last layer."""
 
 
 class ByHand:
-    """Of each weight that was met, its number at that time."""
+    """Keeps torch_xla's id of each weight that was met, as of that time."""
 
     def __init__(self) -> None:
-        """None was."""
+        """No weight was met."""
         self._numbers: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     @script_time.set_aside
     def has_changed(self, loss: Any) -> bool:
-        """Whether a weight nearest to what gradients are computed of is another one than the last time."""
+        """Whether the weight nearest to the loss has been written to since the last time."""
         weight = _nearest_weight(loss)
         if weight is None:
             return False

@@ -1,7 +1,7 @@
-"""Operations that XLA lacks, which torch_xla runs on the CPU: on which lines.
+"""Finds operations that XLA lacks, which torch_xla runs on the CPU, and their lines.
 
-torch_xla counts them, and names a line where an input was still pending: the graph that had to run for it. Where all
-inputs are there nothing runs, and the line is noted when the operation is called.
+torch_xla counts them. If an input is pending, its graph must run first, and torch_xla names the line of that. If all
+inputs are computed, no graph runs; then the line is noted here, when the operation is called.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ CALLED = tuple(
         "repeat_interleave.Tensor",
     )
 )  # fmt: skip
-"""Those that scripts call on values as they come, in a batch or between two steps."""
+"""Operations that scripts call on computed values, of a batch or between two steps."""
 _ITEM = "aten::_local_scalar_dense"
-"""`.item()`'s own counter: no operation that XLA lacks."""
+"""The counter of `.item()`, which is not an operation that XLA lacks."""
 _MOST_LINES = 2
 
 
 class Fallbacks:
-    """Each operation by the lines that called it, or on which it was first seen to run on the CPU."""
+    """Counts each operation by the line that called it, or on which it was first seen to run on the CPU."""
 
     def __init__(self) -> None:
-        """None has run."""
+        """No such operation has run."""
         self.forget()
 
     def forget(self) -> None:
         """Count from here on."""
         self._calls: Counter[tuple[str, str]] = Counter()
-        """Of those in `CALLED`: by operation and line."""
+        """Calls of the operations in `CALLED`, by operation and line."""
         self._libraries: dict[tuple[str, str], str] = {}
-        """Which one called it there first, if the line did not."""
+        """The library that called the operation there first; empty if the line itself did."""
         self._told: set[tuple[str, str]] = set()
         self._lines: dict[str, str] = {}
-        """Of the others."""
+        """The lines of other operations."""
 
     def around(self, operation: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Around torch_xla's kernel of an operation, which gets a keyset first."""
+        """Decorate torch_xla's kernel of an operation: count its calls by line."""
 
         def around(kernel: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(kernel)
@@ -70,7 +70,7 @@ class Fallbacks:
                 self._libraries[call] = script_lines.calling_library()
 
     def new(self, accessed: Iterable[str]) -> list[Finding]:
-        """What has run on the CPU for the first time. ``accessed``: lines that torch_xla has named."""
+        """Findings of what has run on the CPU for the first time. ``accessed``: lines that torch_xla has named."""
         ran = [name for name in _XLAC._get_executed_fallback_ops() if name != _ITEM]
         called = [call for call in self._calls if call not in self._told and call[0] in ran]
         self._told.update(called)
@@ -81,7 +81,7 @@ class Fallbacks:
         return [*map(self._finding, called), *(_uncalled(name, self._lines[name]) for name in others)]
 
     def all(self) -> list[Finding]:
-        """What has run on the CPU, with the figures of now."""
+        """Findings of all that has run on the CPU, with the current figures."""
         return [
             *(self._finding(call) for call in self._calls if call in self._told),
             *(_uncalled(name, line) for name, line in self._lines.items()),

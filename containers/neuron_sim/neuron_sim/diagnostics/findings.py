@@ -1,4 +1,4 @@
-"""What was found, each once a cause and line, worst first, and its words in the job's log. Pure."""
+"""All findings, one per cause and line, worst first, and their text in the job's log. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 SEVERITIES = ("error", "warning", "note")
-"""Worst first."""
+"""The severities, worst first."""
 WRONG_RESULT = ("no_exchange", "same_data", "no_number", "untied_weights", "unequal_weights", "wrong_split")
-"""Kinds that no seconds measure: what was trained is not what the script means to train."""
+"""Kinds whose cost is not time: the script does not train what it means to train."""
 
 _MOST_AT_ONCE = 20
-"""Warnings in the log while the script runs; what is found beyond is in the summary and the counters."""
+"""The most warnings in the log while the script runs; further ones are only in the summary and the counters."""
 _MOST_AT_END = 10
 _MOST_KEPT = 200
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to change.
+    """Something to change in the script.
 
     ``line``: the user's ``file:line``; ``seconds``: what it cost here; ``count``: how often; ``cause``
     tells two findings of one kind on one line apart.
@@ -36,17 +36,17 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Findings with the same key are the same, seen again."""
+        """Two findings with the same key are one finding that was seen again."""
         return self.kind, self.line, self.cause
 
     @property
     def text(self) -> str:
-        """As said in the job's log."""
+        """The finding as a line of the job's log."""
         place = "" if self.line == "?" else f"{self.line}: "
         return f"{self.severity}: {place}{self.message} {self.advice}"
 
     def record(self) -> dict[str, Any]:
-        """As written into the counters."""
+        """The finding as a record of the counters."""
         return {
             "kind": "finding",
             "finding": self.kind,
@@ -61,7 +61,7 @@ class Finding:
 
 
 def worst_first(finding: Finding) -> tuple[int, bool, float, int]:
-    """Sorts by severity, then a wrong result before a slow one, by what it cost here, by how often it happened."""
+    """Sort key: severity; wrong results before slow ones; what it cost here; how often it happened."""
     slow = finding.kind not in WRONG_RESULT
     return SEVERITIES.index(finding.severity), slow, -finding.seconds, -finding.count
 
@@ -77,9 +77,9 @@ class Findings:
         self._said: set[tuple[str, str, str]] = set()
 
     def note(self, finding: Finding, *, said: bool = False) -> None:
-        """Take in a finding; a later one of the same key replaces the first. Each is said once in the log.
+        """Add a finding; a later one of the same key replaces it. Errors and warnings are logged once, notes not here.
 
-        ``said``: it has been said already.
+        ``said``: it has been logged already.
         """
         if said:
             self._said.add(finding.key)
@@ -94,11 +94,11 @@ class Findings:
         self._say(finding.text)
 
     def ranked(self) -> list[Finding]:
-        """All, worst first."""
+        """All findings, worst first."""
         return sorted(self._found.values(), key=worst_first)
 
     def close(self) -> None:
-        """Write the final figures, and sum up in the log. Nothing is said when nothing was found."""
+        """Write the final figures, and sum up in the log. Without findings, nothing is logged."""
         ranked = self.ranked()
         for finding in ranked:
             self._write(finding.record())

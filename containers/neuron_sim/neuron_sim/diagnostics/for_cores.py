@@ -1,4 +1,4 @@
-"""The words of findings of several cores that do not train one model. Pure."""
+"""The texts of findings about several cores that do not train one model. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from neuron_sim.diagnostics.findings import Finding
 
 
 def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Finding:
-    """Each core trains a model of its own. ``by_hand``: without an optimizer; then the line computes gradients."""
+    """Each core trains a model of its own. ``by_hand``: without an optimizer; then ``line`` computes gradients."""
     return Finding(
         "no_exchange",
         "warning",
@@ -34,8 +34,8 @@ def same_data(
     streams: bool = False,
     own: bool = False,
 ) -> Finding:
-    """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several.
-    ``streams``: its data set takes none. ``own``: the loader is not torch's.
+    """Cores of one host do the same work as ``rank``. ``split``: although the loader has a sampler for several cores.
+    ``streams``: its data set takes no sampler. ``own``: the loader is not torch's.
     """
     return Finding(
         "same_data",
@@ -59,7 +59,7 @@ def same_data(
 
 
 def same_gradients(line: str, rank: int, others: Sequence[int], updates: int) -> Finding:
-    """Cores of the host of ``rank`` do the same work, in a script without a loader."""
+    """Cores of one host do the same work as ``rank``, in a script without a loader."""
     return Finding(
         "same_data",
         "warning",
@@ -73,7 +73,7 @@ def same_gradients(line: str, rank: int, others: Sequence[int], updates: int) ->
 
 
 def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> Finding:
-    """Two cores that sum their gradients have other weights. ``names``: of those."""
+    """Two cores that sum their gradients have different weights. ``names``: of the weights that differ."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return Finding(
         "unequal_weights",

@@ -1,4 +1,4 @@
-"""The words of findings on graphs that compile: which go on being new, grow, or take long. Pure."""
+"""The texts of findings about graphs that compile: again and again, ever larger, or for long. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RECOMPILE_ADVICE = {
 }
 
 _CUTS = ("slice with ", "pad with ")
-"""So begins what is said of a slice at another place, read or written."""
+"""How the detail of a `Reason` begins for a slice at another place, read or written."""
 _CUTS_ADVICE = (
     "The position of a slice (i in data[i : i + n]) is part of the graph, even if it comes from a tensor. Slice on the "
     "host and send the result. Or make the rows an input of the graph: data.index_select(0, torch.arange(i, i + "
@@ -50,14 +50,14 @@ _JOINS_ADVICE = (
 
 
 def ragged_batch(loader: Loader, last: int, count: int, seconds: float) -> Finding:
-    """A smaller last batch, of so many samples: another shape, another graph."""
+    """A smaller last batch, of ``last`` samples: another shape, another graph."""
     more = f"{count} more graph{'' if count == 1 else 's'}"
     ends = f"ends with a batch of {last} instead of {loader.usual}: another shape, so {more} "
     return _ragged_batch(loader, f"{ends}({seconds:.1f} s of compiling here)", count, seconds)
 
 
 def unreached_ragged_batch(loader: Loader, last: int) -> Finding:
-    """The same where a short rehearsal did not get to it: the loader says so."""
+    """A smaller last batch that a short rehearsal did not reach; the loader's length tells of it."""
     ends = (
         f"will end with a batch of {last} instead of {loader.usual}, which this short rehearsal did not reach"
     )
@@ -84,7 +84,7 @@ def recompiles(
 ) -> Finding:
     """Graphs that are still new after the loop has warmed up. ``library``: what makes them, if not the script.
 
-    ``steps``: in so many of all that there were.
+    ``steps``: in how many of ``all_steps``.
     """
     inside = f" (in {library})" if library else ""
     advice = _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph.")
@@ -108,7 +108,7 @@ def recompiles(
 
 
 def growing_graphs(source: str, library: str, count: int, seconds: float) -> Finding:
-    """A step that goes on and compiles one graph after another, each larger."""
+    """A step that does not end, and compiles one graph after another, each larger."""
     inside = f" (in {library})" if library else ""
     return Finding(
         "growing_graphs",
@@ -127,7 +127,7 @@ def growing_graphs(source: str, library: str, count: int, seconds: float) -> Fin
 
 
 def slow_compile(line: str, seconds: float) -> Finding | None:
-    """XLA's own alarm goes off after two minutes, and asks for a bug report; None: it did not."""
+    """A graph took XLA so long that its alarm (after two minutes) asks for a bug report; None: it did not."""
     if seconds < _XLA_ALARM_S:
         return None
     return Finding(

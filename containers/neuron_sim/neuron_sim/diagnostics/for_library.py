@@ -1,4 +1,4 @@
-"""What to change where a library reads values of the device, or has them on the CPU, not the script. Pure."""
+"""What to change if a library, not the script, reads values of the device or computes on the CPU. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OPTIMIZERS = {
     "lbfgs.py": "torch's LBFGS decides on the host, by values of the device, and its graphs grow with its history: "
     "train with AdamW, or keep LBFGS and its model on the CPU.",
 }
-"""Of torch.optim, by file."""
+"""Advice for optimizers of torch.optim, by file."""
 
 
 def advice(library: str) -> str:
-    """``library``: as `script_lines.calling_library` names it; empty for the script itself, of which there is none."""
+    """Advice for a library, named as by `script_lines.calling_library`; empty for the script itself, named by ""."""
     package, _, file = library.partition("/")
     if not library:
         return ""

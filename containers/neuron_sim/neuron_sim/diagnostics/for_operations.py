@@ -1,4 +1,4 @@
-"""The words of findings of operations that XLA has not, or not right. Pure."""
+"""The texts of findings about operations that XLA lacks, or gets wrong. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ONLY_SOME = {
 
 
 def cpu_fallback(op: str, line: str, count: int, library: str = "") -> Finding:
-    """An operation that XLA lacks. ``library``: where, if not on the script's own line."""
+    """An operation that XLA lacks. ``library``: which called it, if not the script."""
     lacked, todo = _ONLY_SOME.get(op, (_LACKED, ""))
     inside = f" (in {library})" if library else ""
     return Finding(
@@ -41,7 +41,7 @@ def cpu_fallback(op: str, line: str, count: int, library: str = "") -> Finding:
 
 
 def wrong_split(line: str, count: int, library: str = "") -> Finding:
-    """Pieces by a list of sizes, not along the first dimension. ``library``: as in `cpu_fallback`."""
+    """A split by a list of sizes, not along the first dimension. ``library``: as in `cpu_fallback`."""
     inside = f" (in {library})" if library else ""
     return Finding(
         "wrong_split",

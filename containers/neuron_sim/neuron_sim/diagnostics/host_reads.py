@@ -1,7 +1,7 @@
-"""Values that the script fetches from the device, and waits for it: on which line, how often, and how long.
+"""Finds where the script fetches values from the device, or waits for it: on which line, how often, how long.
 
-torch_xla only counts them. So the methods of `torch.Tensor` that fetch a value are wrapped. On a tensor of
-the host the wrapper costs one attribute and one call more. What is fetched anyway is looked at: a loss may be NaN.
+torch_xla only counts fetches. So the methods of `torch.Tensor` that fetch a value are wrapped. On a tensor of
+the host the wrapper costs one attribute and one call more. Fetched values are checked for NaN, as of a loss.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from neuron_sim.counters.early_results import has_value
 
 @dataclass
 class Line:
-    """What one line fetched."""
+    """The reads of one line."""
 
     how: dict[str, None] = field(default_factory=dict)
     count: int = 0
@@ -28,22 +28,22 @@ class Line:
     steps: int = 0
     since: int = 0
     until: int = 0
-    """Of the loop's steps, counted from 1, the first and the latest that read it."""
+    """The first and the latest of the loop's steps, counted from 1, in which the line read."""
     cuts: int = 0
     again: int = 0
-    """Of its readings, those that cut a step, and those after which what they had computed was computed again."""
+    """How many of its reads cut a step, and after how many the step computed the same again."""
     latest_step: int = -1
     trains: bool = False
-    """Whether it was read in a step that trains."""
+    """Whether the line has read in a step that trains."""
     told: bool = False
-    """Whether something was said of it: the final figures then hold, whatever they are."""
+    """Whether there is a finding of it; then the final figures are reported too, whatever they are."""
     library: str = ""
-    """Where it was read, if a library did it that the line calls: see `script_lines.calling_library`."""
+    """The library that reads, if the line calls one: see `script_lines.calling_library`."""
 
 
 @dataclass
 class NoNumber:
-    """A line whose latest readings were NaN: how they were written, since which training step, how many."""
+    """A line whose latest reads gave NaN: how the script writes them, since which training step, how many."""
 
     how: str
     since: int
@@ -51,10 +51,10 @@ class NoNumber:
 
 
 class HostReads:
-    """Counts by line, in the script's own thread, and not inside a step's closures: there it is as advised."""
+    """Counts reads by line, in the script's own thread, but not in step closures, where the advice moves them."""
 
     def __init__(self, about_to: Callable[[torch.Tensor], None]) -> None:
-        """Nothing has been read. ``about_to`` is told of each value that is about to be."""
+        """Nothing has been read. ``about_to`` is called with each tensor before it is read."""
         self._about_to = about_to
         self._busy = self._in_closures = False
         self.forget()
@@ -62,20 +62,20 @@ class HostReads:
     def forget(self) -> None:
         """Count from here on."""
         self.lines: dict[tuple[str, str], Line] = {}
-        """By line of the script and `Line.library`: on one line a trainer sets up and runs its loop."""
+        """By line of the script and `Line.library`: one line may call a trainer's set-up and its loop."""
         self.no_numbers: dict[str, NoNumber] = {}
         self.step = 0
         self.trained = 0
         """Steps that have trained and ended."""
         self.trains = False
-        """Whether the step that runs has computed gradients."""
+        """Whether the current step has computed gradients."""
 
     def around(
         self, how: str, fetches: Callable[[Any, Any], bool] = lambda arguments, keywords: True
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Around a method of `torch.Tensor` that fetches its value; ``how`` a script writes it.
+        """Decorate a method of `torch.Tensor` that fetches its value; ``how``: as a script writes the call.
 
-        ``fetches``: whether a call with these arguments does.
+        ``fetches``: whether a call with these arguments fetches it.
         """
 
         def around(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ class HostReads:
         if not script_time.clock.is_own:
             return original(tensor, *arguments, **keywords)
         started = time.perf_counter()
-        # What it calls in turn (`print` fetches with `.to`) is the same reading.
+        # What the method calls in turn (`print` fetches with `.to`) belongs to the same read.
         self._busy = True
         self._about_to(tensor)
         try:
@@ -124,7 +124,7 @@ class HostReads:
 
     @script_time.set_aside
     def _look(self, how: str, value: Any) -> None:
-        while isinstance(value, list):  # `.tolist()`, of one value: a list is never other than itself
+        while isinstance(value, list):  # `.tolist()` of one value: a list with NaN in it equals itself
             (value,) = value
         if "nan" in value if isinstance(value, str) else bool(value != value):
             new = NoNumber(how, self.trained + self.trains)
@@ -135,9 +135,9 @@ class HostReads:
     def around_wait(
         self, how: str, waits: Callable[[Any], bool] = lambda keywords: True
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Around what waits for the device; ``waits``: whether a call with these keywords does.
+        """Decorate a function that waits for the device; ``waits``: whether a call with these keywords does.
 
-        The host traces no next step meanwhile, as where it reads a value of the step before.
+        Meanwhile the host cannot trace the next step, as when it reads a value of the step before.
         """
 
         def around(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,7 +158,7 @@ class HostReads:
         return around
 
     def around_closures(self, run: Callable[[], Any]) -> Callable[[], Any]:
-        """Around torch_xla's run of a step's closures: what they read does not count."""
+        """Decorate torch_xla's function that runs a step's closures: their reads do not count."""
 
         @functools.wraps(run)
         def run_uncounted() -> Any:
@@ -172,7 +172,7 @@ class HostReads:
 
 
 def leads_to_host(arguments: Any, keywords: Any) -> bool:
-    """Whether `Tensor.to` with these arguments does."""
+    """Whether `Tensor.to` with these arguments fetches a tensor from the device."""
     target = keywords.get("device", arguments[0] if arguments else None)
     if isinstance(target, torch.Tensor):
         return not target.is_xla

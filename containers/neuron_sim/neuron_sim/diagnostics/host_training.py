@@ -1,8 +1,8 @@
-"""Notices a model that trains on the host's CPU while the cores idle, also in a script that knows no torch_xla.
+"""Notices a model that trains on the host's CPU while the cores idle, also in a script without torch_xla.
 
-And one that trains on the device, but whose optimizer was made before: `Module.to` makes new parameters there, other
-than for a GPU, and the optimizer keeps those of the CPU, which have no gradients. So it is after a visit to the CPU, as
-to save the model: the optimizer keeps those that were on the device before.
+Also a model on the device whose optimizer was made before the move: unlike for a GPU, `Module.to` makes new
+parameters, and the optimizer keeps those of the CPU, which get no gradients. The same happens when a model goes to the
+CPU and back, for example to be saved: the optimizer keeps the parameters that were on the device before.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from neuron_sim.diagnostics import advice, log
 from neuron_sim.diagnostics.findings import Finding
 
 _FIRST = 3
-"""After so many steps of an optimizer it is said."""
+"""After how many steps of an optimizer there is a finding."""
 
 
 class HostTraining:
     """Counts optimizers' steps until one has its parameters on a device."""
 
     def __init__(self) -> None:
-        """Nothing has been trained."""
+        """No optimizer has stepped."""
         self._watches = False
         self._steps = 0
         self._line = "?"
@@ -35,19 +35,19 @@ class HostTraining:
         self._made: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Optimizers, and the line of the script that made each."""
         self._moved: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Parameters in whose place a move has put others, and its line."""
+        """Parameters that a move has replaced, and the line of the move."""
         self._arrived: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Those others, and the line."""
+        """Parameters that have come to the device, and the line of the move."""
         self._lines: tuple[str, str] | None = None
-        """Of an optimizer that holds such, and of the move."""
+        """Where an optimizer that holds replaced parameters was made, and the line of the move."""
         self._has_left = False
         """Whether parameters in `_moved` were on the device."""
         self._left: tuple[str, str] | None = None
-        """Of an optimizer that holds such, and of the move."""
+        """As `_lines`, for parameters that were on the device."""
         self._left_steps = 0
 
     def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
-        """Around `Optimizer.__init__`."""
+        """Decorate `Optimizer.__init__`: note the line."""
 
         @functools.wraps(initialise)
         def noted_init(optimizer: Any, *arguments: Any, **keywords: Any) -> None:
@@ -57,7 +57,7 @@ class HostTraining:
         return noted_init
 
     def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Module.to` and `Module.cpu`: remember what they replace, and keep none of it alive."""
+        """Decorate `Module.to` and `Module.cpu`: remember which parameters they replace, by weak references."""
 
         @functools.wraps(to)
         def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
@@ -80,11 +80,11 @@ class HostTraining:
                 self._arrived[parameter] = line
 
     def moved_at(self, parameter: torch.Tensor) -> str:
-        """The line that moved it to the device; ``?`` where it was made there."""
+        """The line that moved a parameter to the device; ``?`` if it was made there."""
         return str(self._arrived.get(parameter, "?"))
 
     def watch(self) -> None:
-        """Be told of optimizers from now on. Idempotent."""
+        """Watch the steps of all optimizers from now on. Idempotent."""
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
         if not self._watches:
@@ -107,12 +107,12 @@ class HostTraining:
                 log.say(finding.text)
 
     def _replaced(self, optimizer: Any, parameters: list[torch.Tensor]) -> tuple[str, str] | None:
-        """Where an optimizer was made, and where a move put others in the place of parameters that it holds."""
+        """The lines that made an optimizer, and replaced parameters that it holds by a move; None: no move did."""
         moved = next((self._moved[each] for each in parameters if each in self._moved), None)
         return None if moved is None else (self._made.get(optimizer, "?"), moved)
 
     def _note_left(self, lines: tuple[str, str] | None) -> None:
-        """An optimizer on the device has made a step. ``lines``: of `_replaced`; None: it holds the model's own."""
+        """Called after a step of an optimizer on the device. ``lines``: what `_replaced` found."""
         if lines is None:
             return
         self._left = lines
@@ -121,7 +121,7 @@ class HostTraining:
             log.say(finding.text)
 
     def finding(self) -> Finding | None:
-        """What there is to say until now."""
+        """The finding so far; None without one."""
         if self._left is not None and self._left_steps >= _FIRST:
             return advice.model_left_device(*self._left, self._left_steps)
         if self._on_device or self._steps < _FIRST:
@@ -132,4 +132,4 @@ class HostTraining:
 
 
 training = HostTraining()
-"""Of this process."""
+"""The one of this process."""

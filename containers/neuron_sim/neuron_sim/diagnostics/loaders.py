@@ -1,4 +1,4 @@
-"""Which loader made a batch, on which line of the script, and how long the loop waited for it."""
+"""Finds which loader made a batch, on which line of the script, and how long the loop waited for it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from neuron_sim.rehearsal.own_steps import OwnSteps
 from neuron_sim.rehearsal.passes import Pass, Passes
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
-"""Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
+"""Attributes in which wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
 _DEEPEST = 8
-"""So many wrappers around each other; a script's own may be one of itself."""
+"""How many nested wrappers are followed; a script's own may wrap itself."""
 
 
 class Loaders:
@@ -37,12 +37,12 @@ class Loaders:
         keep: Callable[[dict[str, Any]], None],
         look: Look,
     ) -> None:
-        """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader, and, as fewer
-        samples than none, of one that was only looked at.
+        """``tell`` is called for each batch that the loop takes from a plain DataLoader, and with a negative number of
+        samples for one that was only looked at.
 
-        ``failed``: of the line whose loader has raised an error that the loop does not see, and of the error; in the
-        thread that reads ahead. ``keep``: of a short rehearsal, what `record` would say. ``look`` gives the values of a
-        tensor that is computed.
+        ``failed`` is called, in the thread that reads ahead, with the line of a loader and its error, if the loop does
+        not see that error. ``keep`` takes what `record` would give, in a short rehearsal. ``look`` gives the values of
+        a computed tensor.
         """
         self._tell = tell
         self._failed = failed
@@ -52,15 +52,15 @@ class Loaders:
         self.passes = passes
         self._own = OwnSteps(passes)
         self.all: list[Loader] = []
-        """Also of loaders that are gone."""
-        # By what they are, not by what they are equal to: a script's own loader may not be hashable.
+        """The records of all loaders, also of those that no longer exist."""
+        # By identity, not by equality: a script's own loader may not be hashable.
         self._loaders: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._came_from: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.latest: Loader | None = None
         self._told = 0
-        """Samples of its latest batch, until they come in pieces."""
+        """Samples of its latest batch; 0 once the batch comes in pieces."""
         self._since = 0
-        """Samples that were taken to train on since the latest step."""
+        """Samples taken for training since the latest step."""
 
     def _record(self, loader: Any) -> Loader:
         inner = _innermost(loader)
@@ -68,7 +68,7 @@ class Loaders:
         try:
             record = self._loaders.get(inner)
         except Exception:  # noqa: BLE001 - a script's own class may raise anything when it is asked
-            # torch_xla takes any iterable. Not every one can be a weak key (a list), what wraps it can.
+            # torch_xla takes any iterable. Some (a list) cannot be a weak key; the loader that wraps it can.
             inner = loader
             record = self._loaders.get(inner)
         if record is None:
@@ -77,7 +77,7 @@ class Loaders:
         return record
 
     def came(self, loader: Any, samples: int, _waited_s: float) -> None:
-        """torch_xla's loader has handed over a batch."""
+        """Called when torch_xla's loader has handed over a batch."""
         if self._is_in_pieces(loader):
             recorder.counting.in_pieces(self._told)
             self._told = 0
@@ -88,9 +88,9 @@ class Loaders:
         self._note(record, samples)
 
     def _is_in_pieces(self, loader: Any) -> bool:
-        """Whether these are the microbatches of the batch in hand, as NxD Core's pipelines have them: a list.
+        """Whether the loader gives the current batch's microbatches, from a list, as in NxD Core's pipelines.
 
-        They count as they come, with the pass that computes with each, and the batch no more.
+        Each of these counts when it comes, with the pass that computes with it; the whole batch then does not count.
         """
         pieces, batch = loader._cpu_loader, self.latest
         return (
@@ -105,7 +105,7 @@ class Loaders:
         line = script_lines.calling_line()
         before = self.latest if self.latest is not None and self.latest.ragged else None
         if before is not (record if record.is_ragged(size) else None):
-            recorder.counting.look()  # what has run until now did not do so with this batch
+            recorder.counting.look()  # the graphs that have run until now did not run with this batch
         record.came(size, line)
         run = _run(record)
         run.line = line
@@ -114,7 +114,7 @@ class Loaders:
 
     @script_time.set_aside
     def _is_over(self, record: Loader, owner: Any) -> bool:
-        """Whether the pass ends here, before the batch that is asked for. ``owner``: see `Passes.before`."""
+        """Whether the pass ends here, before the batch that the loop asks for. ``owner``: see `Passes.before`."""
         run = _run(record)
         if self.passes.drop_look(run, owner):
             self._tell(owner, -record.latest, 0.0)
@@ -132,13 +132,13 @@ class Loaders:
         self._keep_seen()
 
     def _keep_seen(self) -> None:
-        """A pass has ended: should the script be stopped, or fail on another core, this is what it has shown."""
+        """Keep the record when a pass has ended, in case the script is stopped later, or fails on another core."""
         if self.passes.steps is not None and (seen := self.record()) is not None:
             self._keep({**seen, "ended_early": True})
             self.has_kept = True
 
     def around_next_item(self, next_item: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Around `ParallelLoader.next_item`, which gives None where a pass has come to its end."""
+        """Decorate `ParallelLoader.next_item`, which returns None at the end of a pass."""
 
         @functools.wraps(next_item)
         def counted_next_item(loader: Any, device: Any) -> Any:
@@ -148,7 +148,7 @@ class Loaders:
             if record.facts is None and record.made_at == "?":
                 record.facts = facts(loader._cpu_loader)
             if self._is_over(record, loader):
-                loader.close()  # its thread would read on, beside the next pass: workers that persist have one iterator
+                loader.close()  # its thread would read on beside the next pass: persistent workers have one iterator
                 return None
             batch = next_item(loader, device)
             run = _run(record)
@@ -161,7 +161,7 @@ class Loaders:
 
     @script_time.set_aside
     def _look_at(self, record: Loader, batch: Any) -> None:
-        """A batch of a loader that is not torch's (webdataset's, a script's own), on the device already."""
+        """Look at a batch on the device, of a loader that is not torch's (webdataset's, a script's own)."""
         if len(record.first) < same_data.FIRST:
             _keep_first(record, [self._look(tensor) for tensor in tensors_of(batch)])
 
@@ -175,7 +175,7 @@ class Loaders:
         }
 
     def record(self) -> dict[str, Any] | None:
-        """What the script's loaders have shown; None: it went over none, and was not ended early."""
+        """The record of the script's loaders; None if it went over none, and no pass was ended early."""
         used = [(loader, run) for loader in self.all for run in loader.runs if run.passes]
         own = self._own.record() if all(run.by_itself for _, run in used if run.trains) else None
         if own is not None:
@@ -202,7 +202,7 @@ class Loaders:
         }
 
     def unreached_ends(self) -> Iterator[tuple[Loader, int]]:
-        """Those whose last batch is smaller, and lies beyond where a short rehearsal went; and its samples."""
+        """Loaders with a smaller last batch that a short rehearsal did not reach, and the samples of that batch."""
         told = [
             (loader, loader.last) for loader in self.all if loader.facts and (loader.facts.batches or 0) > 1
         ]
@@ -212,8 +212,8 @@ class Loaders:
 
     @script_time.set_aside
     def step_ended(self, made: int, backward_passes: int) -> None:
-        """``made``: samples of the step that came from no loader. ``backward_passes``: in it; a script may end another
-        step behind its optimizer.
+        """Called when a step has ended. ``made``: its samples that came from no loader. ``backward_passes``: how many
+        it had; none, for example, if a script ends another step right after its optimizer.
         """
         if self.passes.steps is None or not backward_passes:
             return
@@ -223,12 +223,12 @@ class Loaders:
         self._own.made(made)
 
     def trained(self, *_: object) -> None:
-        """Gradients are computed from the latest batch, or an optimizer has stepped with some."""
+        """Called when gradients are computed from the latest batch, or an optimizer has stepped with some."""
         if self.latest is not None:
             self.passes.trained(self.latest.run)
 
     def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
-        """Around `DataLoader.__init__`: the line that makes it."""
+        """Decorate `DataLoader.__init__`: note the line that calls it."""
 
         @functools.wraps(initialise)
         def noted_init(loader: Any, *arguments: Any, **keywords: Any) -> None:
@@ -238,7 +238,7 @@ class Loaders:
         return noted_init
 
     def around_iter(self, make_iterator: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Around `DataLoader.__iter__`: whose batches an iterator gives."""
+        """Decorate `DataLoader.__iter__`: note whose batches an iterator gives."""
 
         @functools.wraps(make_iterator)
         def noted_iter(loader: Any) -> Any:
@@ -255,7 +255,7 @@ class Loaders:
         return noted_iter
 
     def around_next(self, advance: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Around the iterators' `__next__`: the batch, and how long the loop waited for it."""
+        """Decorate the iterators' `__next__`: note the batch, and how long the loop waited for it."""
 
         @functools.wraps(advance)
         def timed_next(iterator: Any) -> Any:
@@ -289,13 +289,13 @@ class Loaders:
 
 
 def _is_waited_for() -> bool:
-    """Whether the loop asks: in MpDeviceLoader's own thread, which reads ahead, nobody waits."""
+    """Whether the script's loop asks and waits, and not MpDeviceLoader's own thread, which reads ahead."""
     return script_time.clock.is_own
 
 
 def _ends_a_loop(error: Exception) -> bool:
-    """Not where the script has ended: its loader's workers go, and who still reads ahead of a loop that was left loses
-    them.
+    """Whether an error ends a loop early. Not after the script's end: then its loaders' workers exit, which is an error
+    for a thread that still reads ahead of a loop that was left.
     """
     return not isinstance(error, StopIteration) and threading.main_thread().is_alive()
 
@@ -311,8 +311,8 @@ def _run(record: Loader) -> Pass:
 
 
 def _in_short(error: Exception) -> str:
-    """Its type and what it says, without the traceback that torch puts into an error of a DataLoader's worker process:
-    that one ends with its type too.
+    """An error's type and message, without the traceback that torch puts into the error of a DataLoader's worker
+    process. Such a traceback ends with the type, too.
     """
     kind = f"{type(error).__name__}: "
     return kind + (str(error).strip().splitlines() or [""])[-1].removeprefix(kind)
@@ -322,7 +322,7 @@ def _innermost(loader: Any) -> Any:
     from torch.utils.data import DataLoader
 
     for _ in range(_DEEPEST):
-        # accelerate's loader becomes a DataLoader by its class, and goes through another one that it keeps.
+        # accelerate's loader is a DataLoader by its class, but goes through another one that it keeps.
         names = _INNER[-1:] if isinstance(loader, DataLoader) else _INNER
         inner = next((inner for name in names if (inner := asked(loader, name)) is not None), None)
         if inner is None:

@@ -1,4 +1,4 @@
-"""The job's log, and the simulator's own words in it."""
+"""Writes the simulator's own lines into the job's log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def by_lines() -> None:
 
 
 def say(text: str, *, by_any: bool = False) -> None:
-    """At once and whole; of all cores the first one speaks, unless what is said is of this very core."""
+    """Write a line to the job's log at once. Only the first of all cores does so, unless ``by_any``."""
     if settings.identity().rank != 0 and not by_any:
         return
     sys.stdout.write(f"[windtunnel] {text}\n")

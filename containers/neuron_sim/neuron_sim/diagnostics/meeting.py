@@ -1,4 +1,4 @@
-"""Where the cores of a host leave what another one is to compare with its own: a file each, in a folder they share."""
+"""A shared folder in which each core of a host leaves a file, which other cores compare with their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Meeting:
-    """One thing that they compare. A full or missing folder is no reason to end a training: then nothing is left."""
+    """The folder for one thing that cores compare. If it cannot be written, nothing is compared; training goes on."""
 
     def __init__(self, folder: Path | None, rank: int) -> None:
         """``folder``: made when it is needed; None: nothing is compared."""
@@ -16,14 +16,14 @@ class Meeting:
         self.has_left = folder is None
 
     def leave(self, text: str, *, more: bool = False) -> None:
-        """Let the other cores know, once. ``more``: and again, with more, in place of it."""
+        """Leave a text for the other cores, once. ``more``: a later call may replace it by a longer one."""
         if self._folder is not None and not self.has_left:
             self.has_left = not more
             with contextlib.suppress(OSError):
                 self._folder.mkdir(exist_ok=True, parents=True)
                 begun = self._folder / f".{self.rank}"
                 begun.write_text(text)
-                begun.replace(self._folder / str(self.rank))  # it is there whole or not at all
+                begun.replace(self._folder / str(self.rank))  # atomic: nobody reads a part of it
 
     def left(self) -> dict[int, str]:
         """What each rank has left until now, this one too."""

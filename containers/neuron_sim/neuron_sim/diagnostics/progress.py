@@ -1,6 +1,6 @@
-"""What a short rehearsal is at, where a step takes long: without a word for minutes it looks as if it hung.
+"""Reports what a short rehearsal is doing if a step takes long: silent for minutes, it would look as if it hung.
 
-Of a step that goes on, a line after twice as long as the one before, and one of its end. Nothing of short ones.
+A step that goes on gets a line, each next line after twice the time, and one at its end. Short steps get none.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from neuron_sim.counters import script_lines, script_time
 from neuron_sim.counters.listener import Listener
 
 LONG_S = 30.0
-"""Of a step that goes on."""
+"""Seconds after which a step that goes on is reported first."""
 _ENDED_S = 10.0
-"""Of one that has ended."""
+"""Seconds from which on a step that has ended is reported."""
 
 
 class Progress(Listener):
-    """``steps``: batches of a first pass. ``is_core``: whether this process has used the device. One that only starts
-    others, or reads data for them, makes no steps, and nothing is said of it.
+    """``steps``: batches of a first pass. ``is_core``: whether this process has used the device. A process that only
+    starts others, or reads data for them, has no steps and reports nothing.
     """
 
     def __init__(self, steps: int, say: Callable[[str], None], is_core: Callable[[], bool]) -> None:
@@ -47,8 +47,8 @@ class Progress(Listener):
         seconds, compiling = record["seconds"], record["compile_seconds"]
         self._trained += record["optimizer"]
         if record["optimizer"] and not record.get("updated"):
-            self._steps = 0  # it accumulates: its first pass has some steps of the optimizer, so more batches
-        # One that is like those before it is not told while it goes on.
+            self._steps = 0  # it accumulates: a first pass goes on for some optimizer steps, so more batches
+        # A step that takes as long as those before it is not reported while it goes on.
         self._due_s = 2 * (seconds - compiling)
         if not record["optimizer"] or seconds < _ENDED_S:
             return
@@ -58,8 +58,8 @@ class Progress(Listener):
 
 
 def _where() -> str:
-    """In the script's thread, which may be deep in torch_xla, without a way to ask it. `xmp.spawn` runs it in another
-    than the process's first; empty where neither is in the script.
+    """The line at which the script's thread is, seen from outside, since it may be inside torch_xla. `xmp.spawn` runs
+    the script in another thread than the main one; empty if neither is at a line of the script.
     """
     frames = sys._current_frames()
     threads = (script_time.clock.ident, threading.main_thread().ident)

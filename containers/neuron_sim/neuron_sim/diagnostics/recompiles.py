@@ -1,13 +1,13 @@
-"""Which recompilations are worth a warning: graphs that are new after the loop has warmed up. Pure.
+"""Decides which recompilations are worth a warning: graphs that are new after the loop has warmed up. Pure.
 
-The first steps of a training compile: the forward pass once without and once with the optimizer's
-state, say. After two steps in a row without a new graph a line that has run counts as warm: a model's set-up says
-nothing of its training, nor that of the first evaluation. A warm line is named when it has made new graphs for one
-cause in a second step. Many in one step are no sign that it goes on: layers of a model, of which collectives make a
-graph each, have one set of operations and other shapes. A line that never gets warm is named with the fourth such
-step; for a number in the script's own code that changes in each step with the third, since nothing warms up so. Of
-gradient accumulation the passes up to the optimizer's step are one: the first, the others and the last are graphs of
-their own, with and without state.
+The first steps of a training compile, for example the forward pass once without and once with the optimizer's state.
+A line that has run counts as warm after two steps in a row without a new graph: the set-up of a model tells nothing of
+its training, nor does that of the first evaluation. A warm line is reported when it has made new graphs for one cause
+in a second step. Many new graphs in one step do not mean that this goes on: collectives make one graph of each layer,
+with the same operations and other shapes. A line that never gets warm is reported with the fourth such step, or with
+the third if the cause is a number in the script's own code that changes in each step, which no warm-up does. With
+gradient accumulation all passes up to the optimizer's step are one step: the first, the others and the last have
+graphs of their own, with and without state.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _WARM_AFTER = 2
 _AGAIN = 2
 """Steps with a new graph for one cause, after a line was warm. One may be on purpose: another batch size, say."""
 _MANY, _MANY_NUMBERS = 4, 3
-"""Steps with a new graph for one cause after which it is no warming up, and no other work on the same line. The
-second: where a number is the cause, which a short rehearsal of five steps has to find."""
+"""Steps with a new graph for one cause from which on this is neither a warm-up nor other work on the same line. The
+second is for a number as the cause, which a short rehearsal of five steps has to find."""
 _GROWING = 8
-"""Graphs of one line in one step, each larger than the one before by about as much. Layers of a model make some
-three."""
+"""How many graphs of one line in one step, each larger than the one before by about as much, are reported. Layers of a
+model make about three."""
 _ALIKE = 0.1
-"""How much of a graph's growth may differ from that of the one before: values decide on a few operations, too."""
+"""By what share a graph's growth may differ from the one before and count as the same: values change it a little."""
 _ACCUMULATED = 64
-"""Passes without an optimizer's step up to which the script is taken to accumulate gradients."""
+"""Up to how many passes without an optimizer's step count as gradient accumulation."""
 
 
 @dataclass
 class _Tally:
-    """``count``: graphs as trn1 compiles them. ``steps``: in how many it happened; one may be many passes."""
+    """``count``: graphs as trn1 compiles them. ``steps``: in how many steps they came; a step may be many passes."""
 
     count: int = 0
     seconds: float = 0.0
@@ -58,10 +58,10 @@ class _Tally:
 
 @dataclass
 class _Line:
-    """A line that runs graphs. ``since``: the step of its first. ``tallies``: by cause, anew once it is warm.
+    """A line that runs graphs. ``since``: the step of its first graph. ``tallies``: by cause; cleared once it is warm.
 
-    ``ragged``: the loader whose smaller batch was the latest when the line ran first. Graphs that come later need not
-    be of that batch.
+    ``ragged``: the loader whose smaller batch was the latest when the line ran first; its later graphs need not be of
+    that batch.
     """
 
     since: int
@@ -72,7 +72,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Row:
-    """Graphs that follow each other on one line: the latest's size, by how much it was larger, and all of them."""
+    """A row of graphs of one line: the size of the latest, its growth (``more``), the count and seconds of all."""
 
     instructions: int
     input_bytes: int
@@ -81,7 +81,7 @@ class _Row:
     seconds: float = 0.0
 
     def followed_by(self, new: _Row) -> _Row:
-        """The row with one graph more, or the one that begins there."""
+        """The row with one more graph, or a new row if that graph has not grown likewise."""
         more, wider = new.instructions - self.instructions, new.input_bytes - self.input_bytes
         if min(more, wider) < 0 or more == wider == 0:
             return new
@@ -102,7 +102,7 @@ class _New:
 
 
 class Recompilations:
-    """Told of each graph and each step, in their order."""
+    """Gets each graph and each step, in their order, and returns findings."""
 
     def __init__(self) -> None:
         """Nothing has run."""
@@ -112,7 +112,7 @@ class Recompilations:
         self._optimized = 0
         self._quiet = 0
         self._quiet_at = 0
-        """The latest step that was the second in a row without a new graph, or a later one of such a row."""
+        """The latest step that ended two or more steps in a row without a new graph."""
         self._lines: dict[tuple[str, str], _Line] = {}
         self._ragged: dict[int, _Tally] = {}
         self._rows: dict[tuple[str, str], _Row] = {}
@@ -127,7 +127,7 @@ class Recompilations:
         loader: Loader | None = None,
         whole: int | None = None,
     ) -> None:
-        """A graph has been compiled in the step that runs, with the latest batch of ``loader``.
+        """Note a graph that was compiled in the current step, with the latest batch of ``loader``.
 
         A line that calls a library (`trainer.train()`) has many loops in it: ``library`` tells them apart. ``whole``:
         see `Graph.whole`.
@@ -138,7 +138,7 @@ class Recompilations:
     def grown(
         self, source: str, library: str, instructions: int, input_bytes: int, compile_seconds: float
     ) -> Finding | None:
-        """The same graph's size: what is to be said of a step that goes on, and compiles ever larger ones."""
+        """Note the same graph's size. Returns a finding if the step goes on and compiles ever larger graphs."""
         place = (source, library)
         before = self._rows.get(place)
         new = _Row(instructions, input_bytes, seconds=compile_seconds)
@@ -148,7 +148,7 @@ class Recompilations:
         return for_graphs.growing_graphs(source, library, row.count, row.seconds)
 
     def step(self, *, accumulates: bool = False) -> list[Finding]:
-        """A step has ended: what is to be said now.
+        """Note the end of a step. Returns its findings.
 
         ``accumulates``: it computed gradients, and no optimizer stepped in it.
         """

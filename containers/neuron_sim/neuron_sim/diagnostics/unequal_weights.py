@@ -1,9 +1,9 @@
-"""Whether the cores of a host, which sum their gradients, have begun from the same weights.
+"""Whether the cores of a host, which sum their gradients, have begun with the same weights.
 
-Whoever makes a model without a seed draws other first weights on each core, or those of a new head on a model from a
-file. Sums of gradients keep the difference: the loss falls, but each core trains its weights with the gradients of
-others. On GPUs DistributedDataParallel sends rank 0's weights to all; what wraps no model sends none.
-So each core leaves some values of its weights once the first update has been computed.
+Without a seed, each core draws other initial weights, of a model or of a new head on a model from a file. Sums of
+gradients keep the difference: the loss falls, but each core trains its weights with the gradients of others. On GPUs
+DistributedDataParallel sends rank 0's weights to all; a script that wraps no model sends none.
+So each core leaves some values of its weights for the others, once the first update has been computed.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.meeting import Meeting
 
 _VALUES = 16
-"""Of each weight, spread over it."""
+"""How many values of each weight are compared, spread over it."""
 _STEPS = range(2, 6)
-"""Before which steps of an optimizer it is looked: the first one's update may be pending longer, or for ever."""
+"""Before which steps of an optimizer weights are looked at: the first update may be pending longer, or for ever."""
 _LEAST = 0.05
-"""Of the mean of the values, what their mean difference is at least. Other random numbers make more than 1, stochastic
-rounding of bf16 less than 0.01.
+"""The least ratio of the mean difference to the mean value that is reported. Other random numbers make more than 1,
+stochastic rounding of bf16 less than 0.01.
 """
 
 
 Look = Callable[[torch.Tensor], torch.Tensor | None]
-"""Gives the values of a tensor that is computed, else None. Only to be read, at once."""
+"""Gives the values of a computed tensor, None for any other. They are to be read only, and at once."""
 
 
 class UnequalWeights:
-    """Some values of each weight matrix that one optimizer holds. Vectors begin as zeros or ones, with any seed."""
+    """Compares some values of the optimizers' weight matrices. Vectors begin as zeros or ones, with any seed."""
 
     def __init__(self, meeting: Meeting, look: Look) -> None:
         """No optimizer has made a step."""
         self._look = look
         self._meeting = meeting
         self._steps: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Of each optimizer: which one it is, in the order of their first steps, and how many it has begun."""
+        """For each optimizer: its number, in the order of first steps, and how many steps it has begun."""
         self._values: dict[str, list[tuple[str, list[float]]]] = {}
-        """By optimizer and step: a core may have computed an update when it begins the next, where another has not."""
+        """By optimizer and step: when the next step begins, one core may have computed the update, another not yet."""
         self._line = "?"
         self.count = 0
-        """Of the values of those weights."""
+        """How many elements those weights have."""
 
     @script_time.set_aside
     def before_step(self, optimizer: Any) -> None:
-        """Leave what the optimizer's last step has made, if that is computed. Nothing is computed for it."""
+        """Leave values of what the optimizer's last step has made, if that is computed already."""
         if self._meeting.has_left:
             return
         number, steps = self._steps.get(optimizer, (len(self._steps), 0))
@@ -75,7 +75,7 @@ class UnequalWeights:
             self._meeting.leave(json.dumps(self._values), more=True)
 
     def other(self, ranks: list[int]) -> tuple[str, int, list[str]] | None:
-        """The first of ``ranks`` with other weights, their names, and where this core's went to the device."""
+        """The line that moved this core's weights to the device, the first rank with others, and their names."""
         left = {rank: json.loads(text) for rank, text in self._meeting.left().items()}
         mine = left.get(self._meeting.rank, {})
         for rank in ranks:
@@ -90,7 +90,7 @@ class UnequalWeights:
 
 
 def _weights(optimizer: Any) -> Iterator[torch.Tensor]:
-    """Those that each core should have alike: shards of FSDP and of tensor parallelism are another on each."""
+    """The weights that should be equal on all cores: not shards of FSDP and of tensor parallelism."""
     for group in optimizer.param_groups:
         for weight in group["params"]:
             is_shard = hasattr(weight, "_orig_size") or getattr(weight, "tensor_model_parallel", False)
@@ -100,7 +100,7 @@ def _weights(optimizer: Any) -> Iterator[torch.Tensor]:
 
 
 def _names() -> dict[int, str]:
-    """Of all parameters that modules hold, the longest name: the outermost module's. ZeRO-1's shards have none."""
+    """The longest name of each parameter, which is its name in the outermost module. ZeRO-1's shards have none."""
     names: dict[int, str] = {}
     for module in modules.live():
         for name, parameter in torch.nn.Module.named_parameters(module):

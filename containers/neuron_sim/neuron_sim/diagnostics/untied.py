@@ -1,8 +1,8 @@
-"""Weights that were one and became several when the model went to the device.
+"""Tied weights that became separate parameters when the model moved to the device.
 
-`Module.to` makes a new parameter of each place that holds one, as torch has it for devices whose tensors are not
-those of the CPU: an embedding and a head that shared their weights are trained apart from there on. Whoever knows
-ties them again (transformers' Trainer does), so it is looked at only once the model trains.
+For devices such as XLA's, `Module.to` makes a new parameter at each place that holds one: an embedding and a head that
+shared their weights are trained separately from then on. Some code ties them again (transformers' Trainer does), so
+this is checked only once the model trains.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from neuron_sim.diagnostics.findings import Finding
 
 
 class Untied:
-    """Models whose shared weights a move has made several."""
+    """Models whose tied weights became separate in a move."""
 
     def __init__(self) -> None:
-        """None has been moved."""
+        """No model has been moved."""
         self._moved: list[tuple[weakref.ref[torch.nn.Module], str, list[list[str]]]] = []
 
     def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around ``Module.to``: remember which weights were one, where they are so no more."""
+        """Decorate ``Module.to``: remember which weights were tied, if they are no longer."""
 
         @functools.wraps(to)
         def watched(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
@@ -41,7 +41,7 @@ class Untied:
         return watched
 
     def findings(self) -> Iterator[Finding]:
-        """Of models that nobody has tied again; each model once. Frozen weights stay equal, so they are none."""
+        """Findings of models that were not tied again, each once. Frozen weights stay equal: they do not count."""
         moved, self._moved = self._moved, []
         for reference, line, tied in moved:
             module = reference()
@@ -53,7 +53,7 @@ class Untied:
 
 
 def _tied(module: torch.nn.Module) -> list[list[str]]:
-    """The names of each parameter that has several."""
+    """For each parameter that has several names: these names."""
     named: defaultdict[int, list[str]] = defaultdict(list)
     for name, parameter in _every_place(module):
         named[id(parameter)].append(name)
@@ -63,7 +63,7 @@ def _tied(module: torch.nn.Module) -> list[list[str]]:
 def _apart(
     module: torch.nn.Module, tied: list[list[str]]
 ) -> Iterator[tuple[list[str], list[torch.nn.Parameter]]]:
-    """Of those, the names that are several parameters now, and these."""
+    """The groups of tied names that are different parameters now, and these parameters."""
     now = dict(_every_place(module))
     for names in tied:
         different = {id(now[name]): now[name] for name in names if name in now}
@@ -72,5 +72,5 @@ def _apart(
 
 
 def _every_place(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
-    """Torch's own method: a model may have one of the same name that takes no such argument."""
+    """Each name with its parameter. Calls torch's own method: a model may override it without this argument."""
     yield from torch.nn.Module.named_parameters(module, remove_duplicate=False)

@@ -34,16 +34,16 @@ from neuron_sim.diagnostics.wrong_splits import WrongSplits
 from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 
 _LOOP_STEPS = 3
-"""In so many steps a line must read from the device to be one of the loop's. A short rehearsal evaluates as many."""
+"""In how many steps a line must read from the device to count as in the loop. A short rehearsal evaluates as many."""
 _LOOP_SHARE = 0.5
-"""Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
+"""In what share of the steps since its first read it must read. The documentation advises to read every tenth step."""
 _NO_NUMBERS = 3
-"""So many readings of NaN, one after the other: a single one may be a step that a loss scaler leaves out."""
+"""How many reads of NaN in a row are reported: a single one may be a step that a loss scaler skips."""
 _TRAINING_STEPS = 3
-"""After so many, what each of them lacked is no accident."""
+"""After how many training steps it is reported if all of them lacked something."""
 _UNENDED_AT_END = 3
-"""So many steps of an optimizer within one step that nothing ends are told at the script's end, where it has ended one
-step at most (what saves its model, say). A short rehearsal makes no more.
+"""How many optimizer steps, within one step that nothing ends, are reported at the script's end, if it has ended one
+step at most (when it saves its model, for example). A short rehearsal makes no more.
 """
 _INPUT_STEPS = 3
 _INPUT_SHARE = 0.2
@@ -52,7 +52,7 @@ _INPUT_SECONDS = 0.5
 
 @dataclass
 class _Input:
-    """Of the steps with a loader's batches: how many, how long, and how long they waited for these."""
+    """The steps with a loader's batches: how many, how long, and how long they waited for batches."""
 
     steps: int = 0
     seconds: float = 0.0
@@ -60,15 +60,15 @@ class _Input:
 
 
 class Watch(Listener):
-    """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
+    """Gets loaders and reads from the hooks, everything else from the recorder."""
 
     def __init__(
         self, counters_dir: Path | None, passes: Passes, remark: Callable[[str], None], look: Look
     ) -> None:
         """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share.
 
-        ``remark`` leaves what the other cores should know if they miss this one; ``look`` gives the values of a
-        tensor that is computed.
+        ``remark`` leaves a text that the other cores report if they wait for this one in vain; ``look`` gives the
+        values of a computed tensor.
         """
         self._look = look
         self._shared = counters_dir
@@ -101,15 +101,15 @@ class Watch(Listener):
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
         self._by_hand: ByHand | None = ByHand()
-        """None: an optimizer does it."""
+        """None: an optimizer changes the weights."""
         self._changes_by_hand = False
         self._held: list[int] = []
-        """Steps of one optimizer that the first step with any held, and the second."""
+        """How many optimizer steps were in the first step that had any, and in the second."""
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
         self._has_exchanged = False
         self._exchanged_at_first = 0
-        """Bytes, in the first step with an update. Who averages weights instead of gradients has other ones between."""
+        """Bytes, in the first step with an update. Few if a script averages weights instead, which may then differ."""
         self._same_data = SameData(self._meeting(".first-batches"))
         self._weights = UnequalWeights(self._meeting(".first-weights"), self._look)
 
@@ -119,7 +119,7 @@ class Watch(Listener):
         return Meeting(folder, me.rank)
 
     def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
-        """Around `torch.autograd.backward`: the step trains; whether the script has changed a weight since the last."""
+        """Decorate `torch.autograd.backward`: the step trains; has the script changed a weight since the last?"""
 
         @functools.wraps(backward)
         def looked(*arguments: Any, **keywords: Any) -> None:
@@ -135,15 +135,15 @@ class Watch(Listener):
         return looked
 
     def bring(self, tensors: Sequence[torch.Tensor]) -> None:
-        """This core brings them to a collective."""
+        """Called with the tensors that this core brings to a collective."""
         self._same_data.bring(tensors)
 
     def before_optimizer(self, optimizer: Any, *_: Any) -> None:
-        """An optimizer begins a step, on whichever core."""
+        """Called before an optimizer's step, on every core."""
         self._weights.before_step(optimizer)
 
     def optimized(self, optimizer: Any, *_: Any) -> None:
-        """An optimizer has made a step, on whichever core."""
+        """Called after an optimizer's step, on every core."""
         self._by_hand = None
         self._changes_by_hand = False
         self._updated(optimizer)
@@ -155,9 +155,9 @@ class Watch(Listener):
         for finding in self.untied.findings():
             self.findings.note(finding)
         if _XLAC._get_use_eager_mode():
-            if not settings.eager_debug_mode():  # of which it is told already
+            if not settings.eager_debug_mode():  # which has a finding of its own
                 self.findings.note(advice.eager_mode(script_lines.calling_line()))
-            return  # nothing waits for the end of a step
+            return  # eager operations do not wait for the end of a step
         self._optimized[id(optimizer)] += 1
         if self._optimized[id(optimizer)] == 1:
             self._optimizer_line = script_lines.calling_line()
@@ -165,14 +165,14 @@ class Watch(Listener):
             self.findings.note(advice.step_without_end(self._optimizer_line, UNENDED_STEPS))
 
     def around_rendezvous(self, exchange: Callable[..., Any]) -> Callable[..., Any]:
-        """Around torch_xla's exchange of bytes between ranks, below `xm.mesh_reduce`.
+        """Decorate torch_xla's exchange of bytes between ranks, which `xm.mesh_reduce` uses.
 
-        Its graphs have the shapes of what is sent, which no change of the script makes equal.
+        Its graphs have the shapes of what is sent, which the script cannot make equal: they do not count.
         """
 
         @functools.wraps(exchange)
         def unwatched(*arguments: Any, **keywords: Any) -> Any:
-            torch_xla.sync()  # first thing that it does: here, what is pending still counts
+            torch_xla.sync()  # the first thing that `exchange` does; done here, what is pending still counts
             self._away = True
             try:
                 result = exchange(*arguments, **keywords)
@@ -221,7 +221,7 @@ class Watch(Listener):
             recorder.counting.write(seen)
 
     def close(self) -> None:
-        """The script has ended: the final figures, and the summary."""
+        """Called when the script has ended: write the final figures and the summary."""
         self._note_held()
         if len(self._held) == 1 and self._held[0] >= _UNENDED_AT_END:
             self.findings.note(advice.step_without_end(self._optimizer_line, self._held[0]))
@@ -240,7 +240,7 @@ class Watch(Listener):
         self.findings.close()
 
     def _loader_failed(self, line: str, error: str) -> None:
-        """At once, and on any core: its loop ends early, and the others then wait for it in a collective."""
+        """Report it at once, on any core: its loop ends early, and the others then wait for it in a collective."""
         me = settings.identity()
         found = advice.loader_failed(line, error, me.rank if me.world_size > 1 else None)
         log.say(found.text, by_any=True)
@@ -249,7 +249,7 @@ class Watch(Listener):
 
     def _note_reads(self, record: dict[str, Any]) -> None:
         step, trains = self.reads.step, record["optimizer"]
-        # What is read once a pass is read in each step where a pass has one.
+        # A value that is read once a pass would count as read in each step, in passes of one step.
         counts = not self.loaders.passes.is_late
         self._loop_steps += counts
         for (line, _), read in self.reads.lines.items():
@@ -273,7 +273,7 @@ class Watch(Listener):
         if not read.told and (read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed):
             return
         if read.library and not read.trains:
-            return  # How a library evaluates (Trainer asks all cores for their sizes), a script cannot change.
+            return  # A script cannot change how a library evaluates (Trainer asks all cores for their sizes).
         read.told = True
         self.findings.note(
             advice.host_read(
@@ -287,20 +287,20 @@ class Watch(Listener):
                 self.findings.note(advice.no_number(line, read.how, read.since, read.count))
 
     def _note_fallbacks(self, accessed: Counter[str]) -> None:
-        """A new operation that ran on the CPU ran its pending inputs first: on a line that torch_xla has named."""
+        """Note new operations on the CPU. Their pending inputs ran first, on a line that torch_xla has named."""
         read = {line for (line, _), use in self.reads.lines.items() if use.latest_step == self.reads.step}
         for finding in self.fallbacks.new(line for line in accessed if line not in read):
             self.findings.note(finding)
 
     def _note_training(self, record: dict[str, Any]) -> None:
-        """What several cores need in order to train one model: other data each, and one sum of gradients."""
+        """Check what several cores need to train one model: different data on each, and one sum of gradients."""
         self._has_exchanged = self._has_exchanged or bool(record["collectives"])
         if not self._optimized:
             return
         if not self._trained_steps:
             self._exchanged_at_first = sum(each["bytes"] for each in record["collectives"].values())
         self._note_held()
-        # More than one where nothing ended them: what else is wrong is to be told all the same.
+        # More than one if nothing ended the steps: other faults are to be reported all the same.
         self._trained_steps += max(self._optimized.values())
         self._optimized.clear()
         cores = settings.identity().world_size
@@ -312,19 +312,21 @@ class Watch(Listener):
                     self._optimizer_line, self._trained_steps, cores, self._by_hand is not None
                 )
             )
-        # Files are read: not at each step of a long job, and not once only, for another core may be late.
+        # This reads files, so not at each step of a long job; but more than once, for another core may be late.
         if self._trained_steps >= self._next_look:
             self._next_look *= 2
             self._compare_cores()
 
     def _note_held(self) -> None:
-        """A second one that belongs to a later pass of a short rehearsal says nothing: what comes after it ends it."""
+        """Keep how many optimizer steps the first two such steps had. The second does not count in a later pass of a
+        short rehearsal, where whatever follows the pass ends the step.
+        """
         held = max(self._optimized.values(), default=0)
         if held and (not self._held or (len(self._held) == 1 and not self.loaders.passes.is_late)):
             self._held.append(held)
 
     def _compare_cores(self) -> None:
-        """Other data each, and the same weights. Cores with the same data may hold parts of one model."""
+        """Check that cores have different data and equal weights. Cores with equal data may hold parts of one model."""
         loader = self.loaders.latest
         me = settings.identity()
         copies = model_parallel.other_copies() or me.local_ranks
@@ -349,8 +351,8 @@ class Watch(Listener):
             self.findings.note(for_cores.unequal_weights(*found, me.rank))
 
     def _note_input(self, record: dict[str, Any]) -> None:
-        """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short
-        rehearsal, in which its workers begin anew for a batch or two.
+        """Check how long steps wait for each loader. Steps that compile do not count, since the loader fills its queue
+        meanwhile, nor do later passes of a short rehearsal, in which its workers start anew for a batch or two.
         """
         loader = self.loaders.latest
         if record["compile_seconds"] or loader is None or self.loaders.passes.is_late:

@@ -1,9 +1,9 @@
-"""`tensor.split([1, 2, 3], dim)`, which gives other values on trn1, in silence: on which lines.
+"""Finds lines with `tensor.split([1, 2, 3], dim)`, which silently gives other values on trn1.
 
-There torch_xla records without functionalization, and cuts the pieces out of memory as if they lay one after the other
+There torch_xla traces without functionalization, and cuts the pieces out of memory as if they lay one after the other
 (https://github.com/pytorch/xla/issues/8640; https://github.com/aws-neuron/aws-neuron-sdk/issues/1140 on a device).
-torch_xla 2.9 does so wherever what comes before the split dimension is more than one element, forward and backward.
-What `split(2, dim)`, with one size for all, and `chunk` make is right.
+torch_xla 2.9 does so if the dimensions before the split one have more than one element, forward and backward.
+`split(2, dim)`, with one size for all, and `chunk` give the right pieces.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from neuron_sim.diagnostics.findings import Finding
 
 
 class WrongSplits:
-    """By line, how often."""
+    """Counts such splits by line."""
 
     def __init__(self, note: Callable[[Finding], None]) -> None:
-        """None has been made. ``note`` is told of each."""
+        """No split has been made. ``note`` takes the findings."""
         self._note = note
         self.forget()
 
@@ -35,7 +35,7 @@ class WrongSplits:
         self._calls: Counter[str] = Counter()
 
     def around_split(self, split: Callable[..., Any]) -> Callable[..., Any]:
-        """Around torch_xla's kernel of `split_with_sizes`, which gets a keyset first."""
+        """Decorate torch_xla's kernel of `split_with_sizes`, whose first argument is the keyset."""
 
         @functools.wraps(split)
         def noted(keys: Any, tensor: torch.Tensor, sizes: Sequence[int], dim: int = 0) -> Any:
