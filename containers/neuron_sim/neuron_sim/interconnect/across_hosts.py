@@ -25,14 +25,14 @@ _REDUCE_OPS = {
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
 _GOODBYE_S = 5.0
-"""For telling others that a rank has ended: the host that they all would hear it from may be gone too."""
+"""Time limit for telling others that a rank has ended: the host that serves the store may be gone too."""
 
 
 class AcrossHosts:
     """Gloo groups of global ranks, made when first used. Uses torchrun's own store."""
 
     def __init__(self, rank: int, timeout_s: float, address: str, port: int, attempt: int) -> None:
-        """Connect to the store that torchrun's agent serves. ``attempt``: 0 until workers are started again."""
+        """Connect to the store that torchrun's agent serves. ``attempt``: how often workers were restarted."""
         self._rank = rank
         self._timeout = timedelta(seconds=timeout_s)
         self._store = _store(address, port, attempt, self._timeout)
@@ -48,10 +48,10 @@ class AcrossHosts:
         return self._groups[key]
 
     def _await_members(self, store: dist.Store, ranks: Sequence[int]) -> None:
-        """Return once all of the group have come: connecting would wait for one that has ended, to its time-out.
+        """Return when all ranks of the group have come. Connecting to one that has ended would wait until the time-out.
 
         Raises:
-            PeerLostError: one has ended, or has not come in time.
+            PeerLostError: a rank has ended, or has not come in time.
         """
         store.set(f"here/{self._rank}", "")
         come = store.add("come", 1)
@@ -83,13 +83,13 @@ class AcrossHosts:
             ) from error
 
     def close(self, how: str) -> None:
-        """End all connections: who still waits for this rank gets an error with these words, and waits no longer."""
+        """Close all connections: a rank that still waits for this one gets an error that says ``how`` it ended."""
         with contextlib.suppress(dist.DistError):
             _tell(self._store, {self._rank: how})
         self._groups.clear()
 
     def agree(self, ranks: Sequence[int], what: str) -> dict[int, str]:
-        """What each rank of the group says it is about to do."""
+        """Exchange descriptions of what each rank of the group is about to do."""
         raw = torch.zeros(512, dtype=torch.uint8)
         data = what.encode()[:511]
         raw[: len(data)] = torch.frombuffer(bytearray(data), dtype=torch.uint8)
@@ -137,15 +137,15 @@ class AcrossHosts:
     def permute(
         self, flat: torch.Tensor, source: int | None, ranks: Sequence[int], _: str = ""
     ) -> torch.Tensor:
-        """What the rank ``source`` brings; zeros without one. All ranks take part."""
+        """The tensor of the rank ``source``; zeros without one. All ranks take part."""
         rows = self.all_gather(flat, ranks)
         return torch.zeros_like(flat) if source is None else rows[list(ranks).index(source)]
 
 
 def tell_ended(address: str, port: int, attempt: int, how: Mapping[int, str]) -> None:
-    """Let the ranks of other hosts know which ranks have ended, and how; what nobody serves any more is no error.
+    """Let the ranks of other hosts know which ranks have ended, and how. If the store is gone, nothing happens.
 
-    For who has no connection to the store. Blocks for a few seconds at most.
+    For callers without a connection to the store. Blocks for a few seconds at most.
     """
     with contextlib.suppress(dist.DistError):
         _tell(_store(address, port, attempt, timedelta(seconds=_GOODBYE_S)), how)
@@ -159,5 +159,5 @@ def _store(address: str, port: int, attempt: int, timeout: timedelta) -> dist.St
 def _tell(store: dist.Store, how: Mapping[int, str]) -> None:
     for rank, words in how.items():
         store.set(f"left/{rank}", words)
-    # Behind the names: whoever sees that some have ended finds which.
+    # After the names, so that a rank that sees this count also finds the names.
     store.add("ended", len(how))

@@ -1,9 +1,9 @@
-"""Who has arrived: meetings of any group of workers, and the order of the steps that follow.
+"""Meetings (barriers) of any group of workers, and the order of the steps that follow.
 
 Worker i counts in `meetings[i][j]` how often it has come to meet worker j, and is the
-only writer of row i. The meeting is complete when each has come to all others as often
-as they to it. What an operation says of itself (and a small payload) lies in one of
-the worker's two slots, so one meeting serves to compare and to exchange. Steps behind
+only writer of row i. A meeting is complete when each worker has come to every other as
+often as that one to it. The description of an operation (and a small payload) is in one
+of the worker's two slots, so that one meeting both compares and exchanges. Steps after
 the meeting are counted in `progress`.
 """
 
@@ -32,7 +32,7 @@ _SHIFT = np.uint64(32)
 
 
 class Group:
-    """Some workers of this host, in an order, as seen by one of them."""
+    """An ordered group of workers of this host, as seen by one of them."""
 
     def __init__(self, members: Sequence[int], me: int) -> None:
         """``members``: local indices."""
@@ -42,7 +42,7 @@ class Group:
         self.index = np.array(self.members, dtype=np.intp)
 
     def following(self) -> list[int]:
-        """All positions, beginning with one's own: so not all read the same worker's buffer at once."""
+        """All positions, beginning with this worker's own, so that not all read the same buffer at once."""
         return [(self.position + number) % self.size for number in range(self.size)]
 
 
@@ -60,19 +60,19 @@ class Arrival:
         self._operation = 0
         self._group: Group | None = None
         self._operations: list[int] = []
-        # Who waits gives way at once unless every worker can have a processor of its own.
+        # Spin before sleeping only if every worker can have a processor of its own.
         self._spin_s = _SPIN_S if region.workers <= len(os.sched_getaffinity(0)) else 0.0
         self._digests: dict[str, tuple[bytes, bytes]] = {}
 
     def meet(self, group: Group, text: str, payload: torch.Tensor | None = None) -> list[int]:
-        """Begin an operation: return once every worker of the group has.
+        """Begin an operation, and return when every worker of the group has begun it.
 
-        Returns which slot each has used. Call `finish` when nothing in the peers'
-        slots and buffers is needed any more.
+        Returns which slot each worker has used. Call `finish` when the peers' slots
+        and buffers are no longer needed.
 
         Raises:
             PeerLostError: a peer has ended, or did not come in time.
-            MismatchError: not all do the same, or some wait for each other in different groups.
+            MismatchError: workers do different things, or some wait for each other in different groups.
         """
         region, me = self._region, self._me
         self._free_for(group)
@@ -98,7 +98,7 @@ class Arrival:
                 lambda: self._missing(group, targets),
             )
         column = region.meetings[group.index, me]
-        # A peer may be one meeting ahead already: then this one was its operation before.
+        # A peer may be one meeting ahead already: then this meeting is that of its previous operation.
         self._operations = ((column >> _SHIFT) - (((column & _COUNT) - targets) & _COUNT)).tolist()
         slots = [operation & 1 for operation in self._operations]
         hashes = region.hashes[group.index, slots]
@@ -112,14 +112,14 @@ class Arrival:
         self._region.finished[self._me] = self._operation
 
     def busy(self, text: str) -> None:
-        """Say that this worker is in an operation that others of this host do not meet it in."""
+        """Publish that this worker is in an operation that has no meeting on this host."""
         self._free_for(None)
         self._operation += 1
         self._region.describe(self._operation & 1, *self._encoded(text))
         self._region.current[self._me] = self._operation
 
     def done(self, steps: int, group: Group, *, all_wait: bool) -> None:
-        """Publish that this worker has done so many steps; wake the next of the group, or all."""
+        """Publish that this worker has done so many steps; wake the next worker of the group, or all."""
         self._region.progress[self._me] = (self._operation << 32) + steps
         futex.fence()
         if all_wait:
@@ -151,14 +151,14 @@ class Arrival:
     def await_post(
         self, satisfied: Callable[[], bool], why: Callable[[float | None], CollectiveError | None]
     ) -> None:
-        """Wait until it is so, by what anybody posts. ``why``: see `_wait`."""
+        """Wait until it is ``satisfied``, which is tested after each `post`. ``why``: see `_wait`."""
         if not satisfied():
             others = [worker for worker in range(self._region.workers) if worker != self._me]
             self._wait(_FOR_POST, satisfied, why, lambda: others)
         futex.after_read()
 
     def _encoded(self, text: str) -> tuple[bytes, bytes]:
-        """A digest of what must be equal, and the whole. The last field, the place in the script, may differ."""
+        """A digest of the part that must be equal, and the whole text. The place in the script may differ."""
         known = self._digests.get(text)
         if known is None:
             if len(self._digests) > 1000:
@@ -178,9 +178,9 @@ class Arrival:
         return [peer for peer, there in zip(group.members, arrived, strict=True) if not there]
 
     def _free_for(self, group: Group | None) -> None:
-        """Before another group: see that the last one has read all that this worker provided.
+        """Before an operation of another group: wait until the last group has read all that this worker provided.
 
-        Within one group, meeting again means just that.
+        Within one group, the next meeting ensures this.
         """
         last, self._group = self._group, group
         if last is None or last is group or not self._operations:
@@ -189,7 +189,7 @@ class Arrival:
         finished = self._region.finished
         started = time.monotonic()
         while not (finished[last.index] >= operations).all():
-            # All have come already: it is a matter of copying.
+            # All have come already, and only copy.
             time.sleep(0.0001)
             if time.monotonic() - started > _CHECK_S:
                 late = [
@@ -207,9 +207,9 @@ class Arrival:
         why: Callable[[float | None], CollectiveError | None],
         missing: Callable[[], Sequence[int]],
     ) -> None:
-        """Sleep until it is so. Now and then ask ``why`` it is not: an error, or None when it still may be.
+        """Sleep until it is ``satisfied``. Regularly ask ``why`` it is not: an error to raise, or None to go on.
 
-        ``why`` is given the time-out, in seconds, once that is over. ``missing``: who can end the wait.
+        ``why`` is given the time-out, in seconds, once that is over. ``missing``: the workers that can end the wait.
         """
         if self._spin_s:
             end = time.perf_counter() + self._spin_s
@@ -234,7 +234,7 @@ class Arrival:
                 if now >= check:
                     check = now + _CHECK_S
                     error = why(self._timeout_s if now > deadline else None)
-                    # Whoever came between two looks was not missing.
+                    # A peer may have come since ``why`` was asked.
                     if error is not None and not satisfied():
                         raise error
                     long_wait.look(now)

@@ -1,4 +1,4 @@
-"""One object a worker, through which all its collectives go."""
+"""The object of a worker through which all its collectives go."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from neuron_sim.interconnect.within_host import WithinHost
 from neuron_sim.settings import Identity
 
 LAUNCH_VARIABLE = "NEURON_SIM_LAUNCH"
-"""Set by our torchrun to a name of its own, so that it can clean up after workers that died early."""
+"""Set by our torchrun to a new name, by which it removes what workers that died early have left."""
 
 
 class Communicator:
@@ -43,7 +43,7 @@ class Communicator:
         timeout_s: float,
         patience: Patience = Patience(),  # noqa: B008 - frozen
     ) -> None:
-        """Nothing is opened before the first collective. ``patience``: when a wait is worth a word in the log."""
+        """Nothing is opened before the first collective. ``patience``: after how long a wait is reported."""
         self._identity = identity
         self._shared_memory_bytes = shared_memory_bytes
         self._timeout_s = timeout_s
@@ -55,19 +55,19 @@ class Communicator:
         self._remark = ""
 
     def join(self) -> None:
-        """Let the other workers of this host notice when this one ends. Whoever calls this also calls `leave`."""
+        """Let the other workers of this host notice when this one ends. The caller must also call `leave`."""
         self._leave_is_due = True
         if self._identity.local_world_size > 1:
             self._shared()
 
     def remark(self, text: str) -> None:
-        """Leave what the others should know if they miss this rank: ``its DataLoader raised KeyError: 'img'``."""
+        """Set what other ranks report if they miss this one: ``its DataLoader raised KeyError: 'img'``."""
         self._remark = text
         if self._within is not None:
             self._within.region.remark(text)
 
     def leave(self, *, failed: bool = False) -> None:
-        """Take part in nothing more: whoever still waits for this rank is told.
+        """Take part in no further collective: ranks that still wait for this one get an error.
 
         Blocks while others may still receive what this rank has sent, unless it has ``failed``.
         """
@@ -82,17 +82,17 @@ class Communicator:
 
     @property
     def shared_memory_bytes(self) -> int:
-        """Size of the memory that this host's workers share; 0 before it was needed."""
+        """Size of the memory that this host's workers share; 0 before its first use."""
         return self._within.region.size if self._within is not None else 0
 
     def group_of(self, groups: Sequence[Sequence[int]] | None) -> list[int]:
-        """The group that this rank is in, in the order of its ranks; all ranks when there are no groups.
+        """The sorted ranks of the group that this rank is in; all ranks when there are no groups.
 
-        Also of a group that is listed in another order: NxD Core's pipelines take a part of what [[1, 0]] gathers by
-        its place in the sorted group, since Neuron 2.19.
+        A group that is listed in another order is sorted too: since Neuron 2.19, NxD Core's pipelines take their part
+        of what [[1, 0]] gathers by its place in the sorted group.
 
         Raises:
-            ValueError: this rank is in none, or a rank does not exist.
+            ValueError: this rank is in no group, or a rank does not exist.
         """
         me, world = self._identity.rank, self._identity.world_size
         if not groups:
@@ -106,23 +106,23 @@ class Communicator:
         raise ValueError(f"rank {me} is in none of the groups {[list(group) for group in groups]}")
 
     def announce(self, group: Sequence[int], what: str) -> None:
-        """Say what the next call is part of: it then sees that all ranks of the group do the same.
+        """Describe what the next call is part of: that call then checks that all ranks of the group do the same.
 
-        ``what`` is compared but for what stands behind its last " at ": the place in the
-        script. A collective that is not announced describes itself.
+        ``what`` is compared without the text after its last " at ", which is the place in the
+        script. A collective that is not announced makes its own description.
         """
         self._announced = (list(group), what)
 
     def settle(self) -> None:
-        """Agree on what was announced, when no call that could have done it has followed."""
+        """Compare what was announced, if no later call has compared it."""
         if self._announced is not None:
             self.agree(*self._announced)
 
     def agree(self, group: Sequence[int], what: str) -> None:
-        """See that all ranks of the group do the same.
+        """Check that all ranks of the group do the same.
 
         Raises:
-            MismatchError: they do not; the message has each rank's own words.
+            MismatchError: they do not; the message has each rank's description.
         """
         self._announced = None
         if len(group) == 1:
@@ -145,7 +145,7 @@ class Communicator:
         return result.view(tensor.shape)
 
     def all_reduce_(self, tensor: torch.Tensor, name: str, group: Sequence[int]) -> torch.Tensor:
-        """The same in place. The tensor must be contiguous."""
+        """`all_reduce` in place. The tensor must be contiguous."""
         flat = tensor.view(-1)
         self._all_reduce(flat, flat, name, group)
         return tensor
@@ -167,7 +167,7 @@ class Communicator:
         self._all_reduce_across(result, name, group)
 
     def _all_reduce_across(self, flat: torch.Tensor, name: str, group: Sequence[int]) -> None:
-        """Inside each host, then between one leader a host, then inside again."""
+        """Reduce inside each host, then between one leader of each host, then distribute inside each host."""
         per_host = self._identity.local_world_size
         first = self._identity.local_ranks.start
         inside = [rank - first for rank in group if rank in self._identity.local_ranks]
@@ -183,7 +183,7 @@ class Communicator:
             flat.copy_(self._shared().permute(flat, leader, inside, text))
 
     def reduce_scatter(self, parts: torch.Tensor, name: str, group: Sequence[int]) -> torch.Tensor:
-        """``parts[i]`` reduced over the group, where this rank is the group's rank i."""
+        """``parts[i]`` reduced over the group; i is this rank's position in the group."""
         name = operation(name)
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
@@ -212,7 +212,7 @@ class Communicator:
         return result.view(parts.shape)
 
     def permute(self, tensor: torch.Tensor, pairs: Sequence[Sequence[int]]) -> torch.Tensor:
-        """What the source of a (source, target) pair sent to this rank; zeros when none did.
+        """The tensor that the source of a (source, target) pair sent to this rank; zeros if none did.
 
         Only the ranks that the pairs name take part.
         """
@@ -232,7 +232,7 @@ class Communicator:
         return result.view(tensor.shape)
 
     def send(self, tensor: torch.Tensor, channel: int, text: str) -> None:
-        """Leave a tensor to the rank that receives on the channel; only between ranks of one host.
+        """Send a tensor to the rank that receives on the channel; only between ranks of one host.
 
         Raises:
             PeerLostError: too much is waiting already, and nobody is left to receive it.
@@ -241,7 +241,7 @@ class Communicator:
         self._channels().send(tensor.contiguous(), channel, text)
 
     def receive(self, shape: Sequence[int], dtype: torch.dtype, channel: int, text: str) -> torch.Tensor:
-        """What another rank has sent on the channel, in the order sent; blocks until it has.
+        """The next tensor that another rank has sent on the channel; blocks until there is one.
 
         Raises:
             MismatchError: shape or dtype differ, or all ranks wait.
@@ -257,7 +257,7 @@ class Communicator:
                 "Use dist.send and dist.recv, or xm.collective_permute with all pairs.",
             )
         if not self._leave_is_due:
-            # Without our launcher nobody else sees to it; what was sent ends with this process.
+            # Without our launcher nothing else calls `leave`, and what was sent would be lost with this process.
             self._leave_is_due = True
             atexit.register(self.leave)
         return self._shared().mail
@@ -266,7 +266,7 @@ class Communicator:
     def _carrier(
         self, what: str, flat: torch.Tensor, group: Sequence[int]
     ) -> Iterator[tuple[WithinHost | AcrossHosts, list[int], str]]:
-        """Who carries a group's collective out, the group in its numbers, and what to call it."""
+        """The object that carries out a group's collective, the group in its numbering, and the description."""
         text, local = self._text(group, what, flat), self._local(group)
         if local is not None:
             yield self._shared(), local, text
@@ -277,14 +277,14 @@ class Communicator:
             yield self._gloo(), list(group), text
 
     def _is_trivial(self, flat: torch.Tensor, group: Sequence[int]) -> bool:
-        """Whether there is nothing to exchange; what was announced is agreed on all the same."""
+        """Whether there is nothing to exchange; what was announced is compared all the same."""
         if len(group) > 1 and flat.numel():
             return False
         self.settle()
         return True
 
     def _text(self, group: Sequence[int], what: str, tensor: torch.Tensor) -> str:
-        """What all ranks compare before the operation: in shared memory in the meeting that it begins with."""
+        """The description that all ranks compare before the operation; in shared memory, in its first meeting."""
         announced, self._announced = self._announced, None
         if announced is not None:
             if sorted(announced[0]) == sorted(group):
@@ -294,7 +294,7 @@ class Communicator:
 
     @contextlib.contextmanager
     def _elsewhere(self, text: str) -> Iterator[None]:
-        """While this worker is busy with other hosts, those of this host can see it."""
+        """Show the workers of this host, during the block, that this one is busy with other hosts."""
         if self._identity.local_world_size == 1:
             yield
             return
@@ -340,7 +340,7 @@ def _attempt() -> int:
 
 
 def region_name(identity: Identity) -> str:
-    """A name that all workers of this launch on this host derive alike, and no other launch does."""
+    """A name that all workers of this launch on this host derive alike, and that no other launch derives."""
     parts = (
         launch_name(),
         str(_attempt()),
@@ -350,10 +350,10 @@ def region_name(identity: Identity) -> str:
 
 
 def launch_name() -> str:
-    """What all workers of one launch share, and no other launch on this host does."""
-    # Where they meet is told to all workers by torchrun, by Ray Train, whose workers each have another
-    # TORCHELASTIC_RUN_ID, and by a shell around each worker; `xmp.spawn` starts them from one parent.
+    """A name that all workers of one launch share, and that no other launch on this host has."""
+    # All workers get one address from torchrun, from Ray Train (whose workers each have another
+    # TORCHELASTIC_RUN_ID), or from a shell around each worker; `xmp.spawn` starts them from one parent.
     address = [os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT")]
     text = "|".join(address if all(address) else [*address, str(os.getppid())])
-    # What a script of ours starts in turn inherits the variable: alone it would not do.
+    # The variable alone is not enough: processes that the script starts inherit it.
     return os.environ.get(LAUNCH_VARIABLE, "") + "." + hashlib.sha256(text.encode()).hexdigest()[:16]

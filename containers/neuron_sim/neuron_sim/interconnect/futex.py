@@ -1,4 +1,4 @@
-"""Sleeping on a word of shared memory, and waking who sleeps there. Linux only."""
+"""Sleeps on a word of shared memory, and wakes processes that sleep there. Linux only."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _own_word = ctypes.c_uint32(0)
 
 
 def require() -> None:
-    """See that this machine has what is needed.
+    """Check that this machine's futexes can be used.
 
     Raises:
-        NeuronSimError: it has not.
+        NeuronSimError: they cannot.
     """
     if _SYS_FUTEX is None:
         raise NeuronSimError(
@@ -36,7 +36,7 @@ def require() -> None:
 
 
 def sleep(address: int, expected: int, seconds: float) -> None:
-    """Sleep while the 32-bit word is ``expected``: until woken, or for so long. May also return early."""
+    """Sleep while the 32-bit word is ``expected``, until woken or ``seconds`` are over. May also return early."""
     timeout = _Timespec(int(seconds), int(seconds % 1 * 1e9))
     _syscall(
         _SYS_FUTEX,
@@ -50,7 +50,7 @@ def sleep(address: int, expected: int, seconds: float) -> None:
 
 
 def wake(address: int) -> None:
-    """Wake who sleeps on the word."""
+    """Wake all that sleep on the word."""
     _syscall(_SYS_FUTEX, ctypes.c_void_p(address), _WAKE, 0x7FFFFFFF, None, None, 0)
 
 
@@ -68,6 +68,6 @@ def fence() -> None:
 
 
 def after_read() -> None:
-    """Order what is read after this behind what was read before it. x86 does so by itself."""
+    """Order memory: later reads stay behind earlier ones. x86 does so by itself."""
     if _MACHINE != "x86_64":
         fence()

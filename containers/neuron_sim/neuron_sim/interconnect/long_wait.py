@@ -1,8 +1,8 @@
-"""A wait in a collective that takes long: said once in the log, and noted for whoever ends the job meanwhile.
+"""Reports a long wait in a collective: once in the log, and in notes for the process that may end the job.
 
-Trainium says nothing until the time-out, half an hour later. A rank that compiles its first
-graph, or evaluates alone, keeps the others waiting as well: it computes, so that is said later
-and in other words.
+Trainium logs nothing until the time-out, half an hour later. A rank that compiles its first
+graph, or evaluates alone, also keeps the others waiting. Since it computes, that is reported
+later and in other words.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from neuron_sim.interconnect.peers import Peers
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds of a wait, and where notes of it go. None: nowhere."""
+    """After how many seconds a wait is reported, and where notes of it go. None: nowhere."""
 
     notes_folder: Path | None = None
     long_s: float = 30.0
-    """What is noted, and said when those who are missing compute nothing."""
+    """From this many seconds on, a wait is noted, and logged if the missing ranks compute nothing."""
     computing_s: float = 300.0
-    """What is said though they compute."""
+    """From this many seconds on, a wait is logged even if they compute."""
     look_s: float = 10.0
-    """Between two looks at what they have computed."""
+    """Seconds between two looks at what they have computed."""
 
 
 _IDLE_SHARE = 0.02
-"""Of a processor's time, below which a process computes nothing. When 32 ranks share two, each still has 6 %."""
+"""The share of a processor's time below which a process counts as idle. If 32 ranks share two, each has 6 %."""
 
 _MOST_ASKED = 4
-"""Missing ranks of which it is said what they do."""
+"""Of how many missing ranks the log says what they do."""
 _MAY_END = "A first compile, or an evaluation on one rank alone, looks like this and ends by itself."
 
 
 class LongWait:
-    """One wait of this worker. `look` is to be called now and then, and `over` at its end."""
+    """One wait of this worker. Call `look` regularly, and `over` at its end."""
 
     def __init__(self, peers: Peers, patience: Patience, missing: Callable[[], Sequence[int]]) -> None:
         """``missing``: the workers that this one waits for."""
@@ -54,12 +54,12 @@ class LongWait:
         self._noted = False
 
     def look(self, now: float) -> None:
-        """``now``: of the monotonic clock. Cheap, but for once in ``look_s`` of a long wait."""
+        """Report the wait if it is due. ``now``: monotonic clock. Cheap, except once per ``look_s`` of a long wait."""
         if now < self._due:
             return
         self._due = now + self._patience.look_s
         waited_s = now - self._started
-        # Who waits in turn for another rank is not the cause, and says itself whom it waits for.
+        # A rank that waits for another one is not the cause, and reports itself which rank it waits for.
         causes = [peer for peer in self._missing() if self._peers.is_elsewhere(peer)]
         used = {peer: self._seconds(peer) for peer in causes}
         before, self._before = self._before, used
@@ -74,9 +74,9 @@ class LongWait:
             notes.leave(self._patience.notes_folder, note)
 
     def _say(self, causes: Sequence[int], waited_s: float, computed: Mapping[int, float]) -> None:
-        """Unless they compute, and have not done so for too long."""
+        """Log the wait, unless the missing ranks compute and it is shorter than ``computing_s``."""
         computed_s = sum(computed.values())
-        # Of who has not attached nothing is known: it may be importing.
+        # Of a process that has not attached nothing is known: it may be importing.
         idle = computed_s < _IDLE_SHARE * self._patience.look_s and all(map(self._peers.pid, causes))
         if not idle and waited_s < self._patience.computing_s:
             return
@@ -91,7 +91,7 @@ class LongWait:
         sys.stdout.flush()
 
     def over(self) -> None:
-        """The wait has ended, one way or the other."""
+        """Called when the wait has ended, in whatever way: remove its note."""
         if self._noted and self._patience.notes_folder is not None:
             notes.take_back(self._patience.notes_folder)
 

@@ -1,9 +1,9 @@
-"""Tensors sent over a channel: the sender goes on at once, the receiver fetches when it comes.
+"""Tensors sent over a channel: the sender goes on at once, and the receiver fetches them when it needs them.
 
-A channel's number is all that the two have in common. The sender keeps each tensor in
-a nameless file until it has been fetched, and writes into its own row of the region
-that it is there; the receiver finds it by its channel and reads the file through the
-sender's entry in /proc. Nothing is left behind, whatever dies.
+The two have only the channel's number in common. The sender keeps each tensor in a
+nameless file until it has been fetched, and announces it in its own row of the region;
+the receiver finds it by its channel and reads the file through the sender's entry in
+/proc. Nothing is left behind, whichever process dies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHANNEL = 2**64 - 1
 
 
 class _Letter(NamedTuple):
-    """Where in the region it stands; ``number`` counts what this worker has sent."""
+    """The place of a sent tensor in the region; ``number`` counts what that worker has sent."""
 
     worker: int
     place: int
@@ -37,7 +37,7 @@ class _Letter(NamedTuple):
 
 
 class Mail:
-    """What this worker has sent, and its way to what the others have sent it."""
+    """Sends this worker's tensors, and receives those that other workers have sent."""
 
     def __init__(self, region: Region, arrival: Arrival, peers: Peers) -> None:
         """Nothing is opened before the first tensor is sent."""
@@ -51,10 +51,10 @@ class Mail:
         self._number = 0
 
     def send(self, tensor: torch.Tensor, channel: int, text: str) -> None:
-        """Leave a contiguous tensor to be fetched. Blocks only while LETTERS earlier ones have not been.
+        """Leave a contiguous tensor to be fetched. Blocks only while LETTERS earlier ones wait to be fetched.
 
         Raises:
-            PeerLostError: they never will be.
+            PeerLostError: nobody is left to fetch those, or nobody has come in time.
         """
         self._arrival.busy(text)
         try:
@@ -102,16 +102,16 @@ class Mail:
             self._arrival.finish()
 
     def linger(self) -> list[str]:
-        """Stay until all that was sent has been fetched, or nobody is left to do so; what then has not been.
+        """Block until all that was sent has been fetched, or nobody is left to do so. Returns what was not fetched.
 
-        To be called when this worker counts as ended: two that linger do not wait for each other.
+        Call when this worker counts as ended already: so two that linger do not wait for each other.
         """
         with contextlib.suppress(PeerLostError):
             self._arrival.await_post(lambda: not self._waiting(), self._peers.nobody_left)
         return list(self._texts.values())
 
     def _waiting(self) -> int:
-        """How many tensors have not been fetched; the files of the others are closed."""
+        """How many tensors have not been fetched. Closes the files of those that have been."""
         letters, fetched = self._region.letters, self._region.fetched
         for place in list(self._files):
             if letters[self._me, place, 0] == fetched[self._me, place]:
@@ -120,7 +120,7 @@ class Mail:
         return len(self._files)
 
     def _sent_on(self, channel: int) -> list[_Letter]:
-        """What others have sent on the channel and nobody has fetched; of each sender the oldest first."""
+        """Tensors of others on the channel that nobody has fetched; each sender's oldest first."""
         letters, fetched = self._region.letters, self._region.fetched
         there = (letters[:, :, 0] > fetched) & (letters[:, :, 1] == np.uint64(channel & _CHANNEL))
         there[self._me] = False
@@ -134,7 +134,7 @@ class Mail:
     def _fetch(
         self, letter: _Letter, shape: Sequence[int], dtype: torch.dtype, channel: int, text: str
     ) -> torch.Tensor | None:
-        """The tensor, now this worker's alone; None when another receiver was quicker."""
+        """Fetch a tensor for this worker alone; None when another receiver was quicker."""
         _, _, number, pid = self._region.letters[letter.worker, letter.place].tolist()
         fetched = self._region.fetched[letter.worker]
         try:
@@ -146,7 +146,7 @@ class Mail:
                 f"{self._peers.name(letter.worker)} ended before what it had sent on channel {channel} was received"
             ) from error
         try:
-            # Two receivers of one channel: each tensor is for one of them.
+            # One channel may have two receivers: each tensor is for one of them.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if fetched[letter.place] >= letter.number:
                 return None
@@ -160,7 +160,7 @@ class Mail:
                 )
             result = torch.empty(tuple(shape), dtype=dtype)
             _read(descriptor, result)
-            # The memory is given back now, not when the sender next looks.
+            # Frees the memory now, and not when the sender next looks.
             os.ftruncate(descriptor, 0)
             self._arrival.post(fetched[letter.place : letter.place + 1], letter.number)
             return result

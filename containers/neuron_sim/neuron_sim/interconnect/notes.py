@@ -1,4 +1,4 @@
-"""Who waits in a collective for long: notes in a folder, for the process that ends the job and can ask nobody.
+"""Notes of who waits in a collective for long, in a folder, for the process that ends the job and cannot ask workers.
 
 Needs no torch: `train` reads them while it is being ended.
 """
@@ -23,7 +23,7 @@ _PREFIX = "waits-"
 class Note:
     """One process's wait. ``since``: `time.time()` at its begin; ``missing``: ranks that are in no collective.
 
-    ``where``: what these do, where it was asked.
+    ``where``: what these ranks do, if they were asked.
     """
 
     rank: int
@@ -34,7 +34,7 @@ class Note:
 
 
 def leave(folder: Path, note: Note) -> None:
-    """This process's note, in place of its last one. A folder that is full or gone is no reason to end a training."""
+    """Write this process's note, in place of its last one. If that fails, there is no note, and training goes on."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{_PREFIX}{os.getpid()}"
@@ -44,13 +44,13 @@ def leave(folder: Path, note: Note) -> None:
 
 
 def take_back(folder: Path) -> None:
-    """It waits no longer."""
+    """Remove this process's note: it waits no longer."""
     with contextlib.suppress(OSError):
         (folder / f"{_PREFIX}{os.getpid()}").unlink(missing_ok=True)
 
 
 def there(folder: Path) -> list[Note]:
-    """The notes of processes that run, in the order of their ranks."""
+    """The notes of running processes, in the order of their ranks."""
     found = []
     for path in folder.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError, ValueError, TypeError):
@@ -60,7 +60,7 @@ def there(folder: Path) -> list[Note]:
 
 
 def lines(notes: Iterable[Note]) -> list[str]:
-    """``ranks 0, 2-31 had waited 93 s in all_reduce at train.py:45 for rank 1 (is at train.py:40)``, a line a place."""
+    """``ranks 0, 2-31 had waited 93 s in all_reduce at train.py:45 for rank 1 (is at train.py:40)``: one per place."""
     places: dict[tuple[str, tuple[int, ...]], list[Note]] = defaultdict(list)
     for note in notes:
         places[note.place, tuple(note.missing)].append(note)

@@ -1,4 +1,4 @@
-"""Why a peer does not come: it has ended, it waits elsewhere, or it is late. And the words for it."""
+"""Finds why a peer does not come (it has ended, it waits elsewhere, or it is late), and makes the error for it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Peers:
     def reason(
         self, members: Sequence[int], missing: Sequence[int], waited_s: float | None
     ) -> CollectiveError | None:
-        """Why these do not come, or None when they still may. ``waited_s``: more than that is too long."""
+        """The error that tells why these do not come; None if they still may. ``waited_s``: the time-out, once over."""
         error = self._waits_in_a_circle() or self._other_operation() or self._ended(members, missing)
         if error is None and waited_s is not None:
             names = ", ".join(str(self._first + peer) for peer in missing)
@@ -52,13 +52,13 @@ class Peers:
         return error
 
     def silence(self, sender: int | None, action: str, waited_s: float | None) -> CollectiveError | None:
-        """Why nobody does what this worker waits for, or None when somebody still may.
+        """The error that tells why nobody does what this worker waits for; None if somebody still may.
 
-        ``sender``: the only one that can, when it is known; ``action``: "send on channel 7".
+        ``sender``: the only worker that can, if it is known; ``action``: "send on channel 7".
         """
         region = self._region
         others = [worker for worker in range(region.workers) if worker != region.index]
-        # Who has died may have been meant; who has left counts only when nobody else is there.
+        # A worker that has died may have been the sender; one that has left counts only if no other is there.
         suspects = [peer for peer in others if region.pids[peer] != LEFT or region.lost[peer]]
         error: CollectiveError | None = self._ended((), [sender] if sender is not None else suspects)
         if error is None:
@@ -66,7 +66,7 @@ class Peers:
         return error
 
     def nobody_left(self, waited_s: float | None, action: str = "receive") -> PeerLostError | None:
-        """All others have ended, or the time is over."""
+        """The error if all others have ended, or the time is over; else None."""
         region = self._region
         others = [worker for worker in range(region.workers) if worker != region.index]
         if all(self._how(peer) is not None for peer in others):
@@ -88,30 +88,30 @@ class Peers:
 
     @property
     def advice(self) -> str:
-        """What makes a wait such as this worker's end."""
+        """Advice on what to change in the script, so that such a wait ends."""
         return CHANNEL_ADVICE if self.place.startswith(("recv", "send")) else EQUALLY_ADVICE
 
     def ranks(self, workers: Sequence[int]) -> list[int]:
-        """Their global ranks."""
+        """The global ranks of these workers."""
         return [self._first + worker for worker in workers]
 
     def pid(self, worker: int) -> int:
-        """Its process id; 0 before it has attached."""
+        """A worker's process id; 0 before it has attached."""
         return self._region.seat(worker).pid
 
     def is_elsewhere(self, worker: int) -> bool:
-        """Whether it runs, and is in no collective."""
+        """Whether a worker runs, and is in no collective."""
         seat = self._region.seat(worker)
         return not seat.busy and seat.pid not in (LEFT, FAILED)
 
     def speaks(self, missing: Sequence[int]) -> bool:
-        """Whether this worker is the first of those that wait: not each has to say so."""
+        """Whether this worker is the first of those that wait, so that only one of them reports it."""
         region = self._region
         waiting = [w for w in range(region.workers) if w not in missing and region.asleep[w]]
         return region.index <= min(waiting, default=region.index)
 
     def whereabouts(self, worker: int) -> str:
-        """Of one that is in no collective: ``is at train.py:40, in no collective``. Blocks as `stack.line_of`."""
+        """What a worker that is missed does: ``is at train.py:40, in no collective``. Blocks as `stack.line_of`."""
         region = self._region
         answers = int(region.stacks[worker])
         line = stack.line_of(int(region.pids[worker]), answers - 1) if answers else None
@@ -127,7 +127,7 @@ class Peers:
         return f"rank {self._first + worker}"
 
     def mismatch(self, members: Sequence[int], slots: Sequence[int]) -> str:
-        """The message when these workers' slots describe different things."""
+        """The error's text when these workers' slots describe different things."""
         lines = "\n".join(
             f"  rank {self._first + worker}: {self._region.text(worker, slot)}"
             for worker, slot in zip(members, slots, strict=True)
@@ -135,13 +135,13 @@ class Peers:
         return f"the ranks of this group called different collectives:\n{lines}\n{ADVICE}"
 
     def _ended(self, members: Sequence[int], missing: Sequence[int]) -> PeerLostError | None:
-        """About one that has ended: missing itself, or amid the group's operation, or missed by such a one."""
+        """The error about a worker that has ended: a missing one, one in the group's operation, or one these lost."""
         region = self._region
         concerned = [*missing, *(peer for peer in members if region.current[peer] != region.finished[peer])]
         for peer in concerned:
             if peer == region.index:
                 continue
-            # Its own loss is the cause, and what it has ended with only what follows from that.
+            # If it has lost a worker itself, that is the cause, and its own end only follows from that.
             cause = int(region.lost[peer]) - 1 if region.lost[peer] else peer
             how = self._how(cause)
             if how is not None:
@@ -152,7 +152,7 @@ class Peers:
         return None
 
     def _how(self, worker: int) -> str | None:
-        """How it has ended; None while it runs, and before it has attached: it may still be importing."""
+        """How a worker has ended; None while it runs, and before it has attached: it may still be importing."""
         pid = int(self._region.pids[worker])
         if pid == LEFT:
             return script_ended(self._region.remark_of(worker))
@@ -161,7 +161,7 @@ class Peers:
         return end_of(pid) if pid else None
 
     def _other_operation(self) -> MismatchError | None:
-        """Some have come to this meeting, but for something else."""
+        """The error if a peer has come to this meeting for another operation; else None."""
         region, me = self._region, self._region.index
         mine = region.meetings[me] & _COUNT
         theirs = region.meetings[:, me] & _COUNT
@@ -170,7 +170,7 @@ class Peers:
             if peer == me or mine[peer] == 0 or mine[peer] != theirs[peer]:
                 continue
             seat = region.seat(peer)
-            # Only who waits in the very operation in which it came to meet this worker.
+            # Only a peer that is still in the operation in which it came to meet this worker.
             here = int(region.meetings[peer, me] >> np.uint64(32)) == int(region.current[peer])
             now = int(region.meetings[me, peer] >> np.uint64(32)) == int(region.current[me])
             if here and now and seat.busy and what(seat.text) != own:
@@ -179,7 +179,7 @@ class Peers:
         return None
 
     def _waits_in_a_circle(self) -> MismatchError | None:
-        """Workers that wait for each other in different groups; found when two looks agree."""
+        """The error if workers wait for each other in different groups (a deadlock), once two looks agree."""
         circle = self._circle()
         seen = tuple((worker, int(self._region.current[worker])) for worker in circle)
         before, self._cycle = self._cycle, seen
@@ -201,7 +201,7 @@ class Peers:
         return circle_from(region.index, awaits)
 
     def _nobody_moves(self) -> MismatchError | None:
-        """All workers that are left sleep, and nothing has changed over several looks: nobody can wake any."""
+        """The error if all running workers sleep, and nothing has changed over several looks: nobody can wake them."""
         region = self._region
         alive = [worker for worker in range(region.workers) if self._how(worker) is None]
         asleep = all(region.pids[worker] and region.asleep[worker] for worker in alive)
@@ -227,13 +227,13 @@ class Peers:
 
 
 def script_ended(remark: str) -> str:
-    """How a script has ended that ran to its end; ``remark``: what this rank has left for the others."""
+    """Says how a script that ran to its end has ended; ``remark``: what its rank has left for the others."""
     return f"ended after {remark}" if remark else _SCRIPT_ENDED
 
 
 def peer_lost(rank: int, how: str, waited: str) -> PeerLostError:
-    """The error of who has ``waited`` for a rank that has ended."""
-    # Whatever else has ended it comes before the collectives that it missed.
+    """The error about a rank that has ended; ``waited``: which rank waited for it, and where."""
+    # Any other end has its own cause, so the missed collectives are not to blame.
     advice = f" {EQUALLY_ADVICE}" if how == _SCRIPT_ENDED else ""
     return PeerLostError(f"rank {rank} {how}; {waited}.{advice}")
 

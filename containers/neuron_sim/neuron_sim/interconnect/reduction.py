@@ -35,15 +35,15 @@ def operation(name: str) -> str:
 
 
 def accumulator(name: str, dtype: torch.dtype) -> torch.dtype:
-    """In which dtype a reduction adds up: small floats in fp32, rounded once at the end."""
+    """The dtype in which a reduction adds up: fp32 for small floats, which are rounded once, at the end."""
     if not dtype.is_floating_point or dtype.itemsize >= 4:
         return dtype
-    # Comparing rounds nothing; but there is no arithmetic in 8 bits.
+    # Minimum and maximum do not round; but there is no arithmetic in 8 bits.
     return torch.float32 if name in ("sum", "mul") or dtype.itemsize == 1 else dtype
 
 
 def combiner(name: str, dtype: torch.dtype) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """The function that brings another part into the total, in place."""
+    """The function that combines another part with the total, in place."""
     return _IN_PLACE[_OF_BOOLEANS.get(name, name) if dtype == torch.bool else name]
 
 

@@ -1,8 +1,8 @@
-"""The shared memory of one host's workers: a head with one row a worker, then one buffer a worker.
+"""The shared memory of one host's workers: a head with one row per worker, then one buffer per worker.
 
 Every word of the head has one writer at a time, so no atomic operations are needed. The
 memory has no name when our launcher made it (`prepare`); otherwise it has one in
-/dev/shm until every worker has attached. Nothing is left behind, whatever dies.
+/dev/shm until every worker has attached. Nothing is left behind, whichever process dies.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SHARED_MEMORY = Path("/dev/shm")
 FILE_PREFIX = "neuron_sim-"
 TEXT_BYTES = 504
 PAYLOAD_BYTES = 4096
-"""What a slot carries beside its description: operations up to this size need nothing else."""
+"""Bytes of data in a slot, beside its description: operations up to this size need no buffer."""
 
 LETTERS = 16
-"""Tensors that a worker can have sent over channels and that nobody has received yet."""
+"""How many tensors that a worker has sent over channels can wait to be received."""
 
 LEFT = 0xFFFFFFFF
 """In place of a worker's process id: its script has run to its end."""
@@ -32,7 +32,7 @@ FAILED = LEFT - 1
 """In place of a worker's process id: its script has ended with an error."""
 
 _ALIGNMENT = 4096
-_LINE = 8  # 64-bit words of a cache line: what one worker writes shares none with the others
+_LINE = 8  # 64-bit words of a cache line: no two workers write to the same line
 _HASH_BYTES = 8
 _SLOT_BYTES = _HASH_BYTES + TEXT_BYTES + PAYLOAD_BYTES
 
@@ -40,14 +40,14 @@ _prepared: list[int] = []
 
 
 class Seat(NamedTuple):
-    """What the region tells of one worker."""
+    """The state of one worker, as the region tells it."""
 
     pid: int
     """Its process id; 0 before it has attached, LEFT or FAILED after its script's end."""
     busy: bool
     """Whether it is inside a collective."""
     text: str
-    """What it does there, or did last; empty before its first collective."""
+    """The description of its current or last collective; empty before its first one."""
 
 
 class Region:
@@ -72,7 +72,7 @@ class Region:
         self.stacks = rows[0, :, 5]
         """1 + the worker's descriptor for `stack.line_of`; 0 before it answers."""
         self.asleep = rows[1].view(np.uint32)[:, 0]
-        """0, or what the worker sleeps for; whoever provides that writes 0 and wakes it."""
+        """0, or what the worker sleeps for; the worker that provides it writes 0 and wakes the sleeper."""
         self.asleep_address = self.asleep.ctypes.data
         self.asleep_stride = self.asleep.strides[0]
         rest = words[2 * workers * _LINE :]
@@ -80,9 +80,9 @@ class Region:
         """[i][j]: (i's operation << 32) + how often i has come to meet j."""
         rest = rest[workers * workers :]
         self.letters = rest[: workers * LETTERS * 4].reshape(workers, LETTERS, 4)
-        """What i has sent over channels: its number, counted by i from 1; channel, descriptor, process id."""
+        """Tensors that i has sent over channels: number, counted by i from 1; channel; descriptor; process id."""
         self.fetched = rest[workers * LETTERS * 4 :].reshape(workers, LETTERS)
-        """The number of the last letter that was fetched there; written by who holds the lock of its file."""
+        """The number of the last letter that was fetched there; written by the holder of the lock of its file."""
         slots = np.frombuffer(
             memory, dtype=np.uint8, count=workers * 2 * _SLOT_BYTES, offset=_head_words(workers) * 8
         ).reshape(workers, 2, _SLOT_BYTES)
@@ -120,11 +120,11 @@ class Region:
         return _read(self._texts[worker, which])
 
     def remark(self, text: str) -> None:
-        """Leave what the others should know if they miss this worker. At most TEXT_BYTES - 1 bytes are kept."""
+        """Set what other workers report if they miss this one. At most TEXT_BYTES - 1 bytes are kept."""
         self._write(_remarks_offset(self.workers) + self.index * TEXT_BYTES, text.encode())
 
     def remark_of(self, worker: int) -> str:
-        """What a worker has left, or an empty string."""
+        """The remark that a worker has left, or an empty string."""
         return _read(self._remarks[worker])
 
     def _write(self, start: int, text: bytes) -> None:
@@ -132,13 +132,13 @@ class Region:
         self._raw[start : start + len(text)] = text
 
     def seat(self, worker: int) -> Seat:
-        """What a worker is about, as it last said."""
+        """What a worker does, as it last published."""
         operation = int(self.current[worker])
         busy = operation != int(self.finished[worker])
         return Seat(int(self.pids[worker]), busy, self.text(worker, operation % 2) if operation else "")
 
     def leave(self, *, failed: bool) -> None:
-        """Take part in nothing more. The process may live on: torch's agent keeps it until all have ended."""
+        """Mark this worker as ended. Its process may live on: torch's agent keeps it until all have ended."""
         self.pids[self.index] = FAILED if failed else LEFT
 
 
@@ -164,7 +164,7 @@ def _least_bytes(workers: int) -> int:
 
 
 def prepare(workers: int, size: int, attempts: int) -> None:
-    """Make one nameless region an attempt, for workers that this process is going to fork."""
+    """Make one nameless region per attempt, for workers that this process is going to fork."""
     for descriptor in _prepared:
         os.close(descriptor)
     _prepared.clear()
@@ -175,7 +175,7 @@ def prepare(workers: int, size: int, attempts: int) -> None:
 
 
 def unprepared() -> None:
-    """What was prepared is not for this process, but for the one that has forked it."""
+    """Forget the prepared regions in this process: they are for the process that has forked it."""
     _prepared.clear()
 
 
@@ -189,8 +189,8 @@ def prepared(attempt: int, index: int, workers: int) -> Region | None:
 def attach(name: str, attempt: int, index: int, workers: int, size: int) -> Region:
     """Open the host's region, or create it when this worker is the first to need it. Does not wait.
 
-    Workers that never take part in a collective never attach. Whoever completes the
-    set removes the name, if there is one.
+    Workers that never take part in a collective never attach. The last worker to
+    attach removes the name, if there is one.
     """
     region = prepared(attempt, index, workers)
     if region is not None:
@@ -216,7 +216,7 @@ def _open(path: Path) -> mmap.mmap | None:
 
 
 def _create(path: Path, size: int) -> mmap.mmap:
-    """Make it under a temporary name, then link it: nobody opens a half-sized file, and the first one wins."""
+    """Make the file under a temporary name, then link it: nobody opens a half-sized file, and the first one wins."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -234,6 +234,6 @@ def _create(path: Path, size: int) -> mmap.mmap:
 
 
 def forget(name: str) -> None:
-    """Remove the name that is left when not all workers attached."""
+    """Remove the name, which is left if not all workers have attached."""
     for path in SHARED_MEMORY.glob(f"{FILE_PREFIX}{name}*"):
         path.unlink(missing_ok=True)

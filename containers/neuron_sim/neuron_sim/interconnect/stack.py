@@ -1,7 +1,7 @@
-"""On which line another process of this host is: it need not stop for that, nor take part.
+"""Finds the line at which another process of this host is, without stopping it.
 
-Each worker lets the interpreter write its stack into a nameless file when a signal comes, in C, so also while
-the script sleeps, compiles or waits for a file. Who asks finds the file through the worker's entry in /proc.
+In each worker the interpreter writes its stack into a nameless file when a signal comes. It does so in C, so also
+while the script sleeps, compiles or waits for a file. Who asks finds the file through the worker's entry in /proc.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 from neuron_sim.counters import script_lines
 
 _SIGNAL = signal.SIGRTMIN + 7
-"""One that no script, no library and no launcher of ours uses."""
+"""A signal that no script, library or launcher of ours uses."""
 _PATIENCE_S = 0.5
 _LINE = re.compile(r'^  File "(.+)", line (\d+) in ', re.M)
 
 
 def answer() -> int:
-    """From now on this process answers `line_of`; the descriptor of the file in which it does."""
+    """Make this process answer `line_of`. Returns the descriptor of the file for the answers."""
     descriptor = os.memfd_create("neuron_sim-stack", os.MFD_CLOEXEC)
-    # The interpreter writes behind what is there, and who asks empties the file.
+    # The interpreter appends to the file, and the process that asks empties it first.
     fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_APPEND)
     faulthandler.register(_SIGNAL, file=descriptor, all_threads=False)
     return descriptor
@@ -37,7 +37,7 @@ def line_of(pid: int, descriptor: int) -> str | None:
     Blocks for half a second at most.
     """
     try:
-        # Whoever does not listen would be ended by the signal: another program that took this one's place.
+        # The signal would end a process without a handler, such as another program that replaced the worker.
         if not _listens(pid):
             return None
         file = Path(f"/proc/{pid}/fd/{descriptor}")

@@ -1,10 +1,10 @@
 """Collectives of the workers of one host, through their shared region.
 
-An operation of up to a slot's payload is one meeting. Larger ones pass through the
-workers' buffers in pieces small enough to stay in the processor's cache: memory
-sees each worker's tensor once for reading and once for writing. Buffers are
-written again only when it follows from the order of the steps that all have read
-them. All tensors here are contiguous, one-dimensional and on the CPU.
+An operation whose data fit into a slot is one meeting. Larger ones pass through the
+workers' buffers in pieces small enough to stay in the processor's cache: each
+worker's tensor is read from memory once and written once. A buffer is written again
+only when the order of the steps ensures that all have read it. All tensors here are
+contiguous, one-dimensional and on the CPU.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from neuron_sim.interconnect.mail import Mail
 from neuron_sim.interconnect.region import PAYLOAD_BYTES, Region
 
 PIECE_BYTES = 2 * 2**20
-"""Of one piece: few changes of the running process, and a few pieces still fit a third-level cache."""
+"""Bytes of one piece: enough for few process switches, and a few pieces still fit a third-level cache."""
 
 _LEAST_PIECE_BYTES = 32 * 1024
 _AHEAD = 4
-"""Pieces of a reduction that are on their way at once."""
+"""How many pieces of a reduction are in progress at once."""
 
 
 class WithinHost:
-    """This worker's collectives. Groups are local indices; their order is that of parts and of reductions."""
+    """This worker's collectives. Groups are local indices, in the order of gathered parts and of reductions."""
 
     def __init__(self, region: Region, arrival: Arrival, mail: Mail) -> None:
         """Use a region that all workers have attached to."""
         self.region = region
         self.arrival = arrival
         self.mail = mail
-        """For what is sent over channels."""
+        """Sends and receives over channels."""
         self._me = region.index
         self._groups: dict[tuple[int, ...], Group] = {}
 
@@ -42,7 +42,7 @@ class WithinHost:
         """Make sure that every worker of the group is about to do the same.
 
         Raises:
-            MismatchError: it is not so; the message has every worker's own words.
+            MismatchError: they are not; the message has every worker's description.
         """
         self.arrival.meet(self._group(members), text)
         self.arrival.finish()
@@ -87,11 +87,11 @@ class WithinHost:
         ]
 
     def _relay(self, flat: torch.Tensor, wanted: torch.Tensor, offset: int, name: str, group: Group) -> None:
-        """Each worker in turn adds its piece to the total in shared memory; then all take the total.
+        """Each worker in turn adds its piece to a total in shared memory; then all copy the total.
 
-        ``wanted`` gets what begins at ``offset``. With at most `_AHEAD` totals between
-        adding and taking, whoever begins a total knows that the one before in its
-        place has been taken by all: adding and taking alternate for everyone.
+        ``wanted`` gets the part of the result that begins at ``offset``. Every worker alternates
+        between adding and copying, at most `_AHEAD` totals apart. So when one begins a total, all
+        have copied the total that was in its place before.
         """
         arrival, region = self.arrival, self.region
         wide = reduction.accumulator(name, flat.dtype)
@@ -163,10 +163,10 @@ class WithinHost:
         group: Group,
         text: str,
     ) -> None:
-        """Each worker shows its rows piece by piece; ``wanted`` are (position, row there, where to).
+        """Each worker shows its rows piece by piece; ``wanted``: (position, row there, target).
 
-        A worker shows a piece only after it has taken all it wants of the one before, and
-        has two places: so a place is free again when all show the next piece.
+        A worker shows a piece only after it has copied all that it wants of the previous one,
+        and has two places: so a place is free again when all show the next piece.
         """
         arrival, region = self.arrival, self.region
         arrival.meet(group, text)
@@ -178,7 +178,7 @@ class WithinHost:
             for step in range(pieces):
                 chunk = rows[:, step * size : (step + 1) * size]
                 if step >= 2:
-                    # Everyone's, not only of whom this worker takes something: all take from it.
+                    # Wait for all, not only for those from which this worker copies: all copy from it.
                     for position in range(group.size):
                         arrival.await_steps(group, position, step)
                 place = step % 2 * (size * count * rows.element_size())
@@ -206,6 +206,6 @@ class WithinHost:
 
 
 def _piece(total_bytes: int, room_bytes: int) -> int:
-    """Bytes of a piece: a multiple of 64; a few pieces even for a middling tensor, so that workers overlap."""
+    """Bytes of a piece, a multiple of 64. Even a medium tensor has a few pieces, so that workers overlap."""
     size = min(PIECE_BYTES, max(_LEAST_PIECE_BYTES, total_bytes // 8), room_bytes)
     return max(64, size // 64 * 64)
