@@ -37,7 +37,7 @@ def one(
 
 @of_xlac
 def several(values: Sequence[torch.Tensor], token: Any, *where: Any) -> list[Any]:
-    """`_xla_all_gather_coalesced`. ``where``: as `_gathered` takes it, then whether to pin the layout."""
+    """`_xla_all_gather_coalesced`. ``where``: dim, shard_count and groups, then whether to pin the layout."""
     results = _gathered(values, *where[:3])
     return [*map(to_device, results, values), token]
 

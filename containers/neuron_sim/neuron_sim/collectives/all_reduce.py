@@ -46,7 +46,7 @@ def in_place(
     with Operation("all_reduce", hosts, groups, f" {reduce_type}") as operation:
         if sum(host.nbytes for host in hosts) >= malloc.WORTH_BYTES:
             malloc.keep()
-        # One transfer a dtype instead of one a tensor: a model has hundreds of gradients.
+        # One transfer per dtype instead of one per tensor: a model has hundreds of gradients.
         for dtype in dict.fromkeys(host.dtype for host in hosts):
             indices = [index for index, host in enumerate(hosts) if host.dtype == dtype]
             flat, parts = transfer.join([hosts[index] for index in indices])
@@ -54,7 +54,7 @@ def in_place(
             scaled(flat, scale)
             for index, part in zip(indices, parts, strict=True):
                 results[index] = part
-    # The device's own memory: to be let go before anything is computed in it.
+    # Views of the device's own memory, to be dropped before anything is computed in it.
     del hosts
     for tensor, result in zip(tensors, results, strict=True):
         transfer.assign(tensor, result, lent=True)

@@ -1,4 +1,4 @@
-"""collective_permute: pairs of cores, of which one gets the other's tensor. Broadcast: all get one core's."""
+"""collective_permute: in each pair of cores, the target gets the source's tensor. Broadcast: all get one core's."""
 
 from __future__ import annotations
 

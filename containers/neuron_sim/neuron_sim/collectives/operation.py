@@ -29,7 +29,7 @@ _bring: Callable[[Sequence[torch.Tensor]], None] | None = None
 
 
 def start(current: settings.Settings, bring: Callable[[Sequence[torch.Tensor]], None]) -> None:
-    """Nothing is opened before the first collective. ``bring`` sees what this core brings to each."""
+    """Prepare; the first collective opens the communicator. ``bring`` gets this core's tensors of each collective."""
     global _current, _bring
     _current, _bring = current, bring
 
@@ -50,26 +50,26 @@ def communicator() -> Communicator:
 
 
 def join() -> None:
-    """Let the other cores of this host notice when this one ends. Errors wait for the first use of the device."""
+    """Let the other cores of this host notice when this one ends. Errors come up at the first use of the device."""
     if _current is not None:
         with contextlib.suppress(NeuronSimError, OSError):
             communicator().join()
 
 
 def remark(text: str) -> None:
-    """Leave what the other cores should know if they miss this one; where there are none, nobody is told."""
+    """Set what the other cores report if they miss this one; without a communicator it has no effect."""
     if _communicator is not None:
         _communicator.remark(text)
 
 
 def leave(*, failed: bool = False) -> None:
-    """Take part in nothing more; what was sent is kept until it is received, unless the script has failed."""
+    """Take part in no further collective. Blocks until what was sent is received, unless the script has failed."""
     if _communicator is not None:
         _communicator.leave(failed=failed)
 
 
 def of_xlac(function: F) -> F:
-    """A collective as `_XLAC` has it: like torch_xla's own it takes no tensors of the host."""
+    """Decorate a function of `_XLAC`: like torch_xla's own, it refuses tensors of the host."""
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -82,9 +82,9 @@ def of_xlac(function: F) -> F:
 
 
 def kernel(traced: Callable[..., torch.Tensor]) -> Callable[[F], F]:
-    """A collective as `_c10d_functional` has it.
+    """Decorate a kernel of `_c10d_functional`.
 
-    ``traced`` gives a tensor of the right shape: enough while torch.compile only looks at a function.
+    ``traced`` gives a tensor of the right shape, which is enough while torch.compile only traces a function.
     """
 
     def decorate(function: F) -> F:
@@ -108,7 +108,7 @@ class Operation:
         groups: Groups | None,
         detail: str = "",
     ) -> None:
-        """``tensors``: what this rank brings, on the host. ``groups``: none for all ranks."""
+        """``tensors``: this rank's inputs, on the host. ``groups``: None or empty for all ranks."""
         self._kind = kind
         self._bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         if _bring is not None:
@@ -120,7 +120,7 @@ class Operation:
 
     def __enter__(self) -> Operation:
         self._started = time.perf_counter()
-        # Compared in the first meeting of what follows.
+        # The ranks compare it in the first meeting of what follows.
         self.communicator.announce(self.group, f"{self._what} at {script_lines.calling_line()}")
         return self
 
@@ -137,7 +137,7 @@ class Operation:
             )
 
     def parts_of(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
-        """A tensor cut along ``dim``, a part for each rank of the group. Raises ValueError when it cannot be."""
+        """A tensor cut along ``dim``, a part for each rank of the group. Raises ValueError if it cannot be cut so."""
         count = len(self.group)
         expect_dimension(tensor, dim)
         if tensor.shape[dim] % count:
@@ -148,13 +148,13 @@ class Operation:
         return torch.stack(tensor.chunk(count, dim=dim))
 
     def _among(self) -> str:
-        """The order counts: it is the order of gathered parts. All ranks go without saying."""
+        """The ranks, in the order in which all_gather puts their parts; left out where they are all ranks."""
         everyone = self.group == list(range(world.me().world_size))
         return "" if everyone else f" in group {self.group}"
 
 
 def as_list(tensors: Tensors) -> Sequence[torch.Tensor]:
-    """One tensor, or several, as several."""
+    """The tensors as a sequence, also if there is only one."""
     return [tensors] if isinstance(tensors, torch.Tensor) else tensors
 
 
@@ -173,7 +173,7 @@ def reduction_of(reduce_op: str, count: int) -> tuple[str, float]:
 
 
 def expect_dimension(tensor: torch.Tensor, dim: int) -> None:
-    """Raise ValueError unless the tensor has it, where torch_xla hands it to XLA as it is."""
+    """Raise ValueError unless the tensor has this dimension; for calls that torch_xla passes on to XLA unchecked."""
     if not 0 <= dim < tensor.dim():
         raise ValueError(
             f"dimension {dim} of shape {list(tensor.shape)} does not exist. XLA counts from 0 to {tensor.dim() - 1}, "
@@ -182,22 +182,23 @@ def expect_dimension(tensor: torch.Tensor, dim: int) -> None:
 
 
 def scaled(tensor: torch.Tensor, scale: float) -> torch.Tensor:
-    """A reduction's own result, multiplied as XLA does it: by the scale in the tensor's dtype. 0.5 of a count is 0."""
+    """Multiply a reduction's own result as XLA does: by the scale in the tensor's dtype, so 0.5 is 0 for integers."""
     return tensor if scale == 1.0 else tensor.mul_(torch.tensor(scale).to(tensor.dtype))
 
 
 def variable(result: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """What comes of a value, as some functions of torch_xla have it: one to be differentiated by if the value was.
+    """Make a result require a gradient if its input does, as some functions of torch_xla do.
 
-    No gradient passes through: `loss.backward()` ends there, without a word.
+    No gradient passes through to the input: `loss.backward()` silently ends there.
     """
     return result.requires_grad_(value.requires_grad)
 
 
 def shapes_of(tensors: Sequence[torch.Tensor]) -> str:
-    """Dtypes and shapes, the first few in full; the rest as a checksum that differs when they differ.
+    """Dtypes and shapes, the first few in full, the rest as a checksum.
 
-    One number is the same in any shape: stages of a pipeline share a loss that is `[]` on the last, `[1]` elsewhere.
+    A single number counts as `[1]` in any shape: stages of a pipeline share a loss that is `[]` on the last stage and
+    `[1]` elsewhere.
     """
     shapes = [list(tensor.shape) if tensor.numel() != 1 else [1] for tensor in tensors]
     each = [
@@ -209,7 +210,7 @@ def shapes_of(tensors: Sequence[torch.Tensor]) -> str:
 
 
 def _expect_of_device(value: Any) -> None:
-    """In torch_xla's own words."""
+    """Raise RuntimeError for a tensor of the host, in torch_xla's own words."""
     if isinstance(value, torch.Tensor):
         if value.device.type != "xla":
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""reduce_scatter: a group's tensors reduced, of which each core gets its part."""
+"""reduce_scatter: a group's tensors reduced; each core gets its part of the result."""
 
 from __future__ import annotations
 
