@@ -1,4 +1,4 @@
-"""Why cores are not available, and what to do: what the Neuron runtime's own message leaves open."""
+"""Explains why cores are not available, and what to do, which the Neuron runtime's own message leaves open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 4
 
 
 def explain(folder: Path, request: CoreRequest, available: int) -> str:
-    """Who holds cores that were asked for, and the way out."""
+    """Sentences that say which processes hold the requested cores, and what to do."""
     wanted = set(range(available) if request.cores is None else request.cores)
     holders = [core for core in usage_reader.running(folder) if not wanted.isdisjoint(core.cores)]
     if not holders:

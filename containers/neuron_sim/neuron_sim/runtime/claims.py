@@ -1,7 +1,7 @@
 """A core belongs to one process at a time, until that process ends.
 
-One file a core, locked by POSIX record locks: the kernel frees them however a process
-dies, names the holder to whoever asks, and does not pass them on to forked children, so
+There is one file per core, with a POSIX record lock: the kernel frees the lock however a
+process dies, tells which process holds it, and does not pass it on to forked children, so
 a DataLoader worker that outlives its script holds nothing.
 """
 
@@ -21,9 +21,9 @@ _FLOCK = struct.Struct("hhqqi4x")
 """struct flock of 64-bit Linux: type, whence, start, length, process."""
 
 _held: dict[int, int] = {}
-"""Descriptors by core. Closing any descriptor of a locked file would free it, so they stay open."""
+"""Descriptors by core. Closing any descriptor of a locked file would free the lock, so they stay open."""
 _holder = 0
-"""The process that holds them: a forked child sees the descriptors, and holds nothing."""
+"""The process that holds these locks: a forked child inherits the descriptors, but holds nothing."""
 
 
 def claim(folder: Path, request: CoreRequest, available: int) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ def claim(folder: Path, request: CoreRequest, available: int) -> tuple[int, ...]
 
 
 def release() -> None:
-    """Give all cores of this process back before it ends. Idempotent; nothing in a forked child."""
+    """Give all cores of this process back before it ends. Idempotent; does nothing in a forked child."""
     if _holder == os.getpid():
         _release(list(_held))
 
@@ -91,7 +91,7 @@ def observers(folder: Path) -> list[int]:
 
 
 def lock_path(folder: Path, core: int) -> Path:
-    """The file whose lock is the core."""
+    """The file whose lock stands for the core."""
     return folder / f"core-{core}.lock"
 
 

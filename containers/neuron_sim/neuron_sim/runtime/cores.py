@@ -1,4 +1,4 @@
-"""What a process asks of the cores of its host. Pure.
+"""Which cores of its host a process asks for. Pure.
 
 Forms and defaults: AWS Neuron documentation, "Neuron Runtime configuration". A process that
 does not say gets all cores; NEURON_RT_VISIBLE_CORES wins over NEURON_RT_NUM_CORES.
@@ -17,7 +17,7 @@ _PART = re.compile(r"(\d+)(?:-(\d+))?")
 
 @dataclass(frozen=True)
 class CoreRequest:
-    """``cores``: exactly these; None: any ``count``."""
+    """``cores``: exactly these; None: any ``count`` cores."""
 
     cores: tuple[int, ...] | None
     count: int
@@ -76,7 +76,7 @@ def visible_cores(text: str) -> tuple[int, ...]:
 
 
 def spans(cores: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Sorted cores as (first, last) of each unbroken row."""
+    """The (first, last) of each run of consecutive cores; the cores must be sorted."""
     found: list[tuple[int, int]] = []
     for core in cores:
         if found and core == found[-1][1] + 1:

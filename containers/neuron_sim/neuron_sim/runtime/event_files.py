@@ -1,8 +1,8 @@
 """The counters of a host's first core as scalars for TensorBoard.
 
 Written by tensorboard's own writer, beside what the script writes with a SummaryWriter of
-its own. tensorboard takes a third of a second to import, so the first scalars wait until
-there is something to look at, and a script that runs no step never pays for it.
+its own. tensorboard takes a third of a second to import, so the first scalars are not
+written at once, and a script that runs no step never imports it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Scalars = dict[str, float]
 
 
 class EventFile(Listener):
-    """One scalar each a step, the steps counted from 1."""
+    """Writes one scalar of each kind per step; steps are counted from 1."""
 
     def __init__(self, current: settings.Settings) -> None:
-        """Neither folder nor file is made before there is a scalar; none where the settings name no folder."""
+        """The folder and the file are made with the first scalars; without a folder in the settings nothing is made."""
         folder = current.tensorboard_dir
         self._folder = folder and folder / RUN / current.host
         self._pid = os.getpid()
@@ -58,7 +58,7 @@ class EventFile(Listener):
             self._flush()
 
     def finish(self) -> None:
-        """Write what waits, behind the recorder's last step. For the process whose file it is, at its end."""
+        """Write the waiting scalars, after the recorder's last step. For the end of the process that owns the file."""
         if os.getpid() != self._pid:
             return
         self._flush()
@@ -84,7 +84,7 @@ class EventFile(Listener):
         }
 
     def _flush(self) -> None:
-        """A full disk costs scalars, and no training; nor does a tensorboard that cannot be imported."""
+        """Write the waiting scalars. With a full disk, or without tensorboard, they are lost, and training goes on."""
         self._due = time.monotonic() + FLUSH_INTERVAL_S
         waiting, self._waiting = self._waiting, []
         if (
@@ -93,13 +93,13 @@ class EventFile(Listener):
             or os.getpid() != self._pid
             or settings.identity().local_rank != 0
         ):
-            return  # `xmp.spawn` says only after the import which core a process is
+            return  # the rank is checked here, since `xmp.spawn` sets it only after the import
         with suppress(OSError):
             if self._writer is None:
                 try:
                     self._writer = _open(self._folder)
                 except (ImportError, TypeError) as error:
-                    # Of a protobuf that the job's requirements made older than tensorboard's messages.
+                    # Raised if the job's requirements brought a protobuf older than tensorboard's messages.
                     self._folder = None
                     log_lines.plain(
                         f"Windtunnel: no scalars for TensorBoard, which cannot be imported: {error}."

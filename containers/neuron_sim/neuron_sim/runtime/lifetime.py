@@ -1,8 +1,8 @@
 """A process as a core: it joins its peers, claims its cores at the first use of the device, and leaves.
 
-Claimed is at the first use and never at import, as the Neuron runtime does it. The table of
-hooks says which functions are a use. What never passes through Python (`tensor.to("xla")`
-and nothing else) claims at the next synchronisation.
+Cores are claimed at the first use and never at import, as by the Neuron runtime. The table
+of hooks says which functions are a use. A use that does not pass through Python (a lone
+`tensor.to("xla")`) leads to a claim at the next synchronisation.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _claimed = False
 
 
 def start(current: settings.Settings, publisher: Publisher) -> None:
-    """Nothing is claimed yet."""
+    """Keep both for `claim`. Nothing is claimed yet."""
     global _current, _publisher
     _current, _publisher = current, publisher
 
 
 def join() -> None:
-    """Let the other cores of this host notice when this one ends. Only for a process that will call `leave`."""
+    """Let the other cores of this host notice when this one ends. The process must also call `leave`."""
     operation.join()
 
 
 def claim() -> None:
-    """Hold this process's cores from now on. Idempotent.
+    """Claim this process's cores, until it ends. Idempotent.
 
     Raises:
         CoreBusyError: another process holds one of them.
@@ -47,7 +47,7 @@ def claim() -> None:
     global _claimed
     if _claimed:
         return
-    # Whether the host has a core for each worker at all is said first: it explains more.
+    # First the error that the host has too few cores for its workers: it explains more.
     world.me()
     request = cores.request(settings.core_wish(), _current.cores, _current.instance_type)
     try:
@@ -69,13 +69,13 @@ def has_claimed() -> bool:
 
 
 def failed() -> None:
-    """The script has ended with an error: the counters say so, if this process is a core."""
+    """Called when the script has ended with an error: the counters say so, if this process is a core."""
     if _publisher is not None:
         recorder.counting.failed()
 
 
 def leave(*, failed: bool = False) -> None:
-    """The script has ended: its cores are free, and who still waits for it in a collective gets an error."""
+    """Called when the script has ended: free its cores. Ranks that still wait for it in a collective get an error."""
     operation.leave(failed=failed)
     _release()
 
@@ -92,7 +92,7 @@ def _at_exit(pid: int) -> None:
 
 
 def _log(message: str) -> None:
-    """In the form of the Neuron runtime's own log, for whoever searches logs for it."""
+    """Write a message in the form of the Neuron runtime's own log, so that searches of logs find it."""
     now = datetime.now(timezone.utc)
     stamp = f"{now:%Y-%b-%d %H:%M:%S.%f}"
     place = f"{os.getpid()}:{os.getpid()}"

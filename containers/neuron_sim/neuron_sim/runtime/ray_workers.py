@@ -1,7 +1,7 @@
 """Workers of Ray Train: each is a core from the first to the last line of its training function.
 
-Ray runs that function in a thread, and kills the process when it has returned: no exit handlers run. What torchrun's
-workers do at their start and end is done around the function here.
+Ray runs that function in a thread, and kills the process when it has returned: no exit handlers run. So what torchrun's
+workers do at their start and end is done here before and after the function.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from neuron_sim.counters import recorder
 from neuron_sim.runtime import lifetime
 
 ENTRY = "ray.train.v2._internal.execution.worker_group.thread_runner:ThreadRunner.run"
-"""What runs a training function, since Ray 2.51 by default."""
+"""Ray's method that runs a training function, since Ray 2.51 by default."""
 
 
 def around_run(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Around Ray's start of a function in a thread."""
+    """Decorate Ray's method that runs a training function in a thread."""
 
     @functools.wraps(run)
     def run_as_core(runner: Any, target: Callable[[], Any]) -> Any:
@@ -38,7 +38,7 @@ def _as_core(function: Callable[[], Any]) -> Callable[[], Any]:
             failed = False
             return result
         except SystemExit as error:
-            # So a short rehearsal ends its script. To Ray it would be a failure.
+            # A short rehearsal ends its script by this. To Ray it would be a failure.
             failed = bool(error.code) or settings.read().rehearsed_steps is None
             if failed:
                 raise

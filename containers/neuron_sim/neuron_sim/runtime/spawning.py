@@ -2,8 +2,8 @@
 
 torch_xla starts a pool of processes, and tells each its ordinal in the call that runs
 the user's function. A process of a pool outlives that function, and one that was forked
-runs no exit handlers: what torchrun's workers do at their start and end is done around
-the function here.
+runs no exit handlers. So what torchrun's workers do at their start and end is done here
+before and after the function.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from neuron_sim.runtime import lifetime
 
 _ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
 _PASSED_OVER = (2, 1), (2, 6)
-"""From the first of these versions until the second, xmp.spawn passes over how many processes it is told to start. AWS
-Neuron documentation, "Introducing PyTorch 2.6 Support".
+"""From the first of these versions until before the second, xmp.spawn ignores ``nprocs``. AWS Neuron documentation,
+"Introducing PyTorch 2.6 Support".
 """
 
 
 def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
-    """Around torch_xla's start of a pool: the shared memory is of this launch, and gone with it."""
+    """Decorate torch_xla's start of a pool: its shared memory belongs to this launch, and is removed after it."""
     launches = itertools.count(1)
 
     @functools.wraps(run_multiprocess)
     def launch(*arguments: Any, **keywords: Any) -> Any:
         before = os.environ.get(LAUNCH_VARIABLE)
-        # Also a second launch of the same process must not meet what a first has left.
+        # A second launch of the same process must not find what the first has left.
         if _by_torchrun():  # each of its workers starts a pool of one, and all of these pools meet
             os.environ[LAUNCH_VARIABLE] = f"{before or ''}-{next(launches)}"
             name = launch_name()
@@ -61,7 +61,7 @@ def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def around_spawn(spawn: Callable[..., Any]) -> Callable[..., Any]:
-    """Around `xmp.spawn`, which raises of a number other than 1."""
+    """Decorate `xmp.spawn`, which raises for a number other than 1: leave it out in versions that ignored it."""
 
     @functools.wraps(spawn)
     def started(fn: Callable[..., Any], nprocs: int | None = None, *more: Any, **keywords: Any) -> Any:
@@ -78,7 +78,7 @@ def around_spawn(spawn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tell_idle_cores() -> None:
-    """torch_xla starts as many processes as NEURONCORE_NUM_DEVICES says, and one where it says nothing."""
+    """Warn of idle cores: torch_xla starts as many processes as NEURONCORE_NUM_DEVICES says, by default one."""
     started, cores = int(os.environ.get("NEURONCORE_NUM_DEVICES") or 1), settings.read().cores
     if started < cores:
         log.say(
@@ -93,7 +93,7 @@ def _by_torchrun() -> bool:
 
 
 def _in_a_thread_of_its_own(function: Callable[[], Any]) -> Callable[[], Any]:
-    """torch_xla runs the user's function in another thread than the process's first: that is the script's."""
+    """Count the thread in which torch_xla runs the user's function, not the main one, as the script's thread."""
 
     def run() -> Any:
         script_time.clock.begin()
@@ -103,9 +103,9 @@ def _in_a_thread_of_its_own(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Around what runs in each process of a pool.
+    """Decorate the function that runs in each process of a pool.
 
-    It goes to the processes by its name, so what is put around it has the same one.
+    It is sent to the processes by its name, so the wrapper has the same name.
     """
 
     @functools.wraps(run)
@@ -132,7 +132,7 @@ def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             recorder.counting.failed()
             if local_rank and not isinstance(error, PeerLostError):
-                # torch_xla shows the error of the first process that has one: as a rule that waited for this one.
+                # torch_xla shows the error of the first process with one, which usually only waited for this one.
                 sys.stderr.write(f"rank {local_rank} has failed:\n{traceback.format_exc()}")
                 sys.stderr.flush()
             raise

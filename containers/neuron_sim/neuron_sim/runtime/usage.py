@@ -1,4 +1,4 @@
-"""What the process of a core has done so far, published about once a second in a small file.
+"""Publishes what the process of a core has done so far, about once a second, in a small file.
 
 The file lies beside the core's lock: the tools find it in the container, the backend in the job's folder.
 Counts are since the start of the process; ``before`` holds those of the last publication, so one file tells
@@ -30,12 +30,12 @@ SCHEMA = "windtunnel.usage/1"
 RUNTIME_VERSION = f"{__version__}-simulated"
 INTERVAL_S = 1.0
 LATENCIES = 64
-"""Executions whose seconds are published: the newest."""
+"""How many of the newest executions are published with their seconds."""
 _GRAPHS = 16
 
 
 class Publisher(Listener):
-    """The file of one process. The recorder tells it of graphs, on a host's first core."""
+    """Publishes the file of one process. On a host's first core the recorder tells it of graphs and steps."""
 
     def __init__(self, folder: Path, device_memory: Callable[[], dict[str, int]]) -> None:
         """Nothing is published before `start`."""
@@ -78,13 +78,13 @@ class Publisher(Listener):
 
     @script_time.set_aside
     def step_ended(self) -> None:
-        """mark_step has run. Costs a look at the clock, but for about once a second."""
+        """Called after mark_step. Publishes about once a second, and otherwise only looks at the clock."""
         self._steps += 1
         if time.monotonic() >= self._due and os.getpid() == self._pid:
             self.publish()
 
     def publish(self) -> None:
-        """Write the file anew. A full or missing folder is no reason to end a training."""
+        """Write the file anew. If the folder is full or missing, nothing is published, and training goes on."""
         self._due = time.monotonic() + INTERVAL_S
         counts, latencies = self._counts(), _latencies()
         since = self._before["time"] if self._before else 0.0
@@ -104,7 +104,7 @@ class Publisher(Listener):
             self._temporary.replace(self._path)
 
     def end(self) -> None:
-        """Remove the file, in the process whose file it is: nothing runs any more."""
+        """Remove the file at the end of the process that owns it; does nothing in any other process."""
         if os.getpid() == self._pid:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class Publisher(Listener):
 
 
 def _metric(name: str) -> tuple[int, float]:
-    """How often, and seconds in all, from torch_xla's own metrics (nanoseconds)."""
+    """The count and total seconds of one of torch_xla's own metrics (in nanoseconds there)."""
     data = _XLAC._xla_metric_data(name)
     return (int(data[0]), data[1] / 1e9) if data else (0, 0.0)
 

@@ -1,4 +1,4 @@
-"""What the processes that hold cores have published, read from outside of them. Imports no torch."""
+"""Reads what the processes that hold cores have published. Imports no torch."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Core:
 
     @property
     def command(self) -> str:
-        """How the process describes itself; else how Linux does."""
+        """The process's command as it has published it; else as Linux knows it."""
         return str(self.published["command"]) if self.published else processes.command(self.pid)
 
     @property
     def runtime_version(self) -> str | None:
-        """The simulated runtime's, once the process uses it."""
+        """The simulated runtime's version, once the process uses it."""
         return str(self.published["runtime_version"]) if self.published else None
 
 
 def folders(folder: Path) -> list[Path]:
-    """The folder of this host, and of the hosts that several torchruns of one launch play beside it."""
+    """The folder of this host, and those of other hosts that torchruns of the same launch play on this machine."""
     return [folder, *sorted(path for path in folder.parent.glob("cores-*") if path != folder)]
 
 
@@ -56,7 +56,7 @@ def running(folder: Path) -> list[Core]:
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float] | None:
-    """By nearest rank; None when nothing was executed, as documented."""
+    """Percentiles by nearest rank; None when nothing was executed, as documented."""
     if not seconds:
         return None
     ordered = sorted(seconds)
@@ -65,7 +65,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float] | None:
 
 
 def _published(folder: Path, core: int, pid: int) -> dict[str, Any] | None:
-    """The file, unless an earlier holder of the core has left it."""
+    """The content of the file, unless an earlier holder of the core has left it."""
     try:
         document = json.loads((folder / f"core-{core}.json").read_text())
     except (OSError, ValueError):
