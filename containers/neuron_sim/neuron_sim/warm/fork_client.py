@@ -1,7 +1,7 @@
-"""What a command becomes where a fork server stands ready: a process that waits for another.
+"""Runs a command through a fork server, if there is one: this process then waits for the forked one.
 
-Whoever started the command sees no difference: the forked process has its streams and gets
-its signals, and the command ends as that process ends.
+Who started the command sees no difference: the forked process has this one's streams and gets
+its signals, and this process ends as the forked one ends.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _FORWARDED = (
     signal.SIGUSR2,
 )
 _PATIENCE_S = 60.0
-"""A server that imports for so long is of no use."""
+"""How long to wait for a server that is still importing."""
 
 
 def run(program: str, arguments: list[str]) -> int | None:
-    """Let a server run ``program``, and wait. Blocks.
+    """Have a server run ``program``, and wait for its end. Blocks.
 
-    Returns its exit code; None when no server does it, and nothing has happened. When a
+    Returns the exit code; None if no server did so, and nothing has happened. When a
     signal ended the process, the same signal ends this one.
     """
     token = os.environ.get(wire.VARIABLE)
@@ -58,7 +58,7 @@ class Forked:
         self._answers = answers
 
     def status(self) -> int:
-        """As `os.waitpid` gives it. Blocks until the end; without its server the process counts as killed."""
+        """The status, as of `os.waitpid`. Blocks until the end. If the server is gone, the process is killed."""
         answer = self._answers.next()
         self.connection.close()
         if answer is None or not isinstance(answer.get("status"), int):

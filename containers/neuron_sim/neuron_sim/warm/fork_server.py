@@ -1,6 +1,6 @@
-"""A process that has imported what programs need, and forks one for whoever asks.
+"""A server that has imported what a program needs, and forks a process for each request.
 
-Single-threaded, and it never runs a program itself: `serve` returns in the child alone.
+It is single-threaded, and never runs a program itself: `serve` returns only in the child.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neuron_sim.warm.likeness import Likeness
 
 @dataclass
 class _Child:
-    """A process that was forked, and the connection of who wants to know its end."""
+    """A forked process, and the connection of the client that waits for its end."""
 
     pid: int
     connection: socket.socket
@@ -32,14 +32,14 @@ class ForkServer:
     """Answers requests on one socket until the process ends."""
 
     def __init__(self, listener: socket.socket, likeness: Likeness) -> None:
-        """All imports are done, and noted in ``likeness``."""
+        """Call when all imports are done, and noted in ``likeness``."""
         self._listener = listener
         self._likeness = likeness
         self._children: dict[int, _Child] = {}
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
-        """Fork for every request that allows it. Returns in the forked process, which is to run its program."""
+        """Fork for every request that is not refused. Returns in the forked process, which then runs the program."""
         leftovers.close_to_debuggers(True)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
@@ -58,7 +58,7 @@ class ForkServer:
                 return
 
     def _answer(self) -> bool:
-        """Take one request; True in the child."""
+        """Take one request, and fork unless it is refused. Returns True in the child."""
         connection, _ = self._listener.accept()
         connection.settimeout(5.0)
         try:
@@ -86,7 +86,7 @@ class ForkServer:
         return False
 
     def _become(self, request: wire.Request) -> None:
-        """In the child: let go of what is the server's, and take what the request brings."""
+        """In the child: close what belongs to the server, and take over what the request contains."""
         signal.set_wakeup_fd(-1)
         fresh.begin()
         for child in self._children.values():
@@ -99,7 +99,7 @@ class ForkServer:
             os.dup2(descriptor, target)
         os.umask(request.umask)
         for name, (soft, hard) in request.limits.items():
-            with contextlib.suppress(OSError, ValueError):  # one that only root may raise, and it has
+            with contextlib.suppress(OSError, ValueError):  # a hard limit that only root may raise
                 resource.setrlimit(getattr(resource, name), (soft, hard))
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, request.processors)
@@ -112,8 +112,8 @@ class ForkServer:
         sys.modules["__main__"] = main
 
     def _heard(self, child: _Child) -> None:
-        """A client says nothing after its request: it is gone, and what it started must not outlive it."""
-        with contextlib.suppress(OSError):  # it may have gone without reading what was said to it
+        """End the child of a client that is gone: a client sends nothing after its request but the end."""
+        with contextlib.suppress(OSError):  # a reset, if the client has not read all answers
             child.connection.recv(1)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child.pid, signal.SIGKILL)

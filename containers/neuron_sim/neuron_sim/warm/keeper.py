@@ -2,10 +2,10 @@
 
     windtunnel-keeper FOLDER
 
-A job's process has the streams, folder and signals that it would have as the container's own
-program. When it has ended, no process of it is left, a mark on both streams closes its
-output, and a record says how it ended. An idle keeper ends when it is told to, or when
-the time in ``until.json`` has passed: a kept container does not depend on a server to end.
+A job's process has the streams, folder and signals that it would have as the container's main
+program. When it has ended, the keeper kills the processes that it left, closes its output by
+a mark on both streams, and writes a record of how it ended. An idle keeper ends when it is
+told to, or when the time in ``until.json`` has passed: so it ends even without a backend.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from neuron_sim.warm import fork_client, leftovers, orders, servers, wire
 from neuron_sim.warm.snapshot import Snapshot
 
 _LOOK_S = 1.0
-"""How often the folder is looked at without a signal that says so."""
+"""How often the folder is looked at without a signal from the backend."""
 _LATE_S = 5.0
 """How long the backend may be late to end this container before it ends itself."""
 _KILLED = 128 + signal.SIGKILL
@@ -45,12 +45,12 @@ def main() -> int:
 
 
 def end_mark(mark: str, stream: int) -> str:
-    """What closes the output of a job on stdout (1) or stderr (2): ``mark`` is its order's."""
+    """The text that closes a job's output on stdout (1) or stderr (2); ``mark``: that of its order."""
     return f"\x1ewindtunnel:end:{mark}:{stream}\x1e"
 
 
 class Keeper:
-    """Takes orders from one folder."""
+    """Takes orders from one folder, and runs them one after the other."""
 
     def __init__(self, folder: orders.Folder) -> None:
         """Nothing runs yet."""
@@ -58,20 +58,20 @@ class Keeper:
         self._token = uuid.uuid4().hex
         self._servers: subprocess.Popen[bytes] | None = None
         self._told: int | None = None
-        """Where the servers say who they are; closed once they have imported all."""
+        """The pipe on which the servers send their process ids; closed once they have imported all."""
         self._spared: set[tuple[int, int]] = set()
-        """The servers: number and start of their processes."""
+        """The servers' processes: id and start time of each."""
         self._done: set[str] = set()
-        """Orders that were carried out; jobs can remove the records of it."""
+        """Orders that were carried out. Kept here, since jobs can remove the records."""
         self._terminations = 0
         self._problems: list[str] | None = None
-        """What the last job has left that cannot be undone, once that is known."""
+        """What the last job has left that cannot be undone; None: not known yet."""
         self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def run(self) -> int:
-        """Until SIGTERM while idle, or until the time has passed; the exit code."""
+        """Take orders until SIGTERM comes while idle, or until the time has passed. Returns the exit code."""
         signal.signal(signal.SIGTERM, self._terminate)
-        # SIGURG, the backend's knock: a process that has no handler for it yet ignores it.
+        # The backend sends SIGURG for a new file: a process that has no handler yet ignores it.
         for number in (signal.SIGURG, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
@@ -105,7 +105,7 @@ class Keeper:
         self._terminations = 0
         leftovers.end_processes(self._staying())
         for stream in (1, 2):
-            # Twice: the first may end up behind a line without an end, of any length.
+            # Twice: the first mark may follow an unfinished line, of any length.
             os.write(stream, f"{end_mark(self._folder.mark(order.id), stream)}\n".encode() * 2)
         self._folder.write(
             orders.ENDED,
@@ -114,7 +114,7 @@ class Keeper:
             oom_killed=code != 0 and (cgroup.oom_kills() or 0) > kills,
             at=_now(),
         )
-        # Nobody asked yet, but will if the container is kept, with the next job waiting.
+        # Done before it is asked for: by then the next job would be waiting.
         self._problems = self._clean_up()
 
     def _run_process(self, order: orders.Order) -> int:
@@ -140,7 +140,7 @@ class Keeper:
         self, command: list[str], environment: dict[str, str]
     ) -> _ChildProcess | _ForkedProcess | None:
         if command[0] == servers.TRAIN:
-            # What a new process would have as its first word.
+            # What a new process would have as its argv[0].
             path = shutil.which(command[0], path=environment.get("PATH", "")) or command[0]
             forked = fork_client.start(self._token, servers.TRAIN, [path, *command[1:]], environment)
             if forked is not None:
@@ -152,7 +152,7 @@ class Keeper:
             return None
 
     def _start_servers(self) -> None:
-        """They import while the first job begins, which waits for what it would have to import itself."""
+        """Start the servers. They import while the first job begins, which waits for imports that it needs itself."""
         listeners = [wire.listen(self._token, name) for name in (servers.TRAIN, servers.TORCHRUN)]
         self._told, tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         passed = [*(listener.fileno() for listener in listeners), tell]
@@ -172,12 +172,12 @@ class Keeper:
         os.close(tell)
 
     def _staying(self) -> set[int]:
-        """The servers' processes, but not others that have got the number of one that a job has ended."""
+        """The ids of the servers' processes, without one that a job has ended and whose id another process has got."""
         self._hear()
         return {number for number, started in self._spared if leftovers.started(number) == started}
 
     def _hear(self) -> None:
-        """Take in what the servers say."""
+        """Read what the servers have sent."""
         if self._told is None:
             return
         with contextlib.suppress(BlockingIOError, ValueError):
@@ -190,7 +190,7 @@ class Keeper:
                 self._told = None
 
     def await_servers(self) -> None:
-        """Wait until they have imported all, or for as long as that may take: what they write by then is no job's."""
+        """Wait, for a limited time, until the servers have imported all: files that they write are not a job's."""
         deadline = time.monotonic() + _IMPORTS_S
         while self._told is not None and (left := deadline - time.monotonic()) > 0:
             if select.select([self._told], [], [], left)[0]:
@@ -212,7 +212,7 @@ class Keeper:
         self._terminations += 1
 
     def _sleep(self, readable: list[socket.socket]) -> None:
-        """Until a signal comes, a socket can be read, or it is time to look at the folder again."""
+        """Sleep until a signal comes, a socket can be read, or it is time to look at the folder again."""
         waited: list[int | socket.socket] = [self._wake, *readable]
         ready, _, _ = select.select(waited, [], [], _LOOK_S)
         if self._wake in ready:
@@ -231,19 +231,19 @@ class _ChildProcess:
         leftovers.prefer_for_oom(process.pid)
 
     def poll(self) -> int | None:
-        """Its status as `os.waitpid` gives it, once it has ended."""
+        """Its status, as of `os.waitpid`, once it has ended; else None."""
         code = self._process.poll()
         if code is None:
             return None
         return -code if code < 0 else code << 8
 
     def send(self, number: int) -> None:
-        """Signal it; that it has ended is no error."""
+        """Send it a signal; if it has ended, nothing happens."""
         self._process.send_signal(number)
 
 
 class _ForkedProcess:
-    """The same of one that a server has forked."""
+    """A job's process that a server has forked."""
 
     def __init__(self, forked: fork_client.Forked) -> None:
         self.readable = [forked.connection]

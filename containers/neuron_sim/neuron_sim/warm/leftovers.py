@@ -1,4 +1,4 @@
-"""What a job leaves behind in its container, apart from the files the backend replaces itself."""
+"""Removes what a job leaves in its container: processes, files, shared memory. Mounted files are the backend's."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ROUNDS = 200
 _ROUND_S = 0.01
 _IPC = ("shm", "sem", "msg")
 _MEMORY_FOLDERS = ("/dev/shm", "/dev/mqueue")
-"""In memory: mounts that no backend empties."""
+"""Mounts in memory, which no backend empties."""
 
 
 def end_processes(spared: Collection[int]) -> bool:
-    """SIGKILL every process of this container but the first, this one and ``spared``; whether they are gone.
+    """SIGKILL all processes of this container except the first, this one and ``spared``. Returns whether they are gone.
 
     Blocks for two seconds at most.
     """
@@ -40,7 +40,7 @@ def end_processes(spared: Collection[int]) -> bool:
 
 
 def started(pid: int) -> int:
-    """When a process was started, in the kernel's ticks: what tells it from a later one of its number. 0: gone."""
+    """When a process was started, in the kernel's ticks, which tells it from a later one with its id. 0: gone."""
     try:
         return int(processes.stat(pid)[19])
     except (OSError, IndexError):
@@ -48,7 +48,7 @@ def started(pid: int) -> int:
 
 
 def remove(paths: Iterable[str]) -> list[str]:
-    """Remove files and folders, and what is in shared memory; what could not be removed, in words."""
+    """Remove files and folders, and all in shared memory. Returns a text for each that could not be removed."""
     problems = []
     for text in [*paths, *_in_memory()]:
         path = Path(text)
@@ -72,9 +72,9 @@ def prefer_for_oom(pid: int | str) -> None:
 
 
 def close_to_debuggers(closed: bool) -> None:
-    """Whether other processes of this user may read and change this one's memory.
+    """Forbid, or allow again, that other processes of this user read and change this one's memory.
 
-    What stays is closed to the jobs that come and go; a job's own processes are as ever.
+    Processes that outlive a job are closed to it; a job's own processes are as usual.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0)
 
@@ -103,7 +103,7 @@ def _in_memory() -> list[str]:
 
 
 def _shared_objects() -> list[str]:
-    """System V objects outlive processes and have no path: a container that has some is not clean."""
+    """A text for each kind of System V objects that is left: they outlive processes, and have no path to remove."""
     problems = []
     for kind in _IPC:
         with contextlib.suppress(OSError):

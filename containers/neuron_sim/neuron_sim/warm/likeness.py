@@ -1,8 +1,8 @@
-"""A fork of a process that has imported much must be like a new process: whether it can be, and making it so.
+"""Checks whether a process that a server forks would be like a new process, and makes it so.
 
 What an import did may depend on the environment, on where Python looks for modules, and on
-the modules installed. A request that differs from the server in what its imports have read
-is refused: the program is then started in the ordinary way.
+the modules installed. A request that differs from the server in something that its imports
+have read is refused: the program is then started in the ordinary way.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _READ_NATIVELY = (
     "TZ",
     "XLA_",
 )
-_PATHS = "PYTHONPATH"  # made up for below
+_PATHS = "PYTHONPATH"  # may differ: `Likeness.apply` sets it
 
 
 class Likeness:
-    """What the imports of this process have read and set. Made before them; `imported` is called after."""
+    """What the imports of this process have read and set. Make it before them, and call `imported` after them."""
 
     def __init__(self) -> None:
         self._before = dict(os.environ)
@@ -55,7 +55,7 @@ class Likeness:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Within: what Python reads of the environment is noted."""
+        """Note which variables of the environment Python code reads during the block."""
         environment: Any = type(os.environ)
         plain = environment.__getitem__
 
@@ -70,13 +70,13 @@ class Likeness:
             environment.__getitem__ = plain
 
     def imported(self) -> None:
-        """All imports are done."""
+        """Call when all imports are done."""
         self._set = {name: value for name, value in os.environ.items() if self._before.get(name) != value}
         self._roots = {path: _changed_ns(path) for path in sys.path if Path(path).is_dir()}
         self._modules = frozenset(name.partition(".")[0] for name in sys.modules)
 
     def difference(self, environment: dict[str, str]) -> str | None:
-        """Why a fork would not be what a new process with this environment is; None: it would."""
+        """Why a forked process would differ from a new one with this environment; None: it would not."""
         for name in sorted({*environment, *self._before}):
             if name == _PATHS or environment.get(name) == self._before.get(name):
                 continue
@@ -103,7 +103,7 @@ class Likeness:
                     Path(path).mkdir(parents=True, exist_ok=True)
 
     def _shadowing(self, environment: dict[str, str]) -> str | None:
-        """A module that Python would find before the one that was imported here."""
+        """Why a folder of PYTHONPATH would hide a module that was imported here; None: none does."""
         for path in _entries(environment):
             if path in self._roots:
                 continue
@@ -114,7 +114,7 @@ class Likeness:
 
 
 def _modules_in(path: str) -> set[str]:
-    """Names that Python can import from a folder, in preference to those of a later one."""
+    """The names of the modules in a folder, which hide those of later folders."""
     try:
         found = list(Path(path).iterdir())
     except OSError:

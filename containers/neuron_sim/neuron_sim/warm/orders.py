@@ -8,12 +8,12 @@
     ended.json     the order's process has ended, and how         (keeper)
     cleaned.json   the answer to clean.json                       (keeper)
 
-A file appears whole or not at all, and is on the disk when a call that wrote it returns.
+Files are written atomically, and are on the disk when the call that wrote them returns.
 
 Jobs can write to the folder, too: they run as the same user. So every file is
 ``{"record": <JSON as text>, "seal": ...}`` with a seal, an HMAC of its name and record, that only the
-backend and the keeper can make. The backend leaves their key in the folder before the container
-starts; the keeper takes it away before there is any job, and its memory is closed to them.
+backend and the keeper can make. The backend leaves the key for it in the folder before the container
+starts; the keeper removes the key before any job runs, and jobs cannot read the keeper's memory.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Folder:
     """The folder, as the keeper sees it."""
 
     def __init__(self, path: Path) -> None:
-        """Takes the key away from ``path``. Raises ``OSError`` if there is none: nobody could be believed."""
+        """Read and remove the key in ``path``. Raises ``OSError`` if there is none: no file could be trusted."""
         self._path = path
         key = path / KEY
         self._key = bytes.fromhex(key.read_text())
         key.unlink()
 
     def order(self) -> Order | None:
-        """What to run, or None."""
+        """The order to run, or None."""
         found = self._read(ORDER)
         try:
             command = tuple(str(word) for word in found["command"])
@@ -74,12 +74,12 @@ class Folder:
         return self._read(name).get("id") == order
 
     def clean(self) -> str | None:
-        """The id of a request to clean up that was not answered yet."""
+        """The id of a request to clean up that waits for an answer, or None."""
         identity = self._read(CLEAN).get("id")
         return identity if isinstance(identity, str) and not self.has(CLEANED, identity) else None
 
     def until(self) -> float | None:
-        """When an idle keeper is to end, in Unix seconds."""
+        """When an idle keeper is to end, in Unix seconds; None: not known."""
         found = self._read(UNTIL).get("unix_s")
         return float(found) if isinstance(found, int | float) else None
 
@@ -100,14 +100,14 @@ class Folder:
         os.close(descriptor)
 
     def mark(self, order: str) -> str:
-        """What ends an order's output: no job can know it before."""
+        """The mark that ends an order's output; a job cannot know it before."""
         return self._seal("end", order)[:32]
 
     def _seal(self, name: str, record: str) -> str:
         return hmac.new(self._key, f"{name}\n{record}".encode(), hashlib.sha256).hexdigest()
 
     def _read(self, name: str) -> dict[str, Any]:
-        """A record that is not sealed is none. Waits for no pipe, and follows no link."""
+        """Read a record; empty if it is missing or has no valid seal. Waits for no pipe, and follows no link."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             with open(os.open(self._path / name, flags), "rb") as file:  # noqa: PTH123 - a descriptor, for its flags

@@ -1,7 +1,7 @@
 """The processes from which a kept container's jobs are forked: one for `train`, one for `torchrun`.
 
-Each has imported what its program imports anyway, and nothing more: the toolkit finds no
-torch_xla imported, a script none of the toolkit's modules. Both come from one process that
+Each has imported what its program imports anyway, and nothing more: torch_xla is not imported
+in the toolkit's process, nor the toolkit in a script's. Both are forked from one process that
 has imported torch.
 """
 
@@ -21,9 +21,9 @@ TORCHRUN = "torchrun"
 
 
 def main() -> None:
-    """``servers TRAIN_FD TORCHRUN_FD TELL_FD``: become both servers; returns in processes they forked.
+    """``servers TRAIN_FD TORCHRUN_FD TELL_FD``: become both servers; returns in the processes that they fork.
 
-    At the last, who is the second of them is said; it is closed when both have imported all.
+    The second server's process id is written to TELL_FD, which both close when they have imported all.
     """
     train, torchrun, tell = (int(word) for word in sys.argv[1:4])
     if sys.path and sys.path[0] == "":
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _train(listener: socket.socket, likeness: Likeness, tell: int) -> None:
-    """AWS's toolkit."""
+    """The server with AWS's toolkit."""
     with likeness.watching(), interpreter.importing():
         import sagemaker_pytorch_container.training  # type: ignore[import-not-found]  # noqa: F401
         import sagemaker_training.cli.train  # type: ignore[import-not-found]  # noqa: F401
@@ -56,7 +56,7 @@ def _train(listener: socket.socket, likeness: Likeness, tell: int) -> None:
 
 
 def _torchrun(listener: socket.socket, likeness: Likeness, tell: int) -> None:
-    """The launcher with torch_xla, and no client of it."""
+    """The server with the launcher and torch_xla, but without an XLA client."""
     with likeness.watching(), interpreter.importing():
         from neuron_sim.launcher import preload, torchrun
 

@@ -1,7 +1,7 @@
-"""What a container's own files were before its first job, so that what jobs add can be taken away again.
+"""Lists a container's own files before its first job, so that what jobs add can be removed.
 
-Mounts are not looked at: their content is the backend's. Everything else is compared by name
-and by the time of its last change, which a job cannot set back.
+Mounts are left out: their content is the backend's. All other files are compared by name and
+by the time of the last change (ctime), which a job cannot set back.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 
 _FOLDER = ord("d")
 _TICK_S = 0.02
-"""The times of files are those of the kernel's last tick: up to a hundredth of a second ago."""
+"""Longer than a tick of the kernel: the times of files are those of the last tick, up to 0.01 s ago."""
 
 
 class Snapshot:
-    """The files as they are while no job has run yet."""
+    """The files before any job has run."""
 
     def __init__(self, top: str = "/") -> None:
-        """Begins to list what is below ``top``, in the background."""
+        """Start to list what is below ``top``, in the background."""
         self._top = top
         self._search = ("find", top, "-xdev")
         self._list = os.memfd_create("files")
@@ -34,7 +34,7 @@ class Snapshot:
         self._entries: dict[int, int] = {}
 
     def complete(self) -> None:
-        """Wait for the list: what is changed from now on is a job's doing. Idempotent."""
+        """Wait for the list to be complete: later changes count as a job's. Idempotent."""
         if self._find is not None:
             self._find.wait()
             self._find = None
@@ -42,13 +42,13 @@ class Snapshot:
             time.sleep(_TICK_S)
 
     def added(self) -> list[str]:
-        """What is new: paths, but not those in folders that are new themselves."""
+        """The paths that are new, without those inside of new folders."""
         self._read()
         new = {path for path in self._changed() if hash(path) not in self._kinds}
         return sorted(os.fsdecode(path) for path in new if _above(path) not in new)
 
     def damage(self) -> list[str]:
-        """What was there and is changed or gone, in words. To be asked once what was added is removed."""
+        """A text for each file that was changed or removed. Call when what was `added` is removed."""
         self._read()
         problems = []
         for path in self._changed():
@@ -72,7 +72,7 @@ class Snapshot:
         found = []
         for path in done.stdout.split(b"\0"):
             try:
-                if path and os.lstat(path).st_dev == own:  # a mount point shows what is mounted
+                if path and os.lstat(path).st_dev == own:  # not of a mount point
                     found.append(path)
             except FileNotFoundError:
                 continue

@@ -1,4 +1,4 @@
-"""What a fork server and its clients say to each other: JSON lines over a Unix socket.
+"""The protocol between a fork server and its clients: JSON lines over a Unix socket.
 
 A client sends one request together with its standard streams, and gets ``{"pid": ...}`` or
 ``{"refused": why}``, and when the process has ended ``{"status": as os.waitpid gives it}``.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "NEURON_SIM_FORK_SERVERS"
-"""In a kept container's jobs: the name under which its servers listen."""
+"""Set for the jobs of a kept container: the token under which its servers listen."""
 
 _LENGTH = struct.Struct("!I")
 _PEER = struct.Struct("3i")
@@ -27,20 +27,20 @@ _LIMITS = tuple(name for name in dir(resource) if name.startswith("RLIMIT_"))
 
 @dataclass(frozen=True)
 class Request:
-    """A process that a client wants: its words, surroundings and standard streams."""
+    """A process that a client asks for: its arguments, surroundings and standard streams."""
 
     arguments: list[str]
     environment: dict[str, str]
     folder: str
     umask: int
     limits: dict[str, list[int]]
-    """By their names in `resource`, the soft and the hard one: a script may say `ulimit -n` before torchrun."""
+    """Soft and hard limit, by name in `resource`: a script may call `ulimit -n` before torchrun."""
     processors: list[int]
     streams: tuple[int, int, int]
 
 
 def listen(token: str, program: str) -> socket.socket:
-    """A socket on which a server for ``program`` can answer; requests may come before it does."""
+    """A socket on which a server for ``program`` listens; requests may come before it answers."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(_address(token, program))
     listener.listen(16)
@@ -48,7 +48,7 @@ def listen(token: str, program: str) -> socket.socket:
 
 
 def connect(token: str, program: str) -> socket.socket:
-    """Raises ``OSError`` where nobody listens."""
+    """Connect to the server for ``program``. Raises ``OSError`` if none listens."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(_address(token, program))
@@ -73,7 +73,7 @@ def send_request(connection: socket.socket, arguments: list[str], environment: d
 
 
 def receive_request(connection: socket.socket) -> Request:
-    """Raises ``ValueError`` or ``OSError`` when it is none, or comes from another user. Blocks."""
+    """Read a request. Raises ``ValueError`` or ``OSError`` if it is malformed, or another user's. Blocks."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     if _PEER.unpack(credentials)[1] != os.getuid():
         raise ValueError("a request of another user")
@@ -104,7 +104,7 @@ def receive_request(connection: socket.socket) -> Request:
 
 
 def say(connection: socket.socket, **answer: Any) -> None:
-    """Send one line; a client that is gone is no error."""
+    """Send one line; if the client is gone, nothing happens."""
     with contextlib.suppress(OSError):
         connection.sendall(json.dumps(answer).encode() + b"\n")
 
