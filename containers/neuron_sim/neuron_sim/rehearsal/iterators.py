@@ -1,7 +1,7 @@
-"""What lies between a loader and the loop over it: ``zip``, and what of itertools may end the loop or go on with it.
+"""Finds iterators between a loader and the loop over it: ``zip``, and those of itertools, which may end or repeat it.
 
-Found among the objects that are alive, so wherever the script made them: in the loop's header, on a line before it,
-in a function that hands them back.
+They are searched among all live objects, so it does not matter where the script made them: in the loop's header, on a
+line before it, in a function that returns them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _LIVE = frozenset((*_ENDING, *_OTHERS, GeneratorType))
 
 
 class Between(NamedTuple):
-    """``wrapped``: what may end, or repeat, what the loader gives, where its own end is not known.
+    """``wrapped``: the iterator that may end or repeat the loader's batches, at a point that is not known.
 
-    ``sliced``: of an `islice`, whose end is known.
+    ``sliced``: the count of an `islice`, whose end is known.
     """
 
     wrapped: str | None = None
@@ -33,7 +33,7 @@ class Between(NamedTuple):
 
 
 def between(iterator: Any) -> Between:
-    """What the loop asks that is now asking ``iterator`` for a batch, up to the loop itself."""
+    """What lies between ``iterator``, which is asked for a batch now, and the loop that asks."""
     wrapped: str | None = None
     sliced: Count | None = None
     for found in _around(iterator):
@@ -43,12 +43,12 @@ def between(iterator: Any) -> Between:
         elif isinstance(found, _ENDING):
             wrapped = wrapped or type(found).__name__
         if isinstance(found, itertools.cycle):
-            sliced = None  # it goes round what the slice gives
+            sliced = None  # it repeats what the slice gives
     return Between(wrapped, sliced)
 
 
 def _around(iterator: Any) -> list[Any]:
-    """The iterators that ask, from the innermost."""
+    """The iterators that are asking ``iterator``, the innermost first."""
     asking = {id(iterator)}
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (not is_users(frame.f_code.co_filename) or yields(frame)):
@@ -74,7 +74,7 @@ def _asks(found: Any, asking: set[int]) -> bool:
 
 
 def _count(slice_: itertools.islice[Any]) -> Count | None:
-    """How far it is; None: it has no end, or this Python does not tell."""
+    """The position and end of an `islice`; None: it has no end, or this Python does not tell."""
     reduce: Callable[[], Any] = slice_.__reduce__
     try:
         _, (_, _, stop, _), position = reduce()

@@ -1,4 +1,4 @@
-"""What a loader says of itself, and of its batches."""
+"""Reads the facts of a loader, and of its batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuron_sim.rehearsal.passes import LoaderFacts
 
 
 def facts(loader: Any) -> LoaderFacts:
-    """Of a torch DataLoader, or of anything that torch_xla's loaders take."""
+    """The facts of a torch DataLoader, or of anything else that torch_xla's loaders take."""
     streams = isinstance(asked(loader, "dataset"), torch.utils.data.IterableDataset)
     workers = asked(loader, "num_workers") or 0
     size = asked(loader, "batch_size")
@@ -20,7 +20,7 @@ def facts(loader: Any) -> LoaderFacts:
 
 
 def asked(thing: Any, name: str) -> Any:
-    """What a script's own object has under a name. One that it does not have, it may refuse with any error: None."""
+    """An attribute of a script's own object; None if it is missing, or raises any error."""
     try:
         return getattr(thing, name, None)
     except Exception:  # noqa: BLE001 - a KeyError of a `__getattr__`, a property that is not ready
@@ -35,17 +35,17 @@ def _length(loader: Any) -> int | None:
 
 
 def _last(loader: Any, size: Any) -> int | None:
-    """Items of the last batch, where the loader itself makes batches of one size from a sampler."""
+    """Items of the last batch, if the loader itself makes batches of one size from a sampler; else None."""
     samples = _length(asked(loader, "sampler"))
     batches = asked(loader, "batch_sampler")
-    # Accelerate has one of its own, which shares the batches out.
+    # Accelerate has a batch sampler of its own, which shares the batches out among processes.
     if type(batches) is not torch.utils.data.BatchSampler or not isinstance(size, int) or not samples:
         return None
     return size if asked(loader, "drop_last") else (samples - 1) % size + 1
 
 
 def _is_split(loader: Any) -> bool:
-    """By a sampler of torch's, or of accelerate's form, or every so many-th index for so many cores."""
+    """Whether each core has its own samples: by torch's or accelerate's sampler, or by every n-th index of n cores."""
     indices = asked(loader, "sampler"), asked(asked(loader, "dataset"), "indices")
     cores = settings.identity().world_size
     if cores > 1 and any(isinstance(found, range) and found.step == cores for found in indices):
@@ -60,7 +60,7 @@ def _is_split(loader: Any) -> bool:
 
 
 def sequence_length(batch: Any) -> int | None:
-    """Of token numbers, one row a sample; None: there are none."""
+    """The length of the token sequences in a batch (one row per sample); None: there are none."""
     lengths = [
         int(part.shape[1])
         for part in ((batch,) if isinstance(batch, torch.Tensor) else parts_of(batch))

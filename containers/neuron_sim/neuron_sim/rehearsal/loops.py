@@ -1,8 +1,8 @@
-"""What the loop around a batch says of its own length: read from the script's code and its variables.
+"""Reads from the script's code and variables how long the loop around a batch would be.
 
-A loop over a loader may end by a count of the script's own: ``if step >= args.max_steps: break``, or
-``while step < max_steps:`` around it. A short rehearsal never gets there, so the bound is read: names,
-attributes, arithmetic and ``len`` only, nothing else that is called.
+A loop over a loader may end by the script's own count: ``if step >= args.max_steps: break``, or
+``while step < max_steps:`` around it. A short rehearsal never gets there, so the bound is computed from
+names, attributes, arithmetic and ``len``; nothing else is called.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _READABLE = (
 
 
 class Count(NamedTuple):
-    """What a condition compares now. ``decides``: passes are repeated until it is met."""
+    """The two sides that a condition compares now. ``decides``: passes are repeated until the condition is met."""
 
     value: int
     limit: float
@@ -39,7 +39,7 @@ Place = tuple[CodeType, int, int]
 
 
 class Loop(NamedTuple):
-    """A loop that is running: where."""
+    """A running loop: its frame, its code, its first and last line."""
 
     frame: int
     code: CodeType
@@ -48,12 +48,12 @@ class Loop(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The same on each core: the frame is not."""
+        """The loop without its frame: the same on each core."""
         return self.code, self.first, self.last
 
 
 def caller() -> FrameType | None:
-    """The innermost frame that is neither torch's nor the simulator's: who asks for a batch."""
+    """The innermost frame that is neither torch's nor the simulator's: it asks for a batch."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_torchs(frame.f_code.co_filename):
         frame = frame.f_back
@@ -61,15 +61,16 @@ def caller() -> FrameType | None:
 
 
 def asks_in_loop(frame: FrameType | None) -> bool:
-    """Whether a loop of the script's own goes over the batches, and none of a library's that it has called."""
+    """Whether the loop over the batches is the script's own, and not one of a library that it has called."""
     own = next(stack(frame), None)
     return own is not None and _in_header(own)
 
 
 def asks_by_itself(frame: FrameType | None) -> bool:
-    """Whether the script calls ``next(batches)`` itself, where an end would be an error to it.
+    """Whether the script calls ``next(batches)`` itself, which would raise StopIteration at an early end.
 
-    A generator that goes over a loader once, ``for batch in loader: yield batch``, ends with it.
+    A generator that goes over a loader once, ``for batch in loader: yield batch``, ends with the loader,
+    so what counts is how the script asks the generator.
     """
     while frame is not None and is_users(frame.f_code.co_filename):
         if not _in_header(frame):
@@ -81,36 +82,36 @@ def asks_by_itself(frame: FrameType | None) -> bool:
 
 
 def behind_generators(frame: FrameType | None) -> FrameType | None:
-    """Who asks the generators that hand a loader's batches on."""
+    """The frame that asks the generators which hand on a loader's batches."""
     while frame is not None and is_users(frame.f_code.co_filename) and yields(frame) and _in_header(frame):
         frame = frame.f_back
     return frame
 
 
 def _in_header(frame: FrameType) -> bool:
-    """Of a loop, or of a `yield from`, which goes over the loader as one does."""
+    """Whether a frame is at the header of a loop, or at a `yield from`, which goes over the loader like a loop."""
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("FOR_ITER", "SEND", "YIELD_FROM")
 
 
 def around(frame: FrameType | None) -> Loop | None:
-    """The innermost loop of the script's that is running in this frame, or where a library was called from."""
+    """The innermost running loop of the script, in this frame or in the one that has called a library."""
     frame = next(stack(frame), None)
     line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
     return None if frame is None or not line else at(frame, line)
 
 
 def at(frame: FrameType, loop: ast.For | ast.While) -> Loop:
-    """That loop, running in this frame."""
+    """The `Loop` for a loop that is running in this frame."""
     return Loop(id(frame), frame.f_code, loop.lineno, loop.end_lineno or loop.lineno)
 
 
 def yields(frame: FrameType) -> bool:
-    """Whether it is a generator's, which hands each batch on to the loop of its caller."""
+    """Whether the frame is a generator's, which hands each batch on to the loop of its caller."""
     return bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
 
 
 def is_evaluation(frame: FrameType | None) -> bool:
-    """Whether transformers' Trainer asks, in the loop in which it evaluates: gradients are off below it only."""
+    """Whether transformers' Trainer asks in its evaluation loop, which turns gradients off only in inner calls."""
     while frame is not None:
         if frame.f_code.co_name in _EVALUATIONS and not is_users(frame.f_code.co_filename):
             return True
@@ -119,7 +120,7 @@ def is_evaluation(frame: FrameType | None) -> bool:
 
 
 def is_within(loop: Loop | None, frame: FrameType | None) -> bool:
-    """Whether that loop is still running below this frame."""
+    """Whether the loop is still running, in this frame or one of its callers."""
     while loop is not None and frame is not None:
         if id(frame) == loop.frame and frame.f_code is loop.code:
             return loop.first <= frame.f_lineno <= loop.last
@@ -128,10 +129,10 @@ def is_within(loop: Loop | None, frame: FrameType | None) -> bool:
 
 
 def counts(frame: FrameType | None) -> dict[tuple[str, bool], Count]:
-    """Of each bound of the loops that are running: what is compared with it now, and the bound.
+    """For each bound of the running loops: what is compared with it now, and the bound.
 
-    By the condition as it is written, and whether it is read after each batch: a loop around that over the
-    batches reads it after each pass. Of transformers' and Lightning's Trainer: ``max_steps``, where it was asked for.
+    Keys: the condition as it is written, and whether it is tested after each batch; a loop around the one over the
+    batches tests it after each pass. For transformers' and Lightning's Trainer: ``max_steps``, if it was set.
     """
     found: dict[tuple[str, bool], Count] = {}
     is_inner = True
@@ -158,7 +159,7 @@ def _steps_of_trainer(frame: FrameType) -> Count | None:
 
 
 def of_lightning(frame: FrameType, name: str) -> Any:
-    """The loop of Lightning's, or of a class made of it, that is running in this frame; None: another, or none."""
+    """The loop object of Lightning's class ``name``, or a subclass, that is running in this frame; None without one."""
     loop = frame.f_locals.get("self") if frame.f_code.co_name == "run" else None
     return loop if any(cls.__name__ == name for cls in type(loop).__mro__) else None
 
@@ -170,7 +171,7 @@ def _counts_of(frame: FrameType) -> Iterator[tuple[ast.AST, str, Count]]:
         if isinstance(test.ops[0], ast.Lt | ast.LtE) == leaves:
             left, right = right, left
         now, limit = value(left, frame), value(right, frame)
-        # What is no whole number is a loss or a time, and does not grow evenly.
+        # Anything but a whole number is a loss or a time, which does not grow evenly.
         if isinstance(now, int) and limit is not None and now < limit:
             yield loop, ast.unparse(test), Count(now, limit, decides=not leaves)
 
@@ -184,18 +185,18 @@ def stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def outermost(frame: FrameType | None) -> tuple[FrameType, ast.For | ast.While] | None:
-    """The loop around all others that are running in the script's own files, and where."""
+    """The outermost running loop in the script's own files, and its frame."""
     found = [(inner, within[0]) for inner in stack(frame) if (within := running_in(inner))]
     return found[-1] if found else None
 
 
 def counts_of(frame: FrameType, wanted: ast.AST) -> dict[tuple[str, bool], Count]:
-    """As `counts`, of this loop alone."""
+    """Like `counts`, for this loop alone."""
     return {(text, True): count for loop, text, count in _counts_of(frame) if loop is wanted}
 
 
 def running_in(frame: FrameType) -> list[ast.For | ast.While]:
-    """`running`, of the line that a frame is at."""
+    """`running` for the line that a frame is at."""
     return running(frame.f_code.co_filename, frame.f_lineno)
 
 
@@ -211,7 +212,7 @@ def _innermost(filename: str, line: int) -> ast.For | ast.While | None:
 
 @functools.lru_cache(maxsize=512)
 def _conditions(filename: str, line: int) -> tuple[tuple[ast.AST, ast.Compare, bool], ...]:
-    """Loops around this line, comparisons that end them, and whether they do so when they hold."""
+    """(loop around this line, comparison that ends it, whether it does so when it is true)."""
     found: list[tuple[ast.AST, ast.Compare, bool]] = []
     for loop in running(filename, line):
         if isinstance(loop, ast.While):
@@ -229,7 +230,7 @@ def _loops(filename: str) -> tuple[ast.For | ast.While, ...]:
 
 @functools.lru_cache(maxsize=64)
 def tree(filename: str) -> ast.Module:
-    """Of a file that can be read; of any other, nothing."""
+    """The syntax tree of a file; an empty one if it cannot be read."""
     try:
         return ast.parse(Path(filename).read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -237,7 +238,7 @@ def tree(filename: str) -> ast.Module:
 
 
 def own_statements(loop: ast.For | ast.While) -> Iterator[ast.AST]:
-    """Those of a loop whose `break` would be its own: not within a loop or a function inside of it."""
+    """The statements of a loop in which a `break` ends this loop: not those of inner loops and functions."""
     waiting: list[ast.AST] = list(loop.body)
     while waiting:
         node = waiting.pop()
@@ -256,12 +257,12 @@ def _comparisons(test: ast.expr) -> Iterator[ast.Compare]:
 
 
 def value(expression: ast.expr, frame: FrameType) -> float | None:
-    """A number, where it can be had without calling anything but ``len``."""
+    """The value of an expression, if it is a number and needs no call except of ``len``; else None."""
     lengths = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
     if any(ast.unparse(call.func) != "len" or call.keywords for call in lengths):
         return None
     with _variables(frame) as variables:
-        unset = set(frame.f_code.co_varnames).difference(variables)  # not the global of that name
+        unset = set(frame.f_code.co_varnames).difference(variables)  # not their namesake globals
         if any(isinstance(node, ast.Name) and node.id in unset for node in ast.walk(expression)):
             return None
         wanted = ast.Expression(expression)
@@ -276,8 +277,8 @@ def value(expression: ast.expr, frame: FrameType) -> float | None:
 
 @contextmanager
 def _variables(frame: FrameType) -> Iterator[Mapping[str, Any]]:
-    """A frame's variables. Python up to 3.12 keeps the dict that it shows a function's in, until it is asked again:
-    what the script has put aside since, a model and its optimizer, would live on in it.
+    """A frame's variables, during the block. Python up to 3.12 keeps the dict of a function's variables until it is
+    asked again: objects that the script has dropped since, such as a model, would live on in it.
     """
     shown = frame.f_locals
     try:

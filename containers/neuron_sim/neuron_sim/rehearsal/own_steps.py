@@ -1,4 +1,4 @@
-"""Training steps of a script that loops over no loader: the loops around them say how many it would make."""
+"""Training steps of a script that loops over no loader: the loops around them tell how many it would make."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _TURNS = ("turns", True)
 
 
 class OwnSteps:
-    """They are told as batches of a loader that has no length, whose loop ends by a count of the script's own."""
+    """Counts such steps as batches of a loader without a length, whose loop ends by the script's own count."""
 
     def __init__(self, passes: Passes) -> None:
-        """None has been made."""
+        """No step has been made."""
         self._passes = passes
         self._run = Pass(passes=1, trains=True, left=True, owner=weakref.ref(self))
         self._samples = 0
 
     def made(self, samples: int) -> None:
-        """A step has trained on so many samples. Called below the line of the script that ends it."""
+        """Called after a step that trained on ``samples`` samples, in a call from the script's line that ends it."""
         if not samples:
             return
         frame = loops.behind_generators(loops.caller())
@@ -40,7 +40,7 @@ class OwnSteps:
         self._passes.trained_by_itself(run)
 
     def record(self) -> dict[str, Any] | None:
-        """As a loader's; None: there were no such steps."""
+        """The record, like that of a loader; None: there were no such steps."""
         if not self._run.taken:
             return None
         of_loader = {"batches": None, "split": False, "last": None, "sequence_length": None}

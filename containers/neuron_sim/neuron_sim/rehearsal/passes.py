@@ -1,9 +1,8 @@
-"""How far a script goes through its loaders, and the early end of each pass in a short rehearsal.
+"""Counts a script's passes over its loaders, and ends each pass early in a short rehearsal.
 
-The first pass over a loader ends after the batches asked for, each later one with the optimizer's next step: how
-often a script goes through its data is counted, not guessed. A script that asks for its batches by itself, or makes
-them, is ended after as many training steps, and some of the optimizer's. All of this follows counts that are the same
-on each core.
+The first pass over a loader ends after the batches asked for, each later one with the optimizer's next step: so the
+number of passes is counted, not guessed. A script that calls ``next`` for its batches, or makes them, is ended after
+as many training steps and some optimizer steps. All of this depends only on counts that are the same on each core.
 """
 
 from __future__ import annotations
@@ -22,37 +21,36 @@ from typing import Any, NoReturn
 from neuron_sim.rehearsal import iterators, loops, turns
 
 _EVALUATED = 3
-"""So many batches belong to a first pass without gradients: one compiles, the others show that the next are like it.
-And a value that is read with each is read in as many steps as a line of the loop's must be: see `diagnostics.watch`.
+"""How many batches a first pass without gradients has: one compiles, the others show that the next are like it. It is
+also in how many steps a line must read a value to count as in the loop: see `diagnostics.watch`.
 """
 _READ_AHEAD = 2
-"""Times the batches asked for: a loop of the script's own may take some before it trains on the first."""
+"""How many times the batches asked for a loop of the script's own may take before it trains on the first."""
 _OPTIMIZED = 3
-"""So many optimizer steps belong to a first pass that trains: with accumulation, more batches."""
+"""How many optimizer steps a first pass that trains has at least; with accumulation, these take more batches."""
 _MOST = 13
-"""Times the batches asked for: after so many training steps the script is ended in any case. And so many passes, where
-more than as many would follow: each may evaluate, and write a checkpoint.
+"""After this many times the batches asked for, in training steps, the script is ended in any case. It is also ended
+after this many passes, if more than as many would follow: each may evaluate, and write a checkpoint.
 """
 _ALIKE = 3
-"""So many passes are enough where nothing tells one from another: the second shows what begins anew in each."""
+"""How many passes are enough if all are alike; the second shows what begins anew in each."""
 _SLICE = ("islice", True)
 UNENDED_STEPS = 10
-"""An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
+"""How many optimizer steps without the end of a step are a fault: some algorithms make a few (a critic's five)."""
 
 
 @dataclass(frozen=True)
 class LoaderFacts:
-    """What a loader says of itself. ``batches``: of a whole pass on this core; None: it does not say.
+    """What is known of a loader. ``batches``: of a whole pass on this core; None: not known.
 
-    ``split``: each core goes through a part of the data set of its own. ``last``: items of its last batch; None: it
-    does not say.
+    ``split``: each core goes through its own part of the data set. ``last``: items of its last batch; None: not known.
     """
 
     batches: int | None = None
     split: bool = False
     last: int | None = None
     size: int | None = None
-    """Items of a batch, each of which its collate function may make several samples of."""
+    """Items of a batch; its collate function may make several samples of each."""
     workers: int = 0
     """Processes that prepare its batches."""
     streams: bool = False
@@ -61,9 +59,9 @@ class LoaderFacts:
 
 @dataclass
 class Growth:
-    """A count that the script compares with a limit. It is measured within the first pass, which is not cut so short.
+    """How a count grows that the script compares with a limit; measured in the first pass, which is the longest.
 
-    ``anew``: it begins again in each pass. ``decides``: see `loops.Count`.
+    ``anew``: the count begins again in each pass. ``decides``: see `loops.Count`.
     """
 
     batch: int
@@ -75,11 +73,11 @@ class Growth:
     """The batch with which the limit is reached."""
 
     def read(self, record: Pass, count: loops.Count) -> None:
-        """What it is now. Only a change tells: it may grow once in several batches."""
+        """Take in the count as it is now. Only a change tells something: it may grow once in several batches."""
         if record.passes > 1:
             self.anew = self.anew or (record.now > 0 and count.value < self.latest)
         elif count.value < self.latest:
-            # What an earlier loop had left in the variable.
+            # The variable had a value that an earlier loop had left.
             self.batch, self.first, self.latest = record.now, count.value, count.value
         elif count.value > self.latest:
             grown = (record.now - self.batch) / (count.value - self.first)
@@ -98,46 +96,46 @@ class Pass:
     left: bool = False
     """Whether the script left the latest pass before its end."""
     now: int = 0
-    """Batches of the pass that is under way."""
+    """Batches of the current pass."""
     owner: weakref.ref[Any] | None = None
     over: weakref.ref[Any] | None = None
-    """Of the pass before, which has come to its end."""
+    """The owner of the previous pass, which has come to its end."""
     optimized_before: int = 0
     per_update: int | None = None
-    """Batches up to the optimizer's first step."""
+    """Number of batches up to the optimizer's first step."""
     left_after: int | None = None
-    """Batches of the first pass, where the script left it and then began another."""
+    """Batches of the first pass, if the script left it early and then began another."""
     wrapped: str | None = None
-    """What of itertools, or zip, the loop goes through: it may end or repeat what the loader gives."""
+    """The iterator (zip, or of itertools) in the loop that may end or repeat the loader's batches."""
     by_itself: bool = False
-    """Whether the script has called ``next`` for the latest batch: how long it goes on, its steps tell."""
+    """Whether the script has called ``next`` for the latest batch; its length is then told by its steps."""
     sliced: bool = False
     """Whether the loop goes through an `islice`, whose end is known."""
     ends: dict[tuple[str, bool], Growth] = field(default_factory=dict)
-    """By condition of the script's, and whether it is read after each batch."""
+    """By the script's condition, and whether it is tested after each batch."""
     inside: list[int] = field(default_factory=list)
-    """Where a pass began within a loop that trains: how many batches that loop had had by then."""
+    """For each pass that began within a loop that trains: how many batches that loop had taken by then."""
     loop: loops.Loop | None = None
     line: str = "?"
-    """Where its latest batch was asked for."""
+    """The line at which its latest batch was asked for."""
     turns: turns.Turns | None = None
-    """Of the ``for … in range(…)`` around them; None: there is none."""
+    """The ``for … in range(…)`` around the passes; None: there is none."""
     begun: list[int] = field(default_factory=list)
-    """As each of its first passes began: passes over all loaders by then."""
+    """For each of its first passes: how many passes over all loaders had begun by then."""
     looked: Pass | None = None
-    """As it was before the script asked for one batch by itself, as in ``next(iter(loader))``: no pass, should a loop
-    over the loader follow, and no gradients have come of it.
+    """A copy from before the script took one batch, as in ``next(iter(loader))``. This counts as no pass, and the copy
+    is restored, if a loop over the loader follows and no gradients were computed from the batch.
     """
 
     def copy(self) -> Pass:
-        """As it is now."""
+        """A copy as of now."""
         begun, ends, inside = list(self.begun), dict(self.ends), list(self.inside)
         return replace(self, begun=begun, ends=ends, inside=inside, looked=None)
 
     def bound(self, *, anew: bool = False, between: bool = False) -> int | None:
         """Batches after which a condition ends the loop.
 
-        ``anew``: it counts within each pass. ``between``: it is read between passes only.
+        ``anew``: of conditions that count within each pass. ``between``: of those tested only between passes.
         """
         ends = [
             growth.end
@@ -147,7 +145,7 @@ class Pass:
         return math.ceil(min(ends) - 1e-9) if ends else None
 
     def read_bounds(self, counts: Mapping[tuple[str, bool], loops.Count]) -> None:
-        """A count that grows from batch to batch, and the number that it runs up to, tell the last batch."""
+        """Take in counts: one that grows from batch to batch, and its limit, tell the last batch."""
         for condition, count in counts.items():
             if self.passes == 1:
                 new = Growth(self.now, count.value, count.value, count.decides)
@@ -156,7 +154,7 @@ class Pass:
                 self.ends[condition].read(self, count)
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is written down: see docs/reference/counters.md."""
+        """The passes as in the counters: see docs/reference/counters.md."""
         return {
             "passes": self.passes,
             "planned": self.turns and self.turns.number,
@@ -175,18 +173,18 @@ class Pass:
 
     @property
     def every(self) -> float | None:
-        """Batches of training from one pass to the next, where that can be told."""
+        """How many training batches there are from one pass to the next; None: not known."""
         first, latest, more = self.inside[:1], self.inside[-1:], len(self.inside) - 1
         if more > 0 and latest > first:
             return (latest[0] - first[0]) / more
-        # Once, with the first batch: it may be for once, or again after more batches than were taken.
+        # One pass, with the first batch: it may be the only one, or come again after more batches than were taken.
         return float(first[0]) if first and more == 0 and first[0] > 1 else None
 
     @property
     def are_alike(self) -> bool:
-        """Whether its passes have shown all: the script decides nothing by their number, and after each came the same.
+        """Whether its passes have shown all: the script decides nothing by their number, and the same followed each.
 
-        A script that hands the number to a function may evaluate after every tenth pass, unless it did after each.
+        A script that passes the number to a function may evaluate after every tenth pass, unless it did after each.
         """
         if self.turns is None or self.turns.decides or len(self.begun) <= _ALIKE:
             return False
@@ -195,24 +193,24 @@ class Pass:
 
     @property
     def decides(self) -> bool:
-        """Whether the script goes on, over how many passes it may be, until a bound is reached."""
+        """Whether the script goes on until a bound is reached, over any number of passes."""
         return any(growth.decides for growth in self.ends.values() if growth.end is not None)
 
 
 class Passes:
-    """What the script's loaders show. ``steps``: batches of a pass in a short rehearsal; None: all of them."""
+    """Follows all passes over a script's loaders. ``steps``: batches of a pass in a short rehearsal; None: all."""
 
     def __init__(self, steps: int | None, say: Callable[[str], None]) -> None:
-        """Nothing has been seen."""
+        """No batch has been asked for."""
         self.steps = steps
         self._say = say
         self._optimized = 0
         self._unended: Counter[int] = Counter()
-        """Of each optimizer, since the latest step ended."""
+        """Steps of each optimizer since the latest step ended."""
         self._begun = 0
-        """Passes over all loaders."""
+        """Number of passes over all loaders."""
         self._trained = 0
-        """Steps of an optimizer; where none is known, passes with gradients."""
+        """Training steps: those with an optimizer's step; without an optimizer, those with gradients."""
         self._by_itself = 0
         self._is_cut = False
         self._training: Pass | None = None
@@ -221,11 +219,11 @@ class Passes:
 
     @property
     def is_late(self) -> bool:
-        """Whether what trains goes through one of the later passes of a short rehearsal, of a step each."""
+        """Whether training is in one of the later passes of a short rehearsal, which have one step each."""
         return self.steps is not None and self._training is not None and self._training.passes > 1
 
     def drop_look(self, record: Pass, owner: Any) -> bool:
-        """A batch is asked for: whether the one before it was only looked at, and is none of any pass."""
+        """Called when a batch is asked for: whether the one before was only looked at, and belongs to no pass."""
         if record.looked is None or _is(record.owner, owner) or loops.asks_by_itself(loops.caller()):
             return False
         vars(record).update(vars(record.looked))
@@ -233,20 +231,20 @@ class Passes:
         return True
 
     def begins_in(self, record: Pass, owner: Any) -> loops.Place | None:
-        """Of a batch that is asked for: where the loop is, if it begins a pass of a short rehearsal."""
+        """Called when a batch is asked for: where the loop is, if this begins a pass of a short rehearsal."""
         if self.steps is None or _is(record.owner, owner) or _is(record.over, owner):
             return None
         loop = loops.around(loops.caller())
         return loop and loop.place
 
     def before(self, record: Pass, owner: Any, *, evaluates: bool) -> bool:
-        """A batch is asked for: whether the pass is over.
+        """Called when a batch is asked for: whether the pass is over.
 
-        ``owner``: one object a pass. ``evaluates``: no gradients are recorded.
+        ``owner``: one object per pass. ``evaluates``: no gradients are recorded.
         """
         if _is(record.over, owner):
-            # transformers' Trainer asks on: what has come to its end begins no new pass. Behind a slice that was cut
-            # short, another loop goes on with the same iterator, and the slice is not all that is taken.
+            # transformers' Trainer asks again after the end: that begins no new pass. After a slice that was cut short,
+            # another loop may go on with the same iterator: then the slice is not all that is taken.
             if record.ends.pop(_SLICE, None) is not None:
                 record.wrapped = "islice"
             return True
@@ -276,29 +274,29 @@ class Passes:
         return True
 
     def came(self, record: Pass) -> None:
-        """The batch is there."""
+        """Called when the batch has come."""
         record.now += 1
         record.taken += 1
 
     def trained(self, record: Pass) -> None:
-        """Gradients are computed from its batch."""
+        """Called when gradients are computed from its batch."""
         record.trains, self._training, record.looked = True, record, None
 
     def trained_by_itself(self, record: Pass) -> None:
-        """A step has trained on a batch that no loop over a loader gave."""
+        """Called when a step has trained on a batch that does not come from a loop over a loader."""
         self.trained(record)
         self._is_cut = False
 
     def anew(self, record: Pass) -> None:
-        """What has come to its end begins again: workers that persist have one iterator for all passes."""
+        """Let a new pass begin with an iterator that has ended: persistent workers have one iterator for all passes."""
         record.over = record.owner = None
 
     def end(self, record: Pass) -> None:
-        """The pass has come to its end."""
+        """End the current pass."""
         record.over, record.owner, record.left = record.owner, None, False
 
     def optimized(self, optimizer: Any, *_: Any) -> None:
-        """An optimizer has made a step. Raises SystemExit in a short rehearsal whose steps nothing ends."""
+        """Called after an optimizer's step. Raises SystemExit in a short rehearsal whose steps nothing ends."""
         self._optimized += 1
         self._unended[id(optimizer)] += 1
         unended = self._unended[id(optimizer)]
@@ -308,13 +306,13 @@ class Passes:
             self._end_script(f"{unended} optimizer steps without an end (torch_xla.sync())")
 
     def step_ended(self, *, trains: bool) -> None:
-        """mark_step has run. Raises SystemExit once a short rehearsal has seen enough."""
+        """Called after mark_step. Raises SystemExit once a short rehearsal has seen enough."""
         updated = bool(self._unended)
         self._unended.clear()
         if self.steps is None or not trains or self.ended:
             return
         if self._optimized and not updated:
-            return  # one of the passes of an accumulation
+            return  # gradients are accumulated, and this pass has no optimizer's step
         self._trained += 1
         self._by_itself += not self._is_cut
         if self._training is not None:
@@ -324,7 +322,7 @@ class Passes:
             self._end_script(f"{self._trained} training steps")
 
     def _end_passes(self, training: Pass) -> None:
-        """Where its later passes show no more. A few more let the script come to what it does after them."""
+        """End the script if later passes show nothing new. If only a few are left, it goes on to what follows them."""
         planned, alike = training.turns, training.are_alike
         if planned is None:
             return
@@ -354,19 +352,19 @@ class Passes:
         record.optimized_before = self._optimized
 
     def _place(self, record: Pass, frame: FrameType | None) -> None:
-        """Which loop goes over it, how often, and within which loop that trains."""
+        """Note which loop goes over the loader, how often, and within which loop that trains."""
         record.loop = loops.around(frame)
         record.turns = record.turns or turns.around(frame)
         training = self._training
         if training is None or training is record or not training.left:
             return
         is_running = training.owner is not None and training.owner() is not None
-        # A loop of a library's, as transformers' Trainer, leaves nothing but its iterator.
+        # Of a library's loop, such as that of transformers' Trainer, only the iterator is known.
         if is_running and (training.loop is None or loops.is_within(training.loop, frame)):
             record.inside.append(training.taken)
 
     def _follows_training(self, record: Pass, frame: FrameType | None) -> bool:
-        """Whether no gradients come of its batches, in a loop other than that which trains."""
+        """Whether its loop is another one than the one that trains, and no gradients come of its batches."""
         training = None if self._training is None else self._training.loop
         if training is None or record.trains or record.loop is None or record.loop.place == training.place:
             return False
@@ -375,7 +373,7 @@ class Passes:
     def _allowed(self, record: Pass, steps: int, *, evaluates: bool) -> int:
         optimized = self._optimized - record.optimized_before
         if record.passes > 1:
-            # A pass without an optimizer's step would be no step of a script that accumulates gradients.
+            # A script that accumulates gradients needs all batches up to the optimizer's step for one step.
             return 1 if optimized else record.per_update or 1
         if evaluates:
             return min(steps, _EVALUATED)

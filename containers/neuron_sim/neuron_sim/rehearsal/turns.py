@@ -1,7 +1,7 @@
-"""What the ``for … in range(…)`` around the passes says: how many there are, and whether they are alike.
+"""Reads from the ``for … in range(…)`` around the passes how many there are, and whether they are alike.
 
-Read from the script's code, and its variables for the range. Evaluation at every fifth pass is seen in the condition
-that decides it; one that a function decides, to which the script hands the number of the pass, is not.
+This uses the script's code, and its variables for the range. Evaluation at every fifth pass is seen in the condition
+that decides it. If a function decides it, which gets the number of the pass from the script, it is not seen.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from neuron_sim.rehearsal import loops
 _SAYING = frozenset(
     ("add_scalar", "debug", "format", "info", "log", "master_print", "print", "set_epoch", "str", "write")
 )
-"""Functions that do nothing else with the number of a pass."""
+"""Functions that only print or log the number of a pass, or set a sampler's epoch."""
 
 
 class Turns(NamedTuple):
-    """Of the loop around the passes."""
+    """The loop around the passes."""
 
     number: int
     decides: bool
-    """Whether the script computes something of the number of the pass."""
+    """Whether the script computes something from the number of the pass."""
     hands_on: bool
-    """Whether it only hands it on to a function, which may."""
+    """Whether it passes the number on to a function, which may compute something from it."""
     is_last: bool
     """Whether the script calls nothing after the loop."""
 
 
 def around(frame: FrameType | None) -> Turns | None:
-    """Of the innermost ``for … in range(…)`` around the loop over the batches, or of transformers' or Lightning's
-    Trainer over its epochs, as often as the loops around that repeat it; None: there is none, or one is no ``range``.
+    """The turns of the innermost ``for … in range(…)`` around the loop over the batches, or of transformers' or
+    Lightning's loop over epochs, times those of the loops around it; None: no such loop, or one has no ``range``.
     """
     within, found = False, None
     while frame is not None:
@@ -44,7 +44,7 @@ def around(frame: FrameType | None) -> Turns | None:
             numbers = _range(loop.iter, frame) if within and isinstance(loop, ast.For) else None
             if numbers is not None and isinstance(loop, ast.For):
                 number = len(numbers)
-                # The number of a repetition is not read: it may decide, too.
+                # What the script does with the number of an outer turn is not read: it may decide, too.
                 found = (
                     found._replace(number=found.number * number, decides=True)
                     if found
@@ -61,7 +61,7 @@ def around(frame: FrameType | None) -> Turns | None:
 
 
 def taken(frame: FrameType | None) -> loops.Count | None:
-    """Of all loops around a step: which of their turns this is, and how many there are; None: one is no ``range``."""
+    """For all loops around a step together: the current turn, and how many there are; None: one has no ``range``."""
     turn, number = 0, 1
     around_it = [(inner, loop) for inner in loops.stack(frame) for loop in reversed(loops.running_in(inner))]
     for inner, loop in around_it:
@@ -76,7 +76,7 @@ def taken(frame: FrameType | None) -> loops.Count | None:
 
 
 def _epochs_of_trainer(frame: FrameType) -> int | None:
-    """Those that are left of it; None: no trainer's frame, or it goes on until something else ends it."""
+    """How many epochs a trainer has left; None: not a trainer's frame, or something else ends it."""
     first: Any
     if frame.f_code.co_name == "_inner_training_loop":
         first, end = (frame.f_locals.get(name) for name in ("epochs_trained", "num_train_epochs"))
@@ -89,7 +89,7 @@ def _epochs_of_trainer(frame: FrameType) -> int | None:
 
 
 def _is_script(frame: FrameType) -> bool:
-    """Whether what goes on below has started the script, as torchrun."""
+    """Whether this is the script's outermost frame; those below it, such as torchrun's, have started it."""
     return frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__"
 
 
@@ -107,7 +107,7 @@ def _may_count(node: ast.AST) -> bool:
 
 
 def _range(iterated: ast.expr, frame: FrameType) -> range | None:
-    """That a loop goes over, also within a progress bar's call."""
+    """The range that a loop goes over, also within a progress bar's call."""
     for call in ast.walk(iterated):
         if isinstance(call, ast.Call) and _name(call) in ("range", "trange"):
             ends = [end for given in call.args if isinstance(end := loops.value(given, frame), int)]
@@ -128,7 +128,7 @@ _DECIDES, _HANDS_ON = "decides", "hands on"
 
 
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
-    """What is done with these names, but for texts that are made of them."""
+    """What is done with these names (`_DECIDES`, `_HANDS_ON`), apart from texts that are made of them."""
     if isinstance(node, ast.Name):
         if node.id in names:
             yield _DECIDES
@@ -147,7 +147,7 @@ def _is_format(node: ast.AST) -> bool:
 
 
 def _is_last(loop: ast.For, frame: FrameType) -> bool:
-    """Whether nothing is called once it has come to its end: in its function, in what called that, in the file."""
+    """Whether nothing is called after the loop: in its function, in that function's callers, in the file."""
     called = None
     for inner in loops.stack(frame):
         body = loops.tree(inner.f_code.co_filename).body
@@ -160,7 +160,7 @@ def _is_last(loop: ast.For, frame: FrameType) -> bool:
 
 
 def _ends(body: Sequence[ast.stmt], line: int, loop: ast.For | None, called: str | None) -> bool:
-    """Whether nothing follows the statement of this line. What a `with` or a `finally` does happens in any case."""
+    """Whether no call follows the statement of this line. `with` and `finally` do not count: they run in any case."""
     for number, statement in enumerate(body):
         if not statement.lineno <= line <= (statement.end_lineno or statement.lineno):
             continue
