@@ -22,7 +22,7 @@ _LOOP = """
 
 
 def dynamic_batching(neuron_script: Any) -> Any:
-    """The traced module for any batch size: cut into parts of the traced size, the last one filled up.
+    """The traced module for any batch size: it cuts a batch into parts of the traced size, the last one padded.
 
     Every input must have the batch as its first dimension, and the outputs too.
 
@@ -92,7 +92,7 @@ class DataParallel(torch.nn.Module):  # type: ignore[misc]  # torch is not where
                 warnings.warn(f"torch_neuronx.DataParallel: no dynamic batching: {error}", stacklevel=2)
 
     def disable_dynamic_batching(self) -> None:
-        """From now on each core's part must have the traced size."""
+        """Require from now on that each core's part has the traced size."""
         self._traced.expectation.any_batch = False
         self.module = self._traced
 

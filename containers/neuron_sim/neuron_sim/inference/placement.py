@@ -1,4 +1,4 @@
-"""On which core a traced module is: checked against the cores that there are, and remembered.
+"""Places traced modules on cores: the choice is checked against the existing cores, and remembered.
 
 All simulated cores of a host are its CPUs, so the place changes no result and no time.
 """
@@ -23,7 +23,7 @@ def cores_of(device_ids: Sequence[int | str] | None) -> list[int]:
     """Cores by number or as 'nc:0'.
 
     Raises:
-        ValueError: not a core of this process.
+        ValueError: a core is not one of this process.
     """
     count = visible_cores()
     if device_ids is None:

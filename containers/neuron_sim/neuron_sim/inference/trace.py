@@ -12,19 +12,19 @@ import torch
 
 from neuron_sim.errors import NotSimulatedError
 
-# A value that Python reads from the device: control flow, which a trace fixes and torch warns of.
+# Not a fallback: Python reads a value from the device, for control flow, which a trace fixes and torch warns of.
 _READS = {"aten::_local_scalar_dense"}
 
 
 class Expectation(torch.nn.Module):  # type: ignore[misc]  # torch is not where mypy runs
-    """What a traced module accepts; TorchScript, so that it is saved and loaded with it."""
+    """What a traced module accepts; in TorchScript, so that it is saved and loaded with the module."""
 
     def __init__(self, example: Sequence[torch.Tensor]) -> None:
         super().__init__()
         shapes = [list(tensor.shape) for tensor in example]
         self.shapes = torch.jit.Attribute(shapes, list[list[int]])
         self.dtypes = torch.jit.Attribute([str(tensor.dtype) for tensor in example], list[str])
-        # Of each dtype a tensor without entries: TorchScript can compare dtypes, but not keep them.
+        # Empty tensors of each dtype: TorchScript can compare dtypes, but not store them.
         samples = [torch.empty(0, dtype=tensor.dtype) for tensor in example]
         self.samples = torch.jit.Attribute(samples, list[torch.Tensor])
         self.any_batch = False
@@ -35,7 +35,7 @@ class Expectation(torch.nn.Module):  # type: ignore[misc]  # torch is not where 
         self.cores = 1
 
     def forward(self, inputs: list[torch.Tensor]) -> int:
-        """Check the inputs of one call; the size of their batch."""
+        """Check the inputs of one call. Returns the size of their batch, or 0 if only the traced size is allowed."""
         batch = 0
         for index, tensor in enumerate(inputs):
             expected = self.shapes[index]
@@ -84,10 +84,10 @@ def trace(
 ) -> Any:
     """Lower ``func`` for the example inputs, and return it as a ScriptModule for these shapes. Blocks.
 
-    ``cpu_backend`` leaves the device alone, and wants ``--target`` among ``compiler_args``.
+    ``cpu_backend``: do not use the device; needs ``--target`` among ``compiler_args``.
 
     Raises:
-        TypeError: an example input is no tensor.
+        TypeError: an example input is not a tensor.
         RuntimeError: XLA cannot lower an operation.
         NotSimulatedError: aliases and partitioning.
     """
@@ -109,7 +109,7 @@ def trace(
         raise ValueError('cpu_backend=True needs the target: compiler_args="--target trn1"')
     if not cpu_backend:
         _lower(func, example)
-    # A copy: what is traced shares its parameters, and inference wants no gradients.
+    # A copy: the traced module shares its parameters, and inference turns their gradients off.
     module = copy.deepcopy(func) if isinstance(func, torch.nn.Module) else _Function(func)
     module.requires_grad_(False)
     with torch.no_grad():
@@ -123,7 +123,7 @@ def tensors_of(example_inputs: Any) -> list[torch.Tensor]:
     """The example inputs as a list of tensors of the host.
 
     Raises:
-        TypeError: something is no tensor.
+        TypeError: an input is not a tensor.
     """
     inputs = [example_inputs] if isinstance(example_inputs, torch.Tensor) else list(example_inputs)
     for index, value in enumerate(inputs):
@@ -171,7 +171,7 @@ def shell(model: Any, expectation: Any, body: str) -> Any:
 
 
 def _lower(func: Callable[..., Any], example: Sequence[torch.Tensor]) -> None:
-    """Run it once on the simulated device: what falls back to the CPU there is what XLA cannot lower."""
+    """Run it once on the simulated device. Raises RuntimeError for operations that fall back to the CPU there."""
     import torch_xla
     from torch_xla.debug import metrics
 
