@@ -1,4 +1,4 @@
-"""Packages of the Neuron world that the image does not have: what each is, and what to do about it. Pure."""
+"""Neuron packages that the image does not have: what each is, and what to do about it. Pure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PACKAGES = (
 
 
 def package_of(module: str) -> Package | None:
-    """The package that a dotted name is in, or that is in it: `optimum` is where `optimum.neuron` is missed first."""
+    """The package that contains a dotted name, or is inside it: a missing `optimum.neuron` is reported as `optimum`."""
     dotted = f"{module}."
     return next(
         (p for p in PACKAGES if dotted.startswith(f"{p.module}.") or p.module.startswith(dotted)), None

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 Version = tuple[int, int]
 
 FIRST: Version = (1, 13)
-"""The first version whose names are known. AWS's older images (1.11) count as this old: nothing newer is theirs."""
+"""The first version whose names are known. AWS's older images (1.11) are treated as this version."""
 LATEST: Version = (2, 9)
 
 
 @dataclass(frozen=True)
 class Name:
-    """``since`` and ``until`` are framework versions, both included; ``until`` None: still there.
+    """A name. ``since`` and ``until`` are framework versions, both included; ``until`` None: it still exists.
 
-    ``refused`` says what to do instead; empty for what works.
+    ``refused`` says what to do instead; empty for a name that works.
     """
 
     module: str
@@ -47,5 +47,5 @@ def group(
     refused: str = "",
     note: str = "",
 ) -> list[Name]:
-    """Names of one module, separated by white space, with all else in common."""
+    """One `Name` for each of ``names`` (separated by white space) of a module; they have all else in common."""
     return [Name(module, name, since, until, refused, note) for name in names.split()]

@@ -1,4 +1,4 @@
-"""torch_neuronx and libneuronxla. Their versions are not torch_xla's; the documentation gives none for most."""
+"""Names of torch_neuronx and libneuronxla. Their versions are not torch_xla's; most have none in the documentation."""
 
 from __future__ import annotations
 

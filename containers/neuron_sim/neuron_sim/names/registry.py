@@ -1,4 +1,4 @@
-"""All names in one row."""
+"""All names together."""
 
 from __future__ import annotations
 

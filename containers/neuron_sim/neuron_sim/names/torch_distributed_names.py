@@ -1,4 +1,4 @@
-"""torch.distributed over the backend `xla`, as torch_xla 2.9's ProcessGroupXla has it."""
+"""Names of torch.distributed with the backend `xla`, as torch_xla 2.9's ProcessGroupXla has them."""
 
 from __future__ import annotations
 

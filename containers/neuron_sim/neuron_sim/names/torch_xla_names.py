@@ -1,4 +1,4 @@
-"""torch_xla. Versions: the public names of its modules at the tags v1.13.0 to v2.9.0 of its repository."""
+"""Names of torch_xla. Versions: the public names of its modules at the tags v1.13.0 to v2.9.0 of its repository."""
 
 from __future__ import annotations
 
