@@ -1,6 +1,6 @@
-"""Custom C++ operators: `torch_neuronx.xla_impl.custom_op`. On the device its GpSimd engine runs them, here the host.
+"""Custom C++ operators: `torch_neuronx.xla_impl.custom_op`. A real device's GpSimd engine runs them; here the host.
 
-build      a library from compute and shape sources
-operators  its operators, on tensors of the device
+build      compiles a library from compute and shape sources
+operators  runs its operators on tensors of the device
 include    the headers that sources find
 """

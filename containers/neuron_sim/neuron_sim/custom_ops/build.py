@@ -1,7 +1,7 @@
-"""Compiles a library of custom operators: compute functions as the device would run them, shapes as XLA asks for them.
+"""Compiles a library of custom operators: compute functions, which a device would run, and shape functions for XLA.
 
-Both become one library for the host. A compute function is known by its name alone, so the compiled code is asked
-for its signature.
+Both become one library for the host. NEURON_LIBRARY gives only the name of a compute function, so its signature is
+read from the compiled code.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _OURS = Path(__file__).with_name("include")
 _SIGNATURE = re.compile(
     r"^[0-9a-f]+ T (\w+)\(((?:(?:at::Tensor|c10::Scalar)(?: const&)?|double|long|, )*)\)$", re.M
 )
-"""Functions of the documented types, as `nm` shows them: AWS's developer guide, "Kernel Function"."""
+"""Functions with arguments of the documented types, as `nm` shows them: AWS's developer guide, "Kernel Function"."""
 _DEFINE = "inline bool neuron_sim::define(torch::Library& library, const char* op, const std::string& kernel)"
 PROBLEM = "neuron_library_problem"
-"""A function of the built library: why it cannot be registered."""
+"""The function of the built library that tells why it cannot be registered."""
 
 
 def library(
@@ -36,7 +36,7 @@ def library(
     folder: Path,
     extra_cflags: Sequence[str] = (),
 ) -> Path:
-    """``lib<name>.so`` in the folder, made anew if its sources have changed. Blocks while another process makes it.
+    """Build ``lib<name>.so`` in the folder, if its sources have changed. Blocks while another process builds it.
 
     Raises:
         CustomOperatorError: a source is missing, or the compiler refuses it.
@@ -101,7 +101,7 @@ def _compile(source: Path, target: Path, extra: Sequence[str]) -> Path:
     torch_headers = Path(torch.__file__).parent / "include"
     folders = [_OURS, torch_headers, torch_headers / "torch" / "csrc" / "api" / "include"]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
-    # Else a variable of an inline function is one for all libraries that a process loads.
+    # -fno-gnu-unique: else all libraries that a process loads share the variables of inline functions.
     options = [
         "-c",
         "-O1",

@@ -18,7 +18,7 @@ from neuron_sim.diagnostics.findings import Finding
 from neuron_sim.errors import CustomOperatorError, NotSimulatedError
 
 _MOST_OPERATORS = 10
-"""AWS Neuron documentation, "Neuron Custom C++ Operators Developer Guide": functions of a library."""
+"""The most functions of a library: AWS Neuron documentation, "Neuron Custom C++ Operators Developer Guide"."""
 
 _libraries: list[torch.library.Library] = []
 _loaded: dict[Path, int] = {}
@@ -28,7 +28,7 @@ _note: Callable[[Finding], None]
 
 
 def start(note: Callable[[Finding], None]) -> None:
-    """Tell of the operators that run from now on."""
+    """``note`` takes a finding for each operator that runs from now on."""
     global _note
     _note = note
 
@@ -46,7 +46,7 @@ def load(
 
     Raises:
         CustomOperatorError: the sources cannot be compiled, or define more operators than a library may have.
-        NotSimulatedError: for several cores of the GpSimd engine.
+        NotSimulatedError: ``multicore`` asks for several cores of the GpSimd engine.
     """
     if multicore:
         raise NotSimulatedError(
@@ -94,7 +94,7 @@ def _defined() -> set[str]:
 
 
 def _on_meta(shape: Any) -> Callable[..., torch.Tensor]:
-    # What a shape function makes lies on the CPU.
+    # A shape function's result is on the CPU.
     return lambda *given: shape(*given).to("meta")
 
 

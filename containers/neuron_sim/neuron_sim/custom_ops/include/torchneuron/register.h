@@ -11,7 +11,7 @@ namespace neuron_sim {
 // Registers the compute function of a name; false if there is none. `build.py` writes it: it knows names and signatures.
 inline bool define(torch::Library& library, const char* op, const std::string& kernel);
 
-// What was wrong while the library was loaded, when no exception may be thrown.
+// What was wrong while the library was loaded; at that time no exception may be thrown.
 inline std::string& problem() {
   static std::string text;
   return text;
@@ -21,7 +21,7 @@ class Library {
  public:
   explicit Library(torch::Library& library) : library_(library) {}
 
-  // The shape function is an operator of its own: it may take its tensors otherwise than the compute function.
+  // The shape function is an operator of its own: its tensor arguments may have other types than the compute function's.
   template <class ShapeFunction>
   Library& def(const char* op, ShapeFunction shape, const char* kernel) {
     library_.def((std::string("shape_of_") + op).c_str(), torch::dispatch(c10::DispatchKey::Meta, shape));
@@ -36,7 +36,7 @@ class Library {
   torch::Library& library_;
 };
 
-// Null if torch refuses it: another library has the name, two operators do.
+// Null if torch refuses it, for example because another library, or two operators, have the same name.
 inline std::unique_ptr<torch::Library> register_library(const char* name, void (*define_all)(Library&)) try {
   auto library = std::make_unique<torch::Library>(torch::Library::DEF, name, std::nullopt, __FILE__, __LINE__);
   Library defined(*library);
