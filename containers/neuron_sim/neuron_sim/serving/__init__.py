@@ -2,8 +2,8 @@
 
 serve    the command: requirements.txt, workers, server
 http     the server: /ping and /invocations
-pool     the workers: asked one request at a time each, replaced when they end
-frames   what both say to each other
-worker   one of them: the model, and the handlers by AWS's toolkit
+pool     the workers: each gets one request at a time, and is replaced when it ends
+frames   the messages between server and workers
+worker   one worker: holds the model, and runs the handlers by AWS's toolkit
 context  what handlers may know of a request
 """

@@ -1,7 +1,7 @@
-"""The context that handlers may take as their last argument, with TorchServe's names for what it offers.
+"""The context that handlers may take as their last argument, with TorchServe's names (pytorch/serve, ts/context.py).
 
-Names: pytorch/serve, ts/context.py. AWS's toolkit keeps the context of the model's loading and hands that to the
-handlers of each request, so there is one of a worker, whose request changes.
+AWS's toolkit keeps the context with which the model was loaded, and passes it to the handlers of each request. So a
+worker has one context, whose request changes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RequestProcessor:
         return self._status[0]
 
     def get_response_status_phrase(self) -> str:
-        """What stands beside the status."""
+        """The reason phrase of the response's status."""
         return self._status[1]
 
     def add_response_property(self, key: str, value: str) -> None:
@@ -45,7 +45,7 @@ class RequestProcessor:
         self._response_headers[key.lower()] = value
 
     def get_response_headers(self) -> dict[str, str]:
-        """What is set of the response's headers, by name in lower case."""
+        """The headers that were set for the response, by name in lower case."""
         return self._response_headers
 
     def get_response_header(self, key: str) -> str | None:
@@ -54,7 +54,7 @@ class RequestProcessor:
 
 
 class Context:
-    """What a worker's handlers may know of the model and of the request in progress. An index is always 0."""
+    """What a worker's handlers may know of the model and of the request in progress. ``idx`` is always 0."""
 
     model_name = "model"
     manifest: Mapping[str, object] = {}
@@ -65,7 +65,7 @@ class Context:
         self.request_processor = [RequestProcessor({})]
 
     def begin(self, headers: Mapping[str, str]) -> RequestProcessor:
-        """Turn to the next request."""
+        """Begin the next request."""
         self.request_processor = [RequestProcessor(headers)]
         return self.request_processor[0]
 
@@ -90,7 +90,7 @@ class Context:
         self.request_processor[idx].report_status(code, phrase)
 
     def get_response_status(self, idx: int) -> tuple[int, str]:
-        """The response's status, and what stands beside it."""
+        """The response's status and reason phrase."""
         processor = self.request_processor[idx]
         return processor.get_response_status_code(), processor.get_response_status_phrase()
 
@@ -99,5 +99,5 @@ class Context:
         self.request_processor[idx].add_response_property(key, value)
 
     def get_response_headers(self, idx: int) -> dict[str, str]:
-        """What is set of the response's headers."""
+        """The headers that were set for the response."""
         return self.request_processor[idx].get_response_headers()

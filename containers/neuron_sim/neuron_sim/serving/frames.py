@@ -1,4 +1,4 @@
-"""What the server and its workers say to each other over a socket: a head as JSON, and the body as it is."""
+"""The messages between the server and its workers over a socket: a head as JSON, then the body as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Body = bytes | bytearray
 
 @dataclass
 class Head:
-    """What stands before a body, both ways. ``status`` is of an answer only."""
+    """The head of a request or an answer. ``status`` is used in answers only."""
 
     headers: dict[str, str] = field(default_factory=dict)
     status: int = 200
@@ -50,6 +50,6 @@ async def next_message(reader: asyncio.StreamReader) -> tuple[Head, bytes]:
 
 
 def failure(status: int, why: str) -> tuple[Head, bytes]:
-    """An error that is not the handlers' own, in TorchServe's words."""
+    """The answer for an error outside of the handlers, in TorchServe's form."""
     error = {"code": status, "type": "InternalServerException", "message": why}
     return Head({"content-type": "application/json"}, status), json.dumps(error, indent=2).encode()

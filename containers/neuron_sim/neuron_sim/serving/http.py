@@ -1,4 +1,4 @@
-"""SageMaker's two addresses of a container: /ping and /invocations."""
+"""The two paths of SageMaker's container interface: /ping and /invocations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from neuron_sim.serving.frames import Head
 from neuron_sim.serving.pool import Pool
 
 _GRACE_S = 5
-"""After SIGTERM: how long requests in progress may take."""
+"""How many seconds requests in progress may take after SIGTERM."""
 _KEEP_ALIVE_S = 75
-"""Longer than clients keep an idle connection, so that none is closed under a request."""
+"""Seconds; longer than clients keep an idle connection, so that none is closed during a request."""
 
 
 def server_of(pool: Pool) -> uvicorn.Server:
@@ -29,7 +29,7 @@ def server_of(pool: Pool) -> uvicorn.Server:
         try:
             sent = await request.body()
         except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
+            return Response(status_code=400)  # not read: the client is gone
         try:
             head, body = await pool.ask(Head(dict(request.headers)), sent)
         except asyncio.CancelledError:

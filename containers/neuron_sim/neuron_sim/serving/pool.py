@@ -1,4 +1,4 @@
-"""The workers: started, asked one request at a time each, and replaced when they end or take too long."""
+"""The workers: each gets one request at a time, and is replaced when it ends or takes too long."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from neuron_sim.diagnostics import log
 from neuron_sim.serving import frames
 
 _LONGEST_QUEUE = 100
-"""Requests that wait for a worker; TorchServe's default (`job_queue_size`)."""
+"""The most requests that wait for a worker; TorchServe's default (`job_queue_size`)."""
 
 Answer = tuple[frames.Head, frames.Body]
 
 
 class ModelNotLoadedError(Exception):
-    """A worker has no model; its words say why."""
+    """A worker could not load the model; the message says why."""
 
 
 class Worker:
-    """One process with the model, in a session of its own: what the handlers start ends with it."""
+    """One process with the model, in a session of its own: processes that the handlers start end with it."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Worker:
             raise ModelNotLoadedError(body.decode())
 
     async def ask(self, head: frames.Head, body: frames.Body) -> Answer:
-        """What the handlers answer. Raises when the process ends meanwhile."""
+        """The handlers' answer. Raises IncompleteReadError or ConnectionError if the process ends meanwhile."""
         self._writer.writelines(frames.packed(head, body))
         await self._writer.drain()
         return await frames.next_message(self._reader)
@@ -81,13 +81,13 @@ class Worker:
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def kill(self) -> None:
-        """At once, with all that it has started. Idempotent."""
+        """Kill the process at once, with all that it has started. Idempotent."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class Pool:
-    """So many workers, whichever processes they are at the moment."""
+    """A fixed number of workers, whose processes are replaced when they end."""
 
     def __init__(self, serving: settings.Serving) -> None:
         self._serving = serving
@@ -98,7 +98,7 @@ class Pool:
 
     @property
     def ready(self) -> bool:
-        """Whether every worker has loaded the model once. One that is replaced makes its requests wait, no more."""
+        """Whether every worker has loaded the model once. Later replacements only make requests wait."""
         return self._to_load == 0
 
     async def start(self) -> asyncio.Future[list[None]]:
@@ -107,7 +107,7 @@ class Pool:
         return asyncio.gather(*(self._keep(worker) for worker in first))
 
     async def ask(self, head: frames.Head, body: frames.Body) -> Answer:
-        """Have the next free worker answer a request; an answer of status 500 if it dies of it."""
+        """Have the next free worker answer a request; status 500 if it dies, 503 if too many requests wait."""
         if self._waiting >= _LONGEST_QUEUE:
             return frames.failure(
                 503, f"{_LONGEST_QUEUE} requests wait for a worker already. Ask again later."
@@ -134,7 +134,7 @@ class Pool:
         return frames.failure(500, f"Worker died: {why}.")
 
     async def _keep(self, worker: Worker) -> None:
-        """Have one worker after another."""
+        """Keep one worker running: start another one each time it ends."""
         await worker.loaded()
         self._to_load -= 1
         if self.ready:

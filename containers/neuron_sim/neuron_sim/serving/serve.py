@@ -1,7 +1,7 @@
 """The command `serve`: what SageMaker runs in a container of an endpoint.
 
-The server takes requests and answers /ping by itself, so that no handler keeps it from doing so. Handlers run in
-workers, processes that it can kill. AWS's toolkit would start TorchServe here, a Java program of the same shape.
+The server itself takes requests and answers /ping, so that no handler can block it. Handlers run in workers, which are
+processes that it can kill. AWS's toolkit would start TorchServe here, a Java program of the same structure.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> int:
             return 1
         return asyncio.run(_serve(serving))
     except ModelNotLoadedError as error:
-        # The last words of the log: a user looks for the reason there.
+        # The last line of the log, where a user looks for the reason.
         sys.stdout.write(f"{error}\n")
         return 1
     finally:
@@ -53,11 +53,11 @@ def _kill_children() -> None:
 
 
 def _requirements(code: Path) -> bool:
-    """Install the model's requirements.txt as a job's; whether that succeeded. Blocks."""
+    """Install the model's requirements.txt like that of a job. Returns whether that succeeded. Blocks."""
     file = code / "requirements.txt"
     if not file.is_file():
         return True
-    # 0.5 s that only such a model pays.
+    # Imported here, since it takes 0.5 s and only such a model needs it.
     from sagemaker_training import modules  # type: ignore[import-not-found]
     from sagemaker_training.errors import InstallRequirementsError  # type: ignore[import-not-found]
 
@@ -80,7 +80,7 @@ def _requirements(code: Path) -> bool:
 async def _serve(serving: settings.Serving) -> int:
     pool = Pool(serving)
     with socket.create_server(("", serving.port)) as listener:
-        # Connections inherit it. asyncio sets it only on sockets that name TCP; without it each answer takes 40 ms.
+        # Inherited by connections. asyncio sets it only on sockets that name TCP; without it each answer takes 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         kept = await pool.start()
         # Imported while the workers import torch.

@@ -1,6 +1,6 @@
 """The process that holds a model and runs the user's handlers, one request at a time: `worker.py SOCKET`.
 
-AWS's own package calls the handlers. Nobody but the server starts this.
+AWS's own package calls the handlers. Only the server starts this.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from neuron_sim.serving.context import Context
 
 
 def main() -> int:
-    """Load the model, say so, and answer until the server is gone."""
+    """Load the model, tell the server so, and answer requests until the server is gone."""
     os.set_inheritable(int(sys.argv[1]), False)
     stream = socket.socket(fileno=int(sys.argv[1])).makefile("rwb")
     serving = settings.serving()
-    # As TorchServe's workers log: what a handler says of itself stands in the log as it is.
+    # As TorchServe's workers log: a handler's messages stand in the log as they are.
     logging.basicConfig(stream=sys.stdout, format="%(message)s", level=serving.log_level)
     context = Context(serving.model_dir)
     try:
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _loaded(context: Context) -> Any:
-    """AWS's handler service, with the model that model_fn has returned."""
+    """AWS's handler service, which has loaded the model by model_fn."""
     from sagemaker_pytorch_serving_container.handler_service import HandlerService  # type: ignore[import-not-found]
 
     service = HandlerService()
@@ -49,7 +49,7 @@ def _loaded(context: Context) -> Any:
 
 
 def _explained(error: str) -> str:
-    """A traceback, after what there is to say of packages that it misses."""
+    """A traceback, after advice about packages whose absence it reports."""
     from neuron_sim.launcher.missing import advice
 
     return "\n".join([*advice(error), error])
@@ -58,7 +58,7 @@ def _explained(error: str) -> str:
 def _answer(
     service: Any, context: Context, headers: dict[str, str], body: bytearray
 ) -> tuple[frames.Head, frames.Body]:
-    """What the handlers make of a request. The toolkit makes an answer of what they raise."""
+    """The handlers' answer to a request. The toolkit makes an answer of an exception that they raise."""
     request = context.begin(headers)
     result = service.handle([{"body": body}], context)[0]
     try:
@@ -71,7 +71,7 @@ def _answer(
 
 
 def _encoded(result: object) -> frames.Body:
-    """As TorchServe makes bytes of it (pytorch/serve, ts/protocol/otf_message_handler.py)."""
+    """A handler's result as bytes, encoded as by TorchServe (pytorch/serve, ts/protocol/otf_message_handler.py)."""
     import torch
 
     if isinstance(result, bytes | bytearray):
