@@ -28,7 +28,7 @@ class ConfigError(NeuronSimError):
 
 @dataclass(frozen=True)
 class RuntimeSelection:
-    """Processes whose tag matches, and the seconds between two updates of each group wanted of them."""
+    """Processes whose tag matches, and for each of their metric groups the seconds between two updates."""
 
     tag_filter: str
     periods: Mapping[str, float]

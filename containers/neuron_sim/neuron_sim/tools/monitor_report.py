@@ -53,7 +53,7 @@ def execution_stats(before: Published | None, after: Published | None) -> Group:
 
 
 def memory_used(cores: Sequence[int], published: Published | None, use: Use | None) -> Group:
-    """Bytes of the process; of the device as far as they are known."""
+    """Memory of the process, on the host and, if known, on the device; in bytes."""
     host = use.resident_bytes if use else 0
     memory = (published or {}).get("device_memory")
     held = {} if memory is None else _device_memory(memory)
@@ -94,12 +94,12 @@ def runtime_vcpu_usage(before: Use | None, after: Use | None, elapsed_s: float, 
 
 
 def neuron_hw_counters() -> Group:
-    """There is no hardware whose memory could err."""
+    """No counters: there is no hardware with memory errors."""
     return {"neuron_devices": [], "error": "ECC events are not simulated"}
 
 
 def instance_info(of: topology.Instance) -> Group:
-    """Without place and image: this is no EC2 instance."""
+    """The instance, without zone, network and image: this is not an EC2 instance."""
     nowhere = (
         "instance_name",
         "instance_availability_zone",
@@ -142,7 +142,7 @@ def _between(before: Published | None, after: Published | None) -> tuple[float, 
 
 
 def _device_memory(memory: dict[str, int]) -> dict[str, int]:
-    """Under the documentation's names: what stays between graphs, and what a graph needs while it runs."""
+    """Bytes by the documentation's names: what stays between graphs, and what a graph needs while it runs."""
     scratch = memory.get("temporaries", 0)
     return {"tensors": memory["total"] - scratch, "model_shared_scratchpad": scratch}
 

@@ -21,7 +21,7 @@ from neuron_sim.runtime import claims, usage_reader
 from neuron_sim.tools import tables
 
 NARROW, WIDE = 40, 80
-"""Characters of a command, as the documentation's examples cut it."""
+"""To how many characters a command is cut, as in the documentation's examples."""
 _NO_RUNTIME = "NA"
 
 

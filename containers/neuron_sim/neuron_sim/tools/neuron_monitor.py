@@ -1,6 +1,6 @@
-"""`neuron-monitor [-c FILE]`: one JSON object a line, each time a metric group is due.
+"""`neuron-monitor [-c FILE]`: prints a line with a JSON object each time a metric group is due.
 
-The first line holds what needs no time to pass, as the real one's; rates come with the next.
+As with the real tool, the first line has only values that need no interval; rates come with the next.
 Schema and defaults: AWS Neuron documentation, "Neuron Monitor User Guide".
 """
 
@@ -22,7 +22,7 @@ from neuron_sim.tools import monitor_config, monitor_report, system_stats
 from neuron_sim.tools.monitor_config import ConfigError, MonitorConfig
 
 _IMMEDIATE = frozenset({"memory_info", "neuron_hw_counters", "memory_used"})
-"""Groups that tell how things are, and not what has happened since."""
+"""Groups of present values; all other groups tell what has happened since the last look."""
 
 _SEARCH = ("", "search")
 
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
-        # The reader has enough. What is still buffered must not fail once more at exit.
+        # The reader has closed the pipe. Writing what is still buffered must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -74,7 +74,7 @@ def _stream(monitor: Monitor, verbose: int) -> None:
 
 
 class _Clock:
-    """When a group was looked at last, what was seen, and what was made of it."""
+    """A group's last look: its time, what was seen, and the report that was made of it."""
 
     def __init__(self) -> None:
         self.looked = 0.0
@@ -83,10 +83,10 @@ class _Clock:
 
 
 class Monitor:
-    """Collects what is due. A group keeps its last values until it is due again."""
+    """Makes reports. A metric group keeps its last values until it is due again."""
 
     def __init__(self, current: settings.Settings, config: MonitorConfig) -> None:
-        """Touches nothing yet.
+        """Nothing is read yet.
 
         Raises:
             NeuronSimError: the settings name no simulated instance.
@@ -104,12 +104,12 @@ class Monitor:
         return min(times, default=now + monitor_config.DEFAULT_PERIOD_S)
 
     def report(self) -> dict[str, Any]:
-        """A whole report. Does not wait."""
+        """A whole report, made now without waiting."""
         now = time.monotonic()
         self._periods = {}
         shortest = min((period for s in self._config.runtimes for period in s.periods.values()), default=None)
         if shortest is not None:
-            # A process may start at any time: they are looked for as often as any of their groups is wanted.
+            # A process may start at any time, so processes are searched as often as their most frequent group is due.
             self._periods[_SEARCH] = shortest
             self._clocks.setdefault(_SEARCH, _Clock()).looked = now
         runtimes = [
@@ -148,7 +148,7 @@ class Monitor:
     def _group(
         self, owner: str, name: str, period_s: float, now: float, core: usage_reader.Core | None
     ) -> dict[str, Any] | None:
-        """The group as it was made last, made anew if it is due."""
+        """The latest report of a group, made anew if it is due; None before the first one."""
         key = (owner, name)
         self._periods[key] = period_s
         first = key not in self._clocks

@@ -29,12 +29,12 @@ from neuron_sim.compiler import analyze_report, cache_entry, cache_location, fla
 from neuron_sim.errors import NeuronSimError
 
 LOGGER = logging.getLogger(__name__)
-"""optimum-neuron puts a command of its own in this one's place: it takes `main` and this."""
+"""For optimum-neuron, which replaces this command by its own and imports `main` and this name."""
 COMMANDS = ("collect", "compile", "clean", "clear-locks", "analyze")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; its exit code. 2: the arguments or settings are wrong."""
+    """Run a command, and return its exit code; 2: the arguments or settings are wrong."""
     parser = _parser()
     arguments = parser.parse_args(argv)
     command: str | None = arguments.command
@@ -99,7 +99,7 @@ def _cache() -> tuple[cache_location.Location, flags.CompilerFlags]:
 
 
 def _trial(script: list[str]) -> tuple[int, list[cache_location.Location]]:
-    """The trial run's exit code, and the caches that it has entered graphs in: those that the script has named."""
+    """Do the trial run. Returns its exit code, and the caches that it has used: a script may name some itself."""
     with tempfile.TemporaryDirectory(prefix="neuron-trial-") as folder:
         told = Path(folder) / "caches"
         code = _collect(script, **{settings.TRIAL_CACHES: str(told)})
@@ -107,7 +107,7 @@ def _trial(script: list[str]) -> tuple[int, list[cache_location.Location]]:
 
 
 def _collect(script: list[str], **environment: str) -> int:
-    """The trial run. A signal that would end this process is passed on and waited out."""
+    """Run the script for its graphs; the exit code. SIGTERM and SIGINT are passed on, and its end is waited for."""
     log_lines.plain(
         "Windtunnel: trial run of neuron_parallel_compile: outputs are real here, and zero on trn1; the model"
         " that it leaves is of no use there."
@@ -120,13 +120,13 @@ def _collect(script: list[str], **environment: str) -> int:
 
 
 def compile_collected(cache: str) -> int:
-    """Compile all that is collected in the cache of this address; 1 when a graph fails."""
+    """Compile all that is collected in the cache at this address. Returns 1 if a graph fails, else 0."""
     wish = settings.compiler_wish()
     return _compile([cache_location.resolve(cache, wish)], flags.asked(wish))
 
 
 def _compile(caches: Sequence[cache_location.Location], parsed: flags.CompilerFlags) -> int:
-    """Compile all that is collected in these caches; 1 when a graph fails."""
+    """Compile all that is collected in these caches. Returns 1 if a graph fails, else 0."""
     tried = ("collected", "failed") if parsed.retry_failed else ("collected",)
     shown = {
         item: where.shown(item.hlo)
@@ -156,7 +156,7 @@ def _compile(caches: Sequence[cache_location.Location], parsed: flags.CompilerFl
 
 
 def _compile_one(item: cache_entry.Entry, retries: int) -> tuple[bool, int]:
-    """(success, how often it was tried again)."""
+    """Compile one graph. Returns (success, how often it was tried again)."""
     for retry in range(retries + 1):
         why = item.compile(retry=True).refusals
         if not why:

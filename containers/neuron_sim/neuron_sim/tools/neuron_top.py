@@ -1,4 +1,4 @@
-"""`neuron-top`: the simulated cores in a terminal, once a second; one plain look where there is no terminal.
+"""`neuron-top`: shows the simulated cores in a terminal, once a second; without a terminal it prints them once.
 
 Keys, as documented: F utilization or teraflops, A/D and 1-9 the process shown, Q leaves.
 """
@@ -85,7 +85,7 @@ class _Screen:
         height, width = window.getmaxyx()
         window.erase()
         for row, line in enumerate(lines[:height]):
-            # The last cell of a window cannot be written without moving on from it.
+            # Writing the last cell of a window would move the cursor out of it, which raises.
             window.addnstr(row, 0, line, width - 1)
         window.refresh()
 

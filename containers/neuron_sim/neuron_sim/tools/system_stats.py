@@ -1,4 +1,4 @@
-"""Processors and memory of this machine, as /proc has them. The container is the instance."""
+"""Processors and memory of this machine, from /proc. The container plays the instance."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def processor_usage(before: tuple[Ticks, int], after: tuple[Ticks, int]) -> dict
 
 
 def memory() -> dict[str, int]:
-    """Bytes; the container's limit where it has one."""
+    """Memory in bytes; the total is the container's limit if it has one."""
     info = {}
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, rest = line.partition(":")

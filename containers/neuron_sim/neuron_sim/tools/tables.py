@@ -1,4 +1,4 @@
-"""Text as the Neuron tools draw it. Pure."""
+"""Draws tables and the devices' topology as the Neuron tools do. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def boxed(heading: Sequence[tuple[str, str]], blocks: Sequence[Block]) -> list[str]:
-    """Lines of a table. Blocks are ruled apart as soon as one has several rows."""
+    """Lines of a table. If any block has several rows, there are rules between blocks."""
     rows = [row for block in blocks for row in block]
     widths = [
         max(len(above), len(below), *(len(row[column]) for row in rows), 0)
@@ -50,7 +50,7 @@ def boxed(heading: Sequence[tuple[str, str]], blocks: Sequence[Block]) -> list[s
 
 
 def _centred(text: str, width: int) -> str:
-    """As the tool does it, and `str.center` does not always: an odd space stands behind."""
+    """Centre as the tool does: an odd space goes to the right, which `str.center` does not always do."""
     return f"{' ' * ((width - len(text)) // 2)}{text}".ljust(width)
 
 
