@@ -1,7 +1,7 @@
-"""What stands where neuronx-cc and its cache stand: flags, cache, log lines, no machine code.
+"""Stands in for neuronx-cc and its cache: flags, cache, log lines, but no machine code.
 
 flags           NEURON_CC_FLAGS, checked as neuronx-cc and its wrapper check them
-cache           looks up each graph that a job compiles, and enters it
+cache           looks up each graph that a job compiles, and adds it
 cache_location  where the compile cache is
 cache_entry     one graph in the cache: its files, written so that several processes may write at once
 unsupported     what neuronx-cc is documented to refuse

@@ -1,7 +1,7 @@
 """The report of `neuron_parallel_compile --command analyze`: which operations the compiler supports.
 
 Form: AWS Neuron documentation, "Analyze for Training Tutorial". The percentage is of HLO
-instructions. What is unsupported is what `unsupported` knows: the documented refusals.
+instructions. Unsupported are the documented refusals, which `unsupported` knows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def analyze(modules: Iterable[str], verbosity: int = 2) -> dict[str, Any]:
 
 
 def _calls(refused: Iterable[Instruction]) -> list[dict[str, str]]:
-    """Each operator at each line of the script once."""
+    """An entry for each refused operator at each line of the script, once."""
     calls = {
         (item.aten or f"xla::{item.opcode}", item.source or "?"): {
             "kind": item.aten or f"xla::{item.opcode}",

@@ -1,11 +1,11 @@
-"""Each graph that a job compiles, looked up in the compile cache and entered there.
+"""Looks up each graph that a job compiles in the compile cache, and adds it there.
 
 In a job whose graphs are only extracted (NEURON_EXTRACT_GRAPHS_ONLY=1, as
-`neuron_parallel_compile` sets it) a graph is entered without being compiled. On trn1 such
+`neuron_parallel_compile` sets it) a graph is added without being compiled. On trn1 such
 a run executes stubs with zero outputs; here its graphs run, and its outputs are real.
 
-Only the first core of each host sees graphs, so each line stands once a host in the log,
-where trn1 prints it once a core.
+Only the first core of each host sees graphs, so each line is in the log once per host;
+trn1 prints it once per core.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class CompileCache:
         self._said: set[str] = set()
 
     def announce(self) -> None:
-        """Say what compiles, before it first does: of a large graph nothing else is heard for a minute.
+        """Log what compiles, before the first compilation: a large graph takes a minute, in silence.
 
-        What is wrong with flags or folder is said when a graph is looked up.
+        Errors of flags or folder are left to `lookup`.
         """
         with suppress(NeuronSimError, OSError):
             wish = settings.compiler_wish()
@@ -40,13 +40,13 @@ class CompileCache:
                 self._announce(cache_location.resolve(self._flags.cache_dir, wish), wish)
 
     def lookup(self, hlo: str, hlo_proto: bytes = b"") -> bool:
-        """Whether the graph is in the cache compiled; if not, it is afterwards, or collected, or marked as failed.
+        """Whether the graph is in the cache, compiled. If not, it is now compiled, collected or marked as failed.
 
         Blocks while another process writes the same entry.
 
         Raises:
-            CompilerFlagError: NEURON_CC_FLAGS, which the compiler would refuse.
-            CompilationError: a graph that neuronx-cc is documented to refuse.
+            CompilerFlagError: the compiler would refuse NEURON_CC_FLAGS.
+            CompilationError: neuronx-cc is documented to refuse the graph.
             NeuronSimError: a cache that the job names cannot be used.
         """
         wish = settings.compiler_wish()
@@ -104,7 +104,7 @@ class CompileCache:
         self._text = wish.flags
         for text in self._flags.warnings:
             log_lines.warning(log_lines.WRAPPER, text)
-        # Of a cast that was asked to be simulated, `device.auto_cast` says what is done.
+        # `device.auto_cast` reports what is done about a cast that is to be simulated.
         told = settings.simulate_auto_cast()
         cast = ("--auto-cast", "--auto_cast")
         ignored = [flag for flag in self._flags.arithmetic if not (told and flag.startswith(cast))]
@@ -150,7 +150,7 @@ _is_first = True
 
 
 def before_step() -> None:
-    """Mark_step begins: the first has this host's first core announce the cache, see `CompileCache.announce`."""
+    """Called before mark_step: at the first one, the host's first core logs what compiles (`CompileCache.announce`)."""
     global _is_first
     if _is_first:
         _is_first = False

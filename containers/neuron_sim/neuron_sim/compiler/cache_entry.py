@@ -6,10 +6,10 @@
         compile_flags.json     the flags of the compiler, a list
         model.neff             once compiled: a marker that says it is simulated; it holds no machine code
         model.done             beside a whole model.neff
-        model.log              why the compilation failed, instead of the two
+        model.log              why the compilation failed, instead of these two
 
-Every file appears whole under its name, and `model.done` last, so a reader needs no lock.
-Writers hold one: a file lock, which the system frees when its process dies.
+Files are written atomically, and `model.done` last, so a reader needs no lock. A writer
+holds one: a file lock, which the system frees when its process dies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _METADATA = re.compile(r", metadata=\{(?:[^{}\"]|\"(?:[^\"\\]|\\.)*\")*\}")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `Entry.compile` found or did. ``cached``: somebody else had compiled it by then."""
+    """What `Entry.compile` found or did. ``cached``: another process had compiled it by then."""
 
     cached: bool = False
     refusals: tuple[Refusal, ...] = ()
@@ -48,13 +48,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry by its folder; nothing is read before it is asked for."""
+    """An entry, by its folder. Its files are read only when they are asked for."""
 
     folder: Path
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """How far the entry is."""
         for name, state in (("model.done", "done"), ("model.log", "failed"), (HLO, "collected")):
             if (self.folder / name).exists():
                 return state  # type: ignore[return-value]
@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def locked(self) -> bool:
-        """Whether a process works on it now."""
+        """Whether a process works on the entry now."""
         try:
             descriptor = os.open(self.folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -95,7 +95,7 @@ class Entry:
         return (self.folder / _TEXT).read_text()
 
     def collect(self, hlo: str, module: bytes, flags: tuple[str, ...]) -> None:
-        """Enter the graph, as text and as HloModuleProto, and its flags; uncompiled. Idempotent.
+        """Add the uncompiled graph, as text and as HloModuleProto, and its flags. Idempotent.
 
         Raises:
             OSError: the cache cannot be written.
@@ -108,7 +108,7 @@ class Entry:
                 _write(self.hlo, module)
 
     def compile(self, retry: bool = False) -> Outcome:
-        """Go from collected to done or failed; what is done, or failed without ``retry``, stays.
+        """Go from collected to done or failed. An entry that is done, or failed without ``retry``, stays so.
 
         Blocks while another process compiles it.
 
@@ -139,7 +139,7 @@ class Entry:
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Whoever held it before has removed the file: then this lock is on a name that is gone.
+            # If the previous holder has removed the file, this lock is on a deleted file: try again.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), path.stat()):
                     break
@@ -162,10 +162,9 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def graph_hash(hlo: str) -> int:
-    """A graph's number: equal for equal graphs in any process on any day.
+    """A graph's hash, which is the same in every process; torch_xla's own hash is not.
 
-    Of the HLO without its metadata, which names files and lines of the script. torch_xla's own hash
-    differs between processes.
+    It is made from the HLO without its metadata, which names files and lines of the script.
     """
     digest = hashlib.sha256(_METADATA.sub("", hlo).encode()).digest()
     return int.from_bytes(digest[:8], "big")
@@ -201,7 +200,7 @@ def _marker(hlo: str, flags: list[str]) -> str:
 
 
 def _write(path: Path, content: str | bytes) -> None:
-    """The file appears whole, or not at all."""
+    """Write a file atomically."""
     descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=path.parent)
     draft = Path(name)
     try:

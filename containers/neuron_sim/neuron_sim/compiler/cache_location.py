@@ -19,7 +19,7 @@ from neuron_sim.errors import NeuronSimError
 from neuron_sim.settings import CompilerWish
 
 VERSION = f"{__version__}+simulated"
-"""The compiler's. No release of neuronx-cc has it: their entries and ours never mix."""
+"""The simulated compiler's version. No release of neuronx-cc has it, so that their entries and ours never mix."""
 
 COMPILER = f"neuronxcc-{VERSION}"
 """The folder of one compiler's entries."""
@@ -39,7 +39,7 @@ class Location:
         return self.folder / COMPILER
 
     def shown(self, path: Path) -> str:
-        """A file of the cache under the cache's own name."""
+        """The address of a file of the cache, which begins with the cache's ``url``."""
         return f"{self.url.rstrip('/')}/{path.relative_to(self.folder).as_posix()}"
 
 
@@ -76,7 +76,7 @@ def resolve(cache_dir: str | None, wish: CompilerWish) -> Location:
 
 def tell(where: Location, wish: CompilerWish) -> None:
     """Let `neuron_parallel_compile` know that its trial run uses this cache: a script may name one by itself."""
-    # The folder is gone where a process outlives the script.
+    # The folder is gone if a process outlives the script.
     if wish.trial_caches is not None and wish.trial_caches.parent.is_dir():
         with wish.trial_caches.open("a", encoding="utf-8") as file:
             file.write(json.dumps([where.url, str(where.folder)]) + "\n")

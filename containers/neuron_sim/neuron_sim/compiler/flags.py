@@ -30,7 +30,7 @@ Neuron Graph Compiler")."""
 
 @dataclass(frozen=True)
 class Option:
-    """One flag. ``values`` empty: any value; ``switch``: none at all."""
+    """One flag. ``values``: those that it takes; empty: any. ``switch``: it takes none."""
 
     name: str
     values: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ _SHORT = {
     "-v": "--verbose",
 }
 _UNDOCUMENTED = ("--internal-", "--enable-internal-", "--disable-internal-", "--experimental-")
-"""Prefixes of options that neuronx-cc takes and AWS documents nowhere: passed without a word."""
+"""Prefixes of options that neuronx-cc takes and AWS does not document: they pass without a warning."""
 
 
 def _key(name: str) -> str:
@@ -98,7 +98,7 @@ _WRAPPERS = {_key(option.name) for option in _WRAPPER}
 class CompilerFlags:
     """NEURON_CC_FLAGS, read and checked.
 
-    ``compiler``: what reaches neuronx-cc, in order. ``warnings``: what it would ignore or stumble over.
+    ``compiler``: the words that reach neuronx-cc, in order. ``warnings``: about words that it would ignore or misread.
     """
 
     compiler: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class CompilerFlags:
     retry_failed: bool = False
     warnings: tuple[str, ...] = ()
     arithmetic: tuple[str, ...] = ()
-    """Flags that change results on the device; here, only where `device.auto_cast` is asked to."""
+    """Flags that change results on the device; here only `device.auto_cast` does so, if asked to."""
     auto_cast: str = "none"
     auto_cast_type: str = "bf16"
 
@@ -176,7 +176,7 @@ def parse(
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """(name in its long form, value or "", the words as they stood) of each flag."""
+    """For each flag: (name in its long form, value or "", the words as they stood)."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -230,7 +230,7 @@ def _check(option: Option, value: str) -> None:
 
 
 def _check_together(given: dict[str, str], instance_type: str) -> None:
-    """What each flag allows, and the instance does not."""
+    """Raise CompilerFlagError for a value that a flag allows, but the instance does not."""
     instance = topology.instance(instance_type)
     config, target = given.get("--logical-nc-config"), given.get("--target")
     if config and int(config) not in instance.logical_core_configs:

@@ -1,8 +1,8 @@
 """What neuronx-cc is documented to refuse, as far as a graph's text shows it.
 
 Source: AWS Neuron documentation, "Neuron Graph Compiler error codes" (compiler/error-codes), as of Neuron 2.29, the
-last release that trains with PyTorch/XLA. Only refusals that a page states without condition but the device, and that
-torch_xla's graphs can meet; the compiler has more reasons to fail than these.
+last release that trains with PyTorch/XLA. Only refusals that a page states with no condition other than the device, and
+that torch_xla's graphs can cause; the compiler has more reasons to fail than these.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _ATEN = re.compile(r'op_type="(\w+?)__(\w+)"')
 _TRIVIAL = ("parameter", "constant", "tuple", "get-tuple-element")
 """Instructions that compute nothing."""
 _CUSTOM_CALLS = ("AwsNeuron", "NeuronBoundaryMarker-", "ResizeNearest", "ResizeBilinear")
-"""How the targets begin that the compiler recognizes."""
+"""Prefixes of the custom call targets that the compiler recognizes."""
 _INVERSE = ("Qr", "ProductOfElementaryHouseholderReflectors")
-"""How torch_xla begins an inverse, which ends with the triangular-solve that `_RULES` leaves out. NCC_EVRF001 names
-`torch.inverse` as the way out."""
+"""Prefixes of the targets with which torch_xla begins an inverse. It ends with a triangular-solve that `_RULES` leaves
+out; NCC_EVRF001 recommends `torch.inverse`."""
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of a graph. ``aten`` and ``source`` are empty where the graph does not tell.
+    """One instruction of a graph. ``aten`` and ``source`` are empty if the graph does not tell.
 
-    ``combines``: the opcode that the computation which it applies ends with; ``parameter`` of one that overwrites.
+    ``combines``: the last opcode of the computation that it applies; ``parameter`` if that only overwrites.
     """
 
     opcode: str
@@ -53,16 +53,16 @@ class Refusal:
     instruction: Instruction
 
     def __str__(self) -> str:
-        """As the compiler words it, with the instruction."""
+        """The compiler's message, with the instruction."""
         where = f" ({self.instruction.source})" if self.instruction.source else ""
         return f"[{self.code}] {self.reason}: {self.instruction.shape} {self.instruction.opcode}{where}"
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """``words``: a graph with none of them has no such instruction. ``targets``: what it is compiled for where this is
-    refused; empty: any device. ``overwrites`` False: not of what only overwrites. ``of_text`` False: the pattern is of
-    what `instructions` puts together.
+    """A documented refusal. ``words``: a graph with such an instruction has at least one of them. ``targets``: compiler
+    targets that refuse it; empty: all. ``overwrites`` False: not for an instruction that only overwrites. ``of_text``
+    False: the pattern is for the text that `instructions` makes, and not for the graph's.
     """
 
     code: str
@@ -74,13 +74,13 @@ class _Rule:
     of_text: bool = True
 
     def may_hold(self, hlo: str) -> bool:
-        """Whether it is worth while to look at each instruction."""
+        """Whether a graph may have such an instruction, so that each of its instructions must be looked at."""
         return any(word in hlo for word in self.words) and (
             not self.of_text or self.pattern.search(hlo) is not None
         )
 
     def holds(self, instruction: Instruction) -> bool:
-        """Whether this instruction is refused for it."""
+        """Whether the rule refuses this instruction."""
         if not self.pattern.search(instruction.text):
             return False
         if not self.overwrites and instruction.combines in ("", "parameter"):
@@ -166,8 +166,8 @@ _RULES = (
 def instructions(hlo: str) -> Iterator[Instruction]:
     """The instructions of a graph that compute something, in its order.
 
-    What is cut out of sorted values, as torch_xla writes TopK, names the sort in place of the tuple's element, with the
-    shape: XLA's dumps have no shapes of operands.
+    In the text of a slice of sorted values, as in torch_xla's TopK, the operand is replaced by the sort and its shape:
+    in XLA's dumps the operand is the tuple's element, without a shape.
     """
     ends: dict[str, str] = {}
     computation = ""
@@ -206,14 +206,14 @@ def refusal(instruction: Instruction) -> Refusal | None:
 
 
 def _target() -> str:
-    """What is compiled for: the job's instance."""
+    """The compiler's target: that of the job's instance."""
     return topology.instance(settings.compiler_wish().instance_type).compiler_targets[0]
 
 
 def refusals(hlo: str) -> tuple[Refusal, ...]:
     """Why neuronx-cc refuses this graph: the first instruction for each reason."""
     if not any(rule.may_hold(hlo) for rule in _RULES):
-        return ()  # in nearly all graphs, and then there is no need to look at each instruction
+        return ()  # so it is for nearly all graphs, whose instructions need not be looked at one by one
     found: dict[str, Refusal] = {}
     for instruction in instructions(hlo):
         why = refusal(instruction)
