@@ -21,17 +21,19 @@ def added(script: Script) -> Iterator[Path]:
             yield place
 
 
-def _place(script: Script, node: ast.expr) -> Path | None:
-    """The path that an expression over ``__file__`` gives; None for any other."""
+def _place(script: Script, node: ast.expr, known: frozenset[str] = frozenset()) -> Path | None:
+    """The path that an expression over ``__file__`` gives; None for any other. ``known``: names that lead here."""
     if isinstance(node, ast.Name):
         given = script.values(node.id)
         if node.id == "__file__":
             return script.path.resolve()
-        return _place(script, given[0]) if len(given) == 1 else None
+        if len(given) != 1 or node.id in known:  # such as root = root.parent
+            return None
+        return _place(script, given[0], known | {node.id})
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return _joined(_place(script, node.left), [node.right])
+        return _joined(_place(script, node.left, known), [node.right])
     if isinstance(node, ast.Attribute) and node.attr == "parent":
-        return _up(_place(script, node.value), 1)
+        return _up(_place(script, node.value, known), 1)
     if (
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Attribute)
@@ -39,16 +41,18 @@ def _place(script: Script, node: ast.expr) -> Path | None:
     ):
         number = constant(node.slice)
         return (
-            _up(_place(script, node.value.value), number + 1) if type(number) is int and number >= 0 else None
+            _up(_place(script, node.value.value, known), number + 1)
+            if type(number) is int and number >= 0
+            else None
         )
     if not isinstance(node, ast.Call):
         return None
     if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME and not node.args:
-        return _place(script, node.func.value)
+        return _place(script, node.func.value, known)
     name = script.dotted(node.func)
     if not node.args or name not in (*_AS_IT_IS, "os.path.dirname", "os.path.join"):
         return None
-    first = _place(script, node.args[0])
+    first = _place(script, node.args[0], known)
     return _up(first, 1) if name == "os.path.dirname" else _joined(first, node.args[1:])
 
 

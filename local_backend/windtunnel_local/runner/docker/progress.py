@@ -16,6 +16,7 @@ REPORT_EVERY_S = 15.0
 _TAIL_LINES = 20
 _STEP = re.compile(r"(?:Step|(?P<podman>(?:\[\d+/\d+\] )?STEP)) (?P<number>\d+/\d+) ?: (?P<instruction>.*)")
 _TITLES = (
+    ("cluster/software/requirements.txt", "installing packages that AWS's samples need"),
     ("requirements.txt", "installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)"),
     ("neuron_sim", "installing the NeuronCore simulator"),
     ("apt-get", "installing system packages"),

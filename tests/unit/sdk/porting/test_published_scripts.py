@@ -441,6 +441,8 @@ def test_what_a_program_of_several_files_lacks(tmp_path: Path) -> None:
         "from pathlib import Path\nROOT = Path(__file__).parent.parent.parent\nsys.path.append(f(ROOT))\n"
         "SRC = ROOT / 'src'\nif SRC.exists():\n    sys.path.insert(0, str(SRC))",
         "import os\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '../src'))",
+        "from pathlib import Path\ndef up(root):\n    root = root.parent\n    sys.path.append(str(root))\n"
+        "sys.path.append(str(Path(__file__).parents[2] / 'src'))",
         "import os\nhere = os.path.dirname(__file__)\nsys.path.append(os.path.abspath(here + '/x'))\n"
         "sys.path += []\nsys.path.append(os.path.join(here, os.environ['X']))",
     ],
