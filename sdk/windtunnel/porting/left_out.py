@@ -47,7 +47,7 @@ class LeftOut:
             self._theirs[script] |= lines | (_lines(script, _asks_for_cuda) if self._asks else set())
         self._defined = {script: _definitions(script) for script in scripts}
         self._own = {script: script.bound_names() - set(script.imports) for script in scripts}
-        """Names of variables: what they bear is none of another file's."""
+        """Names that each script assigns itself; they do not name functions of other files."""
         self._reached: set[ast.AST] = set()
         modules = {
             one.parent.name if one.stem == "__init__" else one.stem for one in (s.path for s in scripts)
@@ -174,7 +174,7 @@ def _asks_for_linux(_: Script, test: ast.expr) -> bool | None:
 
 
 def _asks_for_cuda(script: Script, test: ast.expr) -> bool | None:
-    """Whether it is true wherever there is no GPU, or nowhere; None: it asks for something else."""
+    """Whether a test for a GPU is true without one; None: it tests something else."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         asked = _asks_for_cuda(script, test.operand)
         return None if asked is None else not asked

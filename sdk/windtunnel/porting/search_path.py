@@ -1,4 +1,4 @@
-"""Where a script has Python look for modules besides its own folder."""
+"""Finds the folders that a script adds to ``sys.path``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAME = ("resolve", "absolute", "as_posix")
 
 
 def added(script: Script) -> Iterator[Path]:
-    """Folders that it adds to ``sys.path``, if its text tells them by its own place, ``__file__``."""
+    """The folders that a script adds to ``sys.path`` by expressions over ``__file__``; no others can be told."""
     for call, name in script.calls:
         if name in _ADD and call.args and (place := _place(script, call.args[-1])):
             yield place

@@ -1,7 +1,7 @@
-"""Stochastic rounding, as the device has it: arithmetic in bf16, whose results are rounded without an instruction more.
+"""Remove the simulation of stochastic rounding from a module's text, so that it is counted as on the device.
 
-`device/stochastic_rounding.py` writes each result as fp32 arithmetic, the next number of a counter and a call of some
-70 instructions.
+The device rounds results in bf16 without additional instructions. `device/stochastic_rounding.py` simulates that: for
+each result it records fp32 arithmetic, the next number of a counter, and a call of about 70 instructions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from neuron_sim.counters.hlo.opcodes import ELEMENTWISE, VIEWS
 
 NAME = "stochastic_round"
-"""Of the operation, and so of the computation that each of its calls has."""
+"""The name of the simulator's operation, with which XLA names the computation of each call."""
 _COMPUTATION = re.compile(rf"^%?{NAME}[.\d]* \(.*?^\}}\n+", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"(?:ROOT )?%([\w.-]+) = (\w+)\[([\d,]*)\]\S* ([a-z][\w-]*)\(")
 _OPERANDS = re.compile(r"[ )][a-z][\w-]*\(([^()]*)")
@@ -20,12 +20,12 @@ _NAME = re.compile(r"%([\w.-]+)")
 
 
 def as_rounded(text: str) -> str:
-    """A module's text in which each of these calls is what it stands for."""
+    """The module's text with bf16 arithmetic in place of each such call."""
     return _Text(_COMPUTATION.sub("", text)).without_calls() if NAME in text else text
 
 
 class _Text:
-    """Lines by the names that they define."""
+    """The lines of a module, and the values that they define, by name."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines(keepends=True)
@@ -35,7 +35,7 @@ class _Text:
         self.instead: dict[str, str] = {}
 
     def without_calls(self) -> str:
-        """A rounded sum of bf16 is a sum in bf16; what was fp32 before is converted."""
+        """The text without the calls: a rounded sum of bf16 is a sum in bf16; a value that was fp32 is converted."""
         for name, (number, *_) in list(self.made.items()):
             if f"to_apply=%{NAME}" not in self.lines[number]:
                 continue
@@ -52,11 +52,11 @@ class _Text:
         return _NAME.sub(lambda match: f"%{self._name(match[1])}", "".join(self.lines))
 
     def _computed_from_bf16(self, name: str) -> list[int] | None:
-        """The lines of fp32 arithmetic, of which nothing else reads, over what was bf16 and over scalars; None where
-        there is more.
+        """The lines of fp32 arithmetic from which a value is computed, if its inputs were bf16 or scalars, and nothing
+        else reads a value of those lines; else None.
         """
         lines, waiting = [], [name]
-        for one in waiting:  # which grows
+        for one in waiting:  # grows in the loop
             number, kind, sizes, opcode = self.made.get(one, (0, "", "", ""))
             if self._was_bf16(one) or not sizes:
                 continue
@@ -78,7 +78,7 @@ class _Text:
         return self.made.get(self._name(_operands(self.lines[number])[0]), ("", ""))[1] == "bf16"
 
     def _narrow(self, number: int) -> None:
-        """fp32 arithmetic becomes bf16's, and reads what its inputs were converted from."""
+        """Turn a line of fp32 arithmetic into bf16, which reads the values that its inputs were converted from."""
         line = self.lines[number].replace(" = f32[", " = bf16[", 1)
         for one in _operands(line):
             if self._was_bf16(one):
@@ -91,7 +91,7 @@ class _Text:
             self.made[name[1]] = (number, "bf16", name[3], name[4])
 
     def _uncount(self, key: str) -> None:
-        """The counter stays as it was before this number."""
+        """Remove the addition that made this number of the counter."""
         number, *_, opcode = self.made.get(key, (0, ""))
         if opcode == "add":
             self.instead[key], step = _operands(self.lines[number])
@@ -99,9 +99,9 @@ class _Text:
             self._drop(step)
 
     def _drop(self, name: str) -> None:
-        """What has one reader less, and goes with the last, and with it what it alone was computed from."""
+        """Count one reader less of a value. After the last, remove its line, and then do the same for its operands."""
         waiting = [name]
-        for one in waiting:  # which grows
+        for one in waiting:  # grows in the loop
             self.uses[one] -= 1
             number, *_, opcode = self.made.get(one, (0, "parameter"))
             if not self.uses[one] and opcode != "parameter":
