@@ -143,7 +143,7 @@ def fetch(
         ]
         if products:
             break
-    return _read(products, instance_type, region, offering, now)
+    return _price_in(products, instance_type, region, offering, now)
 
 
 def _queries(name: str, region: str, offering: Offering) -> Iterator[dict[str, str]]:
@@ -214,7 +214,7 @@ def _is_wanted(attributes: Mapping[str, Any], name: str, region: str, offering: 
     return usage is None or bool(re.fullmatch(rf"([A-Z0-9]+-)?{prefix}:{re.escape(name)}", str(usage)))
 
 
-def _read(
+def _price_in(
     products: Sequence[Mapping[str, Any]], name: str, region: str, offering: Offering, now: datetime
 ) -> ListedPrice | NotListed:
     fetched_at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -222,7 +222,7 @@ def _read(
         ListedPrice(name, region, offering, amount, effective, fetched_at, sku, description)
         for product in products
         for sku, effective, amount, description in _offers(product)
-        if _counts(amount, effective, now)
+        if _is_in_force(amount, effective, now)
     ]
     if not offers:
         return NotListed(name, region, f"AWS lists no {offering} price of {name} in {region}")
@@ -259,7 +259,7 @@ def _printable(text: object) -> str:
     return "".join(filter(str.isprintable, " ".join(str(text or "").split())))
 
 
-def _counts(amount: str, effective: str, now: datetime) -> bool:
+def _is_in_force(amount: str, effective: str, now: datetime) -> bool:
     """Whether a price is valid now: above 0 dollars, and its date is not in the future."""
     try:
         return 0 < float(amount) < float("inf") and _day(effective) <= now.date()

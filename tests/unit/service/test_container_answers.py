@@ -65,7 +65,7 @@ def test_of_an_asynchronous_endpoint_that_comes_before_all_is_sent(tmp_path: Pat
     with (
         container(refuse) as address,
         pytest.raises(
-            async_call.QuestionFailedError, match=r'client error \(413\) from v with message "big"'
+            async_call.InvocationFailedError, match=r'client error \(413\) from v with message "big"'
         ),
     ):
         async_call.ask(question, "v", address, objects)

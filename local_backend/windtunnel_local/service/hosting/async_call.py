@@ -18,7 +18,7 @@ MAX_PAYLOAD_BYTES = 1 << 30
 _SHOWN_BYTES = 2048
 
 
-class QuestionFailedError(Exception):
+class InvocationFailedError(Exception):
     """The invocation has failed for good; the message says why. ``status``: the container's, 0 if it sent none."""
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -40,7 +40,7 @@ def ask(invocation: Invocation, variant: str, address: tuple[str, int], objects:
     """Send the input to a container, and store the answer. Blocks for up to an hour.
 
     Raises:
-        QuestionFailedError: there is no such input, the model failed or took too long, or input or answer is too large.
+        InvocationFailedError: there is no such input, the model failed or was slow, or input or answer is too large.
         NotReachedError: nothing listens at the address.
         OSError, http.client.HTTPException: the connection broke off before the answer was complete.
     """
@@ -50,9 +50,9 @@ def ask(invocation: Invocation, variant: str, address: tuple[str, int], objects:
     except ObjectError:  # also for a key that is not valid
         found = None
     if found is None:
-        raise QuestionFailedError(f"Could not find the input at {invocation.input}.")
+        raise InvocationFailedError(f"Could not find the input at {invocation.input}.")
     if found.size > MAX_PAYLOAD_BYTES:
-        raise QuestionFailedError(
+        raise InvocationFailedError(
             f"The input at {invocation.input} has {found.size} bytes; an asynchronous endpoint takes"
             f" {MAX_PAYLOAD_BYTES} at most."
         )
@@ -68,15 +68,15 @@ def ask(invocation: Invocation, variant: str, address: tuple[str, int], objects:
             with path.open("rb") as body:
                 answer = ContainerAnswer(connection, body, headers, deadline, MAX_PAYLOAD_BYTES)
             if answer.status >= http.HTTPStatus.BAD_REQUEST:
-                raise QuestionFailedError(_words(answer, variant), answer.status)
+                raise InvocationFailedError(_words(answer, variant), answer.status)
             answered = {"content-type": answer.headers.get("content-type", "application/octet-stream")}
             objects.put(*parse_s3(invocation.output), cast(BinaryIO, answer), answered)
         except TooLargeError:
-            raise QuestionFailedError(
+            raise InvocationFailedError(
                 f"The answer is larger than {MAX_PAYLOAD_BYTES} bytes, the most that an asynchronous endpoint stores."
             ) from None
         except TimeoutError:
-            raise QuestionFailedError(
+            raise InvocationFailedError(
                 f"The invocation timed out while waiting for a response from container {variant}: its"
                 f" InvocationTimeoutSeconds are {invocation.timeout_s}."
             ) from None

@@ -84,7 +84,7 @@ class AsyncQueue:
                 self._put_off(invocation)
             except Exception as error:  # noqa: BLE001 - without its thread, invocations would stay unanswered
                 if not self._leaving.is_set():  # at shutdown the store may be closed already
-                    _log.error("Endpoint %s, a question", self._endpoint, exc_info=error)
+                    _log.error("Endpoint %s, an invocation", self._endpoint, exc_info=error)
                 self._put_off(invocation)
 
     def _put_off(self, invocation: Invocation | None) -> None:
@@ -122,12 +122,12 @@ class AsyncQueue:
         while not self._leaving.is_set():
             try:
                 if self._ports.now_ms() > invocation.accepted_ms + invocation.ttl_s * 1000:
-                    raise async_call.QuestionFailedError(
+                    raise async_call.InvocationFailedError(
                         f"The request has expired: it waited for longer than its RequestTTLSeconds, {invocation.ttl_s}."
                     )
-                if self._asked(invocation):
+                if self._send(invocation):
                     return self._ports.store.remove_invocation(invocation.id)
-            except async_call.QuestionFailedError as error:
+            except async_call.InvocationFailedError as error:
                 return self._fail(invocation, str(error))
             except (OSError, http.client.HTTPException) as error:
                 if is_full_disk(error):  # the answer cannot be stored: the connection is not at fault
@@ -141,7 +141,7 @@ class AsyncQueue:
             self._leaving.wait(_PAUSE_S)
         return None
 
-    def _asked(self, invocation: Invocation) -> bool:
+    def _send(self, invocation: Invocation) -> bool:
         """Send the invocation to a free instance; return whether one was free and has answered."""
         with self._router.taken() as target:
             if target is None:
@@ -152,11 +152,11 @@ class AsyncQueue:
                 status = http.HTTPStatus.OK
             except async_call.NotReachedError:
                 return False
-            except async_call.QuestionFailedError as error:
+            except async_call.InvocationFailedError as error:
                 status = error.status
                 raise
             except NoSuchBucket:
-                raise async_call.QuestionFailedError(
+                raise async_call.InvocationFailedError(
                     f"The answer cannot be stored at {invocation.output}: the bucket is gone."
                 ) from None
             finally:
@@ -165,7 +165,7 @@ class AsyncQueue:
             return True
 
     def _fail(self, invocation: Invocation, words: str) -> None:
-        _log.warning("Endpoint %s, question %s: %s", self._endpoint, invocation.id, words)
+        _log.warning("Endpoint %s, invocation %s: %s", self._endpoint, invocation.id, words)
         if invocation.failure is not None:
             try:
                 self._ports.objects.put(

@@ -40,7 +40,7 @@ class EndpointRun(RecordThread):
         """Starts the thread, which goes on from the record's state."""
         super().__init__(f"endpoint {name}", ports)
         self.router = Router()
-        self.questions = AsyncQueue(name, ports, self.router, meter)
+        self.async_queue = AsyncQueue(name, ports, self.router, meter)
         self._name = name
         self._records = records
         self._meter = meter
@@ -57,7 +57,7 @@ class EndpointRun(RecordThread):
     def leave(self) -> None:
         """Stop watching the endpoint; its containers run on. Does not block."""
         super().leave()
-        self.questions.leave()
+        self.async_queue.leave()
         self._instances.leave()
 
     def _step(self) -> bool:
@@ -69,7 +69,7 @@ class EndpointRun(RecordThread):
             self.router.serve((), {})
             self._instances.remove(state.instances)
             if endpoint.status == "Deleting":
-                self.questions.leave()
+                self.async_queue.leave()
                 self._meter.flush(all_of_it=True)  # if there is no other endpoint, no later step would do it
                 self._ports.store.remove_invocations(self._name)
                 self.gone.set()  # before the name is free, so that a new endpoint of this name gets its own thread
@@ -177,7 +177,7 @@ class EndpointRun(RecordThread):
         at_once = None if fleet.asynchronous is None else fleet.asynchronous.at_once
         self.router.serve(targets, weights, at_once)
         if at_once is not None:
-            self.questions.serve(at_once * len(targets))
+            self.async_queue.serve(at_once * len(targets))
 
     def _remove_unwanted(self, state: EndpointState) -> None:
         """Remove instances of a replaced fleet, or above a variant's count, once they have answered their requests."""

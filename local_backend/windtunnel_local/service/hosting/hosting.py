@@ -238,7 +238,7 @@ class HostingService:
         now_ms = self._ports.now_ms()
         invocation = Invocation(made, name, now_ms, location, headers, output, failure, ttl_s, timeout_s)
         self._ports.store.add_invocation(invocation)
-        run.questions.wake()
+        run.async_queue.wake()
         return invocation
 
     def status(self, name: str) -> str:

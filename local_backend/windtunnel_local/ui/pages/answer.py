@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from windtunnel.reports.job.report import PricePerformance
     from windtunnel_local.ui.answer.choice import Choice, Form
 
-_NOT_HERE = 404
+_NOT_FOUND = 404
 
 
 def routes(site: Site) -> list[Route]:
@@ -189,7 +189,7 @@ def _export(site: Site, request: Request) -> Response:
     try:
         body = FORMS[kind].written(found.report)
     except NotHere as error:
-        return site.message(request, _NOT_HERE, "Not here", str(error))
+        return site.message(request, _NOT_FOUND, "Not here", str(error))
     # A download, not a page: the report has its own styles, which this page's content policy forbids.
     headers = attachment(f"{found.job['TrainingJobName']}.{kind}")
     return Response(body, headers=headers, media_type=FORMS[kind].media_type)

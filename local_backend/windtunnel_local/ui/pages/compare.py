@@ -87,7 +87,7 @@ def _page(site: Site, request: Request) -> Response:
         left_out=len(asked[MOST_JOBS:]),
         most=MOST_JOBS,
         settings=[
-            _table("Hyperparameters", [_own(job) for job in jobs]),
+            _table("Hyperparameters", [_of_the_user(job) for job in jobs]),
             _table("Everything else that was asked for", [request_of(job) for job in jobs]),
         ],
         curves=curves,
@@ -109,7 +109,7 @@ def _jobs(site: Site, names: Sequence[str]) -> tuple[list[Mapping[str, Any]], li
     return sorted(found, key=lambda job: job["CreationTime"]), missing
 
 
-def _own(job: Mapping[str, Any]) -> dict[str, str]:
+def _of_the_user(job: Mapping[str, Any]) -> dict[str, str]:
     """The job's hyperparameters, without those that an SDK adds."""
     return {
         name: value for name, value in job.get("HyperParameters", {}).items() if not name.startswith(_OWN)

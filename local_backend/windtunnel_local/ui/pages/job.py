@@ -50,7 +50,7 @@ _CORES = 64
 _FAILURE_LINES = 1000
 """How many of the log's last lines are searched for a failed job's traceback."""
 _COST_PATIENCE_S = 0.5
-_OWN = "sagemaker_"
+_SDK_PREFIX = "sagemaker_"
 
 
 def routes(site: Site) -> list[Route]:
@@ -266,8 +266,8 @@ def _settings(job: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """Tables of names and values: the user's hyperparameters first, then what the SDK added."""
     values = job.get("HyperParameters", {})
     return {
-        "Hyperparameters": sorted((k, v) for k, v in values.items() if not k.startswith(_OWN)),
-        "Added by the SDK": sorted((k, v) for k, v in values.items() if k.startswith(_OWN)),
+        "Hyperparameters": sorted((k, v) for k, v in values.items() if not k.startswith(_SDK_PREFIX)),
+        "Added by the SDK": sorted((k, v) for k, v in values.items() if k.startswith(_SDK_PREFIX)),
         "Environment": sorted(job.get("Environment", {}).items()),
     }
 

@@ -159,8 +159,8 @@ class _Spread:
     """The distribution of a cost's logarithm: its middle, and the standard deviations below and above."""
 
     middle: float
-    below: float
-    above_: float
+    lower_deviation: float
+    upper_deviation: float
 
     @classmethod
     def of(cls, cost: Cost) -> _Spread:
@@ -171,12 +171,12 @@ class _Spread:
 
     def quantile(self, z: float) -> float:
         """The point of this distribution that corresponds to ``z`` of a standard normal one."""
-        return self.middle + z * (self.above_ if z > 0 else self.below)
+        return self.middle + z * (self.upper_deviation if z > 0 else self.lower_deviation)
 
     def above(self, point: float) -> float:
         """The probability to lie above a point; a half if there is no width and the point is the middle."""
         distance = point - self.middle
-        width = self.above_ if distance > 0 else self.below
+        width = self.upper_deviation if distance > 0 else self.lower_deviation
         if width <= 0:
             return 0.5 if distance == 0 else float(distance < 0)
         return 0.5 * math.erfc(distance / width / math.sqrt(2))
