@@ -377,9 +377,8 @@ class Passes:
             return 1 if optimized else record.per_update or 1
         if evaluates:
             return min(steps, _EVALUATED)
-        if (
-            not record.trains
-        ):  # a library's loop may take all batches of an update before it trains on the first
+        if not record.trains:
+            # A library's loop may take all batches of an update before it trains on the first.
             return (_READ_AHEAD if record.loop else _MOST) * steps
         return steps if optimized >= _OPTIMIZED else _MOST * steps
 
