@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, session_of
 from windtunnel.rendering.format import given, local_time, one_line
+from windtunnel.request.checks import SDK_PREFIX
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
     from windtunnel.job.training_job import TrainingJob
-
-_OF_THE_SDK = "sagemaker_"
-"""Prefix of the hyperparameters that an SDK sends to the toolkit."""
 
 Pair = tuple[str, str]
 
@@ -88,9 +86,9 @@ def _what_was_asked_for(description: Mapping[str, Any]) -> Iterator[Pair]:
     yield "Output", description.get("OutputDataConfig", {}).get("S3OutputPath", "")
     yield "Checkpoints", description.get("CheckpointConfig", {}).get("S3Uri", "")
     hyperparameters: Mapping[str, str] = description.get("HyperParameters", {})
-    yield "Script", hyperparameters.get(f"{_OF_THE_SDK}program", "").strip('"')
+    yield "Script", hyperparameters.get(f"{SDK_PREFIX}program", "").strip('"')
     for name, value in hyperparameters.items():
-        if not name.startswith(_OF_THE_SDK):
+        if not name.startswith(SDK_PREFIX):
             yield f"Hyperparameter {name}", one_line(value)
     for name, value in description.get("Environment", {}).items():
         yield f"Environment {name}", one_line(value)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.request.build import base_from_job_name, decoded_hyperparameter
+from windtunnel.request.checks import SDK_PREFIX
 from windtunnel.request.instance_groups import from_request
 
 
@@ -65,5 +66,5 @@ def code_arguments(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
         "source_dir": values.get("sagemaker_submit_directory"),
         "container_log_level": values.get("sagemaker_container_log_level", logging.INFO),
         "distribution": distribution if enabled else None,
-        "hyperparameters": {key: value for key, value in values.items() if not key.startswith("sagemaker_")},
+        "hyperparameters": {key: value for key, value in values.items() if not key.startswith(SDK_PREFIX)},
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from windtunnel.porting.checkpointing import FOR_A_LIBRARY
 from windtunnel.reports.failure import memory_advice
+from windtunnel.request.checks import SDK_PREFIX
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 
 _LESS_MEMORY = (
@@ -17,8 +18,6 @@ _LESS_MEMORY = (
 """Follows the advice about the limit that the local backend itself sets."""
 _FOR_MEMORY = ("OutOfMemory", "because memory was full")
 """Words of the backend, AWS's toolkit and Windtunnel's launcher about a process that was killed for lack of memory."""
-_OWN = "sagemaker_"
-"""Prefix of the toolkit's own hyperparameters."""
 
 
 def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: str = "") -> str:
@@ -63,7 +62,7 @@ def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
 
 
 def _arguments(_: re.Match[str], description: Mapping[str, Any]) -> str:
-    sent = [name for name in description.get("HyperParameters", {}) if not name.startswith(_OWN)]
+    sent = [name for name in description.get("HyperParameters", {}) if not name.startswith(SDK_PREFIX)]
     return (
         "the script's own argparse refused its arguments. They are made from the job's hyperparameters: "
         f"{', '.join(f'--{name}' for name in sent) or 'none'}. Name these as add_argument in the script "

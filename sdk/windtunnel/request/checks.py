@@ -18,6 +18,8 @@ from windtunnel.request.arguments import AnyPath, JobArguments, Tags, tag_list
 from windtunnel.request.instance_groups import as_group, group_names
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+SDK_PREFIX = "sagemaker_"
+"""Prefix of the hyperparameters that an SDK adds for AWS's toolkit."""
 MAX_HYPERPARAMETERS = 100
 MAX_HYPERPARAMETER_KEY = 256
 MAX_HYPERPARAMETER_VALUE = 2500
@@ -108,7 +110,7 @@ def check_arguments(arguments: JobArguments) -> None:
 def check_hyperparameters(encoded: Mapping[str, str]) -> None:
     """Check number and lengths of the hyperparameters as they are sent: encoded, SageMaker's own included."""
     if len(encoded) > MAX_HYPERPARAMETERS:
-        own = sum(key.startswith("sagemaker_") for key in encoded)
+        own = sum(key.startswith(SDK_PREFIX) for key in encoded)
         raise ConfigurationError(
             f"hyperparameters: {len(encoded)} ({own} of them set by the SDK), at most {MAX_HYPERPARAMETERS}. "
             "Put them into a file in source_dir."

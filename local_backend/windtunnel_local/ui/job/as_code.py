@@ -13,6 +13,8 @@ from typing import Any
 from windtunnel.priceperf.instances import NEURON_TYPES
 
 _WIDTH = 92
+SDK_PREFIX = "sagemaker_"
+"""Prefix of the hyperparameters that an SDK adds for AWS's toolkit."""
 _TORCHRUN = "sagemaker_torch_distributed_enabled"
 _GROUPS = "sagemaker_distribution_instance_groups"
 _OF_CODE = {

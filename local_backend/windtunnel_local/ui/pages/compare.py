@@ -19,6 +19,7 @@ from windtunnel_local.ui.charts.by_count_chart import legend_key
 from windtunnel_local.ui.charts.line_chart import Series, described, line_chart
 from windtunnel_local.ui.costs import Cost
 from windtunnel_local.ui.job import documents, phases
+from windtunnel_local.ui.job.as_code import SDK_PREFIX
 from windtunnel_local.ui.job.metrics import names_of, series
 from windtunnel_local.ui.jobs_compared.differences import Finding, Setting, findings, request_of, settings
 from windtunnel_local.ui.site import Site
@@ -29,7 +30,6 @@ _MOST_METRICS = 12
 _POINTS_A_PAGE = 5000
 _LEAST_POINTS, _MOST_POINTS = 40, 300
 _PATIENCE_S = 1.0
-_OWN = "sagemaker_"
 _LONGEST_VALUE = 120
 _DIFFERING_BYTES, _SHARED_BYTES, _FINDINGS_BYTES = 40_000, 10_000, 20_000
 """The most bytes of a table: of settings that differ (two tables), of equal settings (two) and of findings (one)."""
@@ -112,7 +112,9 @@ def _jobs(site: Site, names: Sequence[str]) -> tuple[list[Mapping[str, Any]], li
 def _of_the_user(job: Mapping[str, Any]) -> dict[str, str]:
     """The job's hyperparameters, without those that an SDK adds."""
     return {
-        name: value for name, value in job.get("HyperParameters", {}).items() if not name.startswith(_OWN)
+        name: value
+        for name, value in job.get("HyperParameters", {}).items()
+        if not name.startswith(SDK_PREFIX)
     }
 
 

@@ -22,7 +22,7 @@ from windtunnel_local.service.ground.errors import ObjectError
 from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.ui.formats import as_json
 from windtunnel_local.ui.job import documents, phases
-from windtunnel_local.ui.job.as_code import boto3_text, estimator_text
+from windtunnel_local.ui.job.as_code import SDK_PREFIX, boto3_text, estimator_text
 from windtunnel_local.ui.job.follower import Follower, messages
 from windtunnel_local.ui.job.log_pages import JobLog
 from windtunnel_local.ui.job.log_position import host_of, read, written
@@ -50,7 +50,6 @@ _CORES = 64
 _FAILURE_LINES = 1000
 """How many of the log's last lines are searched for a failed job's traceback."""
 _COST_PATIENCE_S = 0.5
-_SDK_PREFIX = "sagemaker_"
 
 
 def routes(site: Site) -> list[Route]:
@@ -266,8 +265,8 @@ def _settings(job: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """Tables of names and values: the user's hyperparameters first, then what the SDK added."""
     values = job.get("HyperParameters", {})
     return {
-        "Hyperparameters": sorted((k, v) for k, v in values.items() if not k.startswith(_SDK_PREFIX)),
-        "Added by the SDK": sorted((k, v) for k, v in values.items() if k.startswith(_SDK_PREFIX)),
+        "Hyperparameters": sorted((k, v) for k, v in values.items() if not k.startswith(SDK_PREFIX)),
+        "Added by the SDK": sorted((k, v) for k, v in values.items() if k.startswith(SDK_PREFIX)),
         "Environment": sorted(job.get("Environment", {}).items()),
     }
 
