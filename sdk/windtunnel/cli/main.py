@@ -182,9 +182,13 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """As argparse's, but an unknown argument is an error."""
-        known, unknown = super().parse_known_args(subject_first(args or ()), namespace)
+        given = subject_first(args or ())
+        options = [] if self._subparsers else [word for word in given if word.startswith("--")]
+        self._mistyped = [word for word in options if not self._get_option_tuples(word)]
+        known, unknown = super().parse_known_args(given, namespace)
         if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            self._mistyped = []  # this message names them with what stands beside them
+            hint = self._likely(unknown[0])
             if self.prog.endswith(" run"):
                 if unknown[0].startswith("-"):
                     hint += " Arguments of the script go after --: windtunnel run SCRIPT -- "
@@ -198,6 +202,9 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return known, unknown
 
+    def _likely(self, word: str) -> str:
+        return did_you_mean(word.partition("=")[0], self._option_string_actions)
+
     def _print_message(self, message: str, file: Any = None) -> None:
         """As argparse's, but raise an error if help cannot be written: some Python versions ignore that."""
         if file is sys.stdout:
@@ -207,7 +214,13 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        """Print an error without argparse's usage (up to 30 lines); suggest likely words for a wrong choice."""
+        """Print an error without argparse's usage (up to 30 lines); suggest likely words for a wrong choice.
+
+        argparse takes the value of an unknown option for a positional argument, and may complain of that first.
+        So an unknown option is named before all else.
+        """
+        if self._mistyped:
+            message = f"unrecognized arguments: {' '.join(self._mistyped)}.{self._likely(self._mistyped[0])}"
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
         said = f"{message}.{hint}" if hint else message

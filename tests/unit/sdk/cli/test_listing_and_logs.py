@@ -183,3 +183,13 @@ def test_an_unknown_option_is_named_first(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         cli.main(["env", "--unst"])  # of which it has several, one a shell
     assert "Did you mean '--unset'?\n" in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_named_before_what_follows_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse takes its value for a model's name, and complains that there are two."""
+    with pytest.raises(SystemExit):
+        cli.main(["plan", "--architecture", "Llama-3.1-8B", "--deadline-hours", "48"])
+    assert capsys.readouterr().err == (
+        "windtunnel plan: error: unrecognized arguments: --deadline-hours. Did you mean '--deadline'?\n"
+        "What it takes: windtunnel plan --help\n"
+    )
