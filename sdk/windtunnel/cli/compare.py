@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from windtunnel.errors import ConfigurationError, JobNotFound
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
+    from windtunnel.priceperf.money.estimate import Estimate
 
 _EPILOG = "Modelled figures have an interval; costs have their price and its date."
 _DESCRIPTION_ONLY = (
@@ -164,12 +166,25 @@ def run_compare(args: argparse.Namespace) -> int:
             user_calibration=user_calibration_of(args),
         )
         all_priced(args, (item.name for item in report.comparison.estimates))
+        _all_used(args, report.comparison.estimates)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     length = report.workload.tokens_per_sample if described and args.sequence_length is None else None
     assumed = [] if length is None else [sequences_of(length)]
     assumed += [sequences_a_step(GLOBAL_BATCH)] if batch_assumed else []
     return output.show(replace(report, assumed=tuple(assumed)), args)
+
+
+def _all_used(args: argparse.Namespace, estimates: Iterable[Estimate]) -> None:
+    """Refuse an option that changes nothing, because none of the instances has the accelerators that it is about."""
+    with_neuron = {item.name: item.instance.is_neuron for item in estimates}
+    for name, about, there in (
+        ("gpu", "GPUs", not all(with_neuron.values())),
+        ("neuron_version", "NeuronCores", any(with_neuron.values())),
+    ):
+        if getattr(args, name) is not None and not there:
+            instances = ", ".join(with_neuron)
+            raise ValueError(f"{option(name)} has no effect: no instance has {about} ({instances})")
 
 
 def _no_batch(args: argparse.Namespace) -> bool:

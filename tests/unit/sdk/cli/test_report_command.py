@@ -161,6 +161,14 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
             "--gpu gives zero twice",
         ),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.32xlarge=two"), "TYPE=N"),
+        (
+            (*LLAMA, *("--full-scale-samples", "9", "--gpu", "zero=full", "--instances", "trn1")),
+            "--gpu has no effect: no instance has GPUs (ml.trn1.32xlarge)",
+        ),
+        (
+            (*LLAMA, *("--samples", "9", "--neuron-version", "2.21", "--instances", "p4d", "p5")),
+            "--neuron-version has no effect: no instance has NeuronCores (ml.p4d.24xlarge, ml.p5.48xlarge)",
+        ),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
     ],
 )
