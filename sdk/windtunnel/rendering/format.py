@@ -11,6 +11,8 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MODELLED_DIGITS = 2
 """Significant digits of a modelled figure, whose error is ten percent or more."""
 
+_ROUNDED_TO_1_S = 0.995
+"""Seconds from which a time is 1.0 s with two significant digits, no longer 990 ms."""
 HOURS_FROM_S = 10_000
 YEARS_FROM_S = 3.6e7
 """Seconds (10,000 h) from which times are shown in years."""
@@ -72,7 +74,7 @@ def modelled_seconds(value: float, like: float | None = None) -> str:
         return f"{significant(value / _YEAR_S)} years"
     if of_unit >= HOURS_FROM_S:
         return f"{significant(value / 3600)} h"
-    return f"{significant(value * 1e3)} ms" if of_unit < 1 else f"{significant(value)} s"
+    return f"{significant(value * 1e3)} ms" if of_unit < _ROUNDED_TO_1_S else f"{significant(value)} s"
 
 
 def seconds(value: float) -> str:

@@ -395,6 +395,25 @@ def test_all_that_were_named_are_on_the_screen_and_the_trust_in_them(instances: 
     assert "on trn1" in trust and "on p4d (A100)" in trust
 
 
+def test_the_verdict_keeps_its_probability_beside_many_instances() -> None:
+    """Seven rows, of which four have no price. Other notes are cut before it."""
+    names = [TRN1, SMALL, P4D, "ml.p5.48xlarge", "ml.trn2.48xlarge", "ml.g5.48xlarge", "ml.p4de.24xlarge"]
+    size = FullScale(3_000_000)
+    described = Workload.transformer("BERT-Base", sequence_length=128, microbatch=32)
+    section = first(compare(described, names, size), described, size)
+    assert " of the 3 with a price (with a compile cache) with" in section.notes[0]
+    assert re.search(r"\d % probability\. At \$", section.notes[0]) and section.notes[0].endswith(".")
+
+
+def test_instances_with_the_same_passes_share_the_words() -> None:
+    """``passes of 32 on A, B, C``."""
+    job = Workload.transformer("BERT-Base", sequence_length=128, global_batch=1024)
+    names = [TRN1, P4D, "ml.p5.48xlarge"]
+    shown = screen(compare(job, names, LONG, instance_count=2), job, LONG, PriceBook())
+    assert re.search(r"fits: passes of \d+ on trn1.32xlarge x 2(; passes of \d+ on|,) p4d", shown.batch)
+    assert "p4d.24xlarge x 2, p5.48xlarge x 2" in shown.batch
+
+
 def test_a_longer_job_is_promised_a_verdict_only_where_it_has_one() -> None:
     """Not outside of the calibrated range."""
     few = FullScale(100, sequence_length=128)

@@ -22,6 +22,8 @@ _HOUR_S = 3600.0
         (fmt.significant, 1.1e16, "11,000 trillion"),
         (fmt.dollars, 2.6e9, "$2.6 billion"),
         (fmt.dollars, 1.2e7, "$12 million"),
+        (fmt.modelled_seconds, 0.9949, "990 ms"),
+        (fmt.modelled_seconds, 0.996, "1.0 s"),
         (fmt.modelled_seconds, 9_000 * _HOUR_S, "9,000 h"),
         (fmt.modelled_seconds, 20_000 * _HOUR_S, "2.3 years"),
         (fmt.modelled_seconds, 1.1e11 * _HOUR_S, "13 million years"),

@@ -41,6 +41,8 @@ _TITLE = "The answer"
 _ROWS = 7
 _TRUST = "Trust: "
 _CHANGES = 2
+_NAMED = 2
+"""Most instances without a price that the verdict names."""
 _CACHED = "with a compile cache"
 _LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
@@ -155,16 +157,16 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     """Cut each note to its number of lines, and all of them together to ``room`` lines.
 
     If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first, all to
-    two lines before any to one; the first note and the one on trust come last, as half of them is of no use. If one
-    line each is still too much, changes and the largest part go: the rest of the report has them.
+    two lines before any to one. The note on trust and the first one follow when all others have one line, as half of
+    them is of no use. If one line each is still too much, changes and the largest part go: the rest of the report has
+    them.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
         most = {text: lines for text, lines in most.items() if not text.startswith(_LARGEST[1])}
     last_cut = [text for text in most if text.startswith(_TRUST)] + [*most][:1]
-    for least, text in product(
-        (2, 1), [*(text for text in reversed(most) if text not in last_cut), *last_cut]
-    ):
+    others = [text for text in reversed(most) if text not in last_cut]
+    for least, text in (*product((2, 1), others), *product((2, 1), last_cut)):
         while most[text] > least and sum(most.values()) > room:
             most[text] -= 1
     spare = [text for text in most if text.startswith((*_LARGEST, _CHANGE))]
@@ -273,6 +275,9 @@ def _verdict(
     name, chance = label(estimates[best]), probability(found.probability)
     unpriced = [label(item) for item in _unpriced(found, estimates)]
     priced = f" of those with a price (not {' or '.join(unpriced)})" if unpriced else ""
+    if len(unpriced) > _NAMED:  # the table says which
+        competing = sum(chance is not None for chance in found.decided.probabilities)
+        priced = f" of the {competing} with a price"
     cached = f" ({_CACHED})" if _without_compile(found) else ""
     least = f"{name} costs least{priced}{cached}"
     text = f"{least}, with {chance} probability."

@@ -79,7 +79,8 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
     """The choices that the description leaves open: the passes, and the split where whole copies do not fit. Also
     passes other than stated.
     """
-    chosen, smaller, options = [], [], "--microbatch N says"
+    chosen: dict[str, list[str]] = {}
+    smaller, options = [], "--microbatch N says"
     if workload.rehearsed is not None:
         yield from _as_rehearsed(estimates, workload)
     for item in estimates:
@@ -95,12 +96,13 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
         elif training.microbatch != job.microbatch:
             smaller.append(f"{fmt.plain(training.microbatch)} on {label(item)}")
         if words:
-            chosen.append(f"{', '.join(words)} on {label(item)}")
+            chosen.setdefault(", ".join(words), []).append(label(item))
     if smaller:
         yield f"Passes of {', '.join(smaller)}: those stated do not divide the batch of a copy."
     if chosen:
         otherwise = "" if workload.rehearsed is not None else f" ({options} otherwise)"
-        yield f"The fastest that fits: {'; '.join(chosen)}{otherwise}."
+        each = "; ".join(f"{words} on {', '.join(names)}" for words, names in chosen.items())
+        yield f"The fastest that fits: {each}{otherwise}."
 
 
 def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
