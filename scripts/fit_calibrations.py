@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "sdk"))
 
 from windtunnel.priceperf.calibration import (  # noqa: E402
+    cluster_sizes,
     data_files,
     fitting,
     inference_calibration,
@@ -125,6 +126,7 @@ def of_kinds() -> dict[str, Any]:
     """Figures of each kind, from the errors in the file. ``strangers``: `left_out.log_speed_of_stranger`. ``scripts``:
     speed and errors of plain scripts (`measured_scripts.summary`); ``rehearsed``: of scripts predicted from counts;
     ``others``: of models that are no transformers. ``widths``: width of the interval by level and kind.
+    ``own_part``: `cluster_sizes.own_part`, of all kinds together.
     """
     rows = [row for key in fitting.PRIORS for row in published_rows.rows_of(key)]
     kinds = dict.fromkeys(map(left_out.kind_of, rows))
@@ -146,6 +148,7 @@ def of_kinds() -> dict[str, Any]:
         "rehearsed": {kind: measured_scripts.summary(its) for kind, its in rehearsed.items()},
         "others": {kind: measured_scripts.summary(its) for kind, its in others.items()},
         "widths": widths,
+        "own_part": round(cluster_sizes.measured(), 4),
     }
 
 

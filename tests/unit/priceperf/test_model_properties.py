@@ -32,6 +32,7 @@ from windtunnel.priceperf import (
     estimate,
     scaling,
 )
+from windtunnel.priceperf.calibration.cluster_sizes import own_part
 from windtunnel.priceperf.model.collectives import Collective
 from windtunnel.priceperf.model.engines import Product
 from windtunnel.priceperf.model.fixed_costs import TOKENISE_S
@@ -269,6 +270,25 @@ def test_symmetric_costs_have_the_textbook_probability(
     deviation = math.hypot(math.log(down), math.log(up)) / 1.2815515655446004
     expected = 0.5 * math.erfc(-math.log(ratio) / deviation / math.sqrt(2))
     assert cheapest_probabilities(pair)[0] == pytest.approx(expected, abs=0.006)
+
+
+@given(middle=st.floats(0.01, 1e6), ratio=st.floats(0.3, 3), width=st.floats(1.01, 2))
+def test_numbers_of_one_type_share_most_of_their_error(middle: float, ratio: float, width: float) -> None:
+    """Of two costs with correlated errors, the same: the shared part cancels in their ratio."""
+    pair = cost(middle, width, width), cost(middle * ratio, width, width)
+    deviation = math.sqrt(2) * own_part() * math.log(width) / 1.2815515655446004
+    expected = 0.5 * math.erfc(-math.log(ratio) / deviation / math.sqrt(2))
+    assert cheapest_probabilities(pair, ("trn1", "trn1"))[0] == pytest.approx(expected, abs=0.02)
+
+
+@given(costs=COSTS, names=st.lists(st.sampled_from("abc"), min_size=5, max_size=5))
+def test_shared_errors_leave_probabilities(costs: list[Cost], names: list[str]) -> None:
+    """Together 1, in whatever types the costs are; with a type each it is as if none were given."""
+    chances = cheapest_probabilities(costs, names[: len(costs)])
+    assert math.fsum(chances) == pytest.approx(1)
+    assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in chances)
+    apart = cheapest_probabilities(costs, [str(index) for index in range(len(costs))])
+    assert apart == cheapest_probabilities(costs)
 
 
 @given(workload=WORKLOADS, count=st.integers(1, 20))

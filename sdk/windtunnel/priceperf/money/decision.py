@@ -2,9 +2,11 @@
 
 The distribution: a cost has a middle and an 80 % interval with unequal sides. Its logarithm is
 modelled as two halves of normal distributions that meet in the middle: half of the probability lies on
-each side, and a tenth beyond each end of the interval. Errors of different instances are taken as
-independent. Instances of one family share their constants, so the real answer between them is surer than
-this says. The same instances at two prices share all of their error, so the price alone decides. The time of
+each side, and a tenth beyond each end of the interval.
+
+Errors of different instance types are taken as independent. Types with the same chip share their constants, so the real
+answer between them is surer than this says. Different numbers of one type share most of their error (`cluster_sizes`
+measures how much). The same instances at two prices share all of it, so the price alone decides. The time of
 preparation (what a script does before it trains) is the same on all instances, so the probability is an
 average over one common time. An interval with assumed fixed costs adds up the low ends and the high ends of
 all its parts, so it is rather wide.
@@ -13,12 +15,15 @@ all its parts, so it is rather wide.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
+from itertools import product
 from statistics import NormalDist
 
+from ..calibration.cluster_sizes import own_part
 from ..model.fixed_costs import FixedCost
 from ..model.intervals import COVERAGE
 from .comparison import Comparison
@@ -33,6 +38,8 @@ _NORMAL = NormalDist()
 _END = _NORMAL.inv_cdf(CLEAR)
 _SHARED = ((1 / 6, -math.sqrt(3)), (2 / 3, 0.0), (1 / 6, math.sqrt(3)))
 """Weights and points of the three-point Gauss-Hermite quadrature for a normal distribution."""
+_SHARED_POINTS = 40  # quantiles of errors that several costs share, of all types together
+_LEAST_POINTS = 10  # quantiles of each cost then
 
 
 @dataclass(frozen=True)
@@ -120,15 +127,16 @@ def most_likely(
 
 def _chances(rivals: Sequence[tuple[Estimate, Cost]]) -> tuple[float, ...]:
     """`cheapest_probabilities`, averaged over the time of preparation, which is the same on all instances."""
+    types = [item.instance.name for item, _ in rivals]
     if not all(item.preparation.high_s > item.preparation.low_s for item, _ in rivals):
-        return cheapest_probabilities([cost for _, cost in rivals])
+        return cheapest_probabilities([cost for _, cost in rivals], types)
     total = [0.0] * len(rivals)
     for weight, z in _SHARED:
         costs = [
             item.taking("preparation", _seconds(item.preparation, z)).cost(cost.price)
             for item, cost in rivals
         ]
-        for index, chance in enumerate(cheapest_probabilities(costs)):
+        for index, chance in enumerate(cheapest_probabilities(costs, types)):
             total[index] += weight * chance
     return tuple(total)
 
@@ -139,28 +147,56 @@ def _seconds(item: FixedCost, z: float) -> float:
     return item.seconds * (end / item.seconds) ** (abs(z) / _END) if item.seconds and end else item.seconds
 
 
-def cheapest_probabilities(costs: Sequence[Cost]) -> tuple[float, ...]:
-    """The probability of each cost to be the lowest; they add up to 1. Integrated over quantiles, so deterministic."""
+def cheapest_probabilities(costs: Sequence[Cost], types: Sequence[str] = ()) -> tuple[float, ...]:
+    """The probability of each cost to be the lowest; they add up to 1. Integrated over quantiles, so deterministic.
+
+    ``types``: the instance type of each cost. Costs of one type share most of their error; without types none do.
+    """
     spreads = [_Spread.of(cost) for cost in costs]
+    several = [name for name, count in Counter(types).items() if count > 1]
+    if not several:
+        return _lowest(spreads, _POINTS)
+    total = [0.0] * len(costs)
+    of_each = max(3, round(_SHARED_POINTS ** (1 / len(several))))
+    shared = [*product(_quantiles(of_each), repeat=len(several))]
+    for errors in shared:
+        by_type = dict(zip(several, errors, strict=True))
+        known = [
+            spread.if_shared(by_type[name]) if name in by_type else spread
+            for spread, name in zip(spreads, types, strict=True)
+        ]
+        for index, chance in enumerate(_lowest(known, max(_LEAST_POINTS, _POINTS // len(shared)))):
+            total[index] += chance / len(shared)
+    return tuple(total)
+
+
+def _lowest(spreads: Sequence[_Spread], points: int) -> tuple[float, ...]:
+    """The probability of each distribution to be the lowest; their errors are independent."""
     if len(spreads) == 2:
-        first = math.fsum(spreads[1].above(spreads[0].quantile(z)) for z in _quantiles()) / _POINTS
+        first = math.fsum(spreads[1].above(spreads[0].quantile(z)) for z in _quantiles(points)) / points
         return first, 1 - first
     raw = []
     for own in spreads:
         others = [other for other in spreads if other is not own]
-        points = (own.quantile(z) for z in _quantiles())
-        raw.append(math.fsum(math.prod(other.above(point) for other in others) for point in points))
+        places = (own.quantile(z) for z in _quantiles(points))
+        raw.append(math.fsum(math.prod(other.above(place) for other in others) for place in places))
     whole = math.fsum(raw)
     return tuple(value / whole for value in raw)
 
 
 @dataclass(frozen=True, eq=False)
 class _Spread:
-    """The distribution of a cost's logarithm: its middle, and the standard deviations below and above."""
+    """The distribution of a cost's logarithm: its middle, and the standard deviations below and above.
+
+    It is that of a standard normal variable, stretched on each side. ``shift`` and ``own`` are mean and standard
+    deviation of this variable, once a part of the error is known.
+    """
 
     middle: float
     lower_deviation: float
     upper_deviation: float
+    shift: float = 0.0
+    own: float = 1.0
 
     @classmethod
     def of(cls, cost: Cost) -> _Spread:
@@ -169,8 +205,14 @@ class _Spread:
         above = math.log(max(cost.high_usd, 1e-12)) - middle
         return cls(middle, below / _END, max(above, 0.0) / _END)
 
+    def if_shared(self, error: float) -> _Spread:
+        """The distribution if the error that it shares with others is known; ``error``: in standard deviations."""
+        own = own_part()
+        return replace(self, shift=error * math.sqrt(1 - own**2), own=own)
+
     def quantile(self, z: float) -> float:
         """The point of this distribution that corresponds to ``z`` of a standard normal one."""
+        z = self.shift + self.own * z
         return self.middle + z * (self.upper_deviation if z > 0 else self.lower_deviation)
 
     def above(self, point: float) -> float:
@@ -179,12 +221,13 @@ class _Spread:
         width = self.upper_deviation if distance > 0 else self.lower_deviation
         if width <= 0:
             return 0.5 if distance == 0 else float(distance < 0)
-        return 0.5 * math.erfc(distance / width / math.sqrt(2))
+        return 0.5 * math.erfc((distance / width - self.shift) / self.own / math.sqrt(2))
 
 
 @cache
-def _quantiles() -> tuple[float, ...]:
-    return tuple(_NORMAL.inv_cdf((index + 0.5) / _POINTS) for index in range(_POINTS))
+def _quantiles(points: int) -> tuple[float, ...]:
+    """Points of the standard normal distribution that divide it into equal parts, each in the middle of its part."""
+    return tuple(_NORMAL.inv_cdf((index + 0.5) / points) for index in range(points))
 
 
 def _competing(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> list[int]:

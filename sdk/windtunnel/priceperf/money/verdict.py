@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from ..calibration.cluster_sizes import own_part
 from .estimate import Cost, Estimate
 
 
@@ -72,12 +73,13 @@ class Verdict:
 def ratio_width(one: tuple[Estimate, Cost], other: tuple[Estimate, Cost]) -> tuple[float, float]:
     """Log widths of the ratio of two costs (``one`` / ``other``), below and above its middle.
 
-    The errors of the two costs are taken as independent, except the time of preparation: it is the same on
-    both, so an error in it changes both costs together.
+    The errors of the two costs are taken as independent, with two exceptions. Two numbers of the same instances share
+    most of their error (`cluster_sizes`). The time of preparation is the same on both, so an error in it changes both
+    costs together.
     """
+    own = own_part() if one[0].instance.name == other[0].instance.name else 1.0
     if not all(item.preparation.high_s > item.preparation.low_s for item, _ in (one, other)):
-        (_, first), (_, second) = one, other
-        return math.hypot(_down(first), _up(second)), math.hypot(_up(first), _down(second))
+        return _widths(one[1], other[1], own)
 
     def prepared(end: str) -> tuple[Cost, Cost]:
         first, second = (
@@ -87,13 +89,23 @@ def ratio_width(one: tuple[Estimate, Cost], other: tuple[Estimate, Cost]) -> tup
         return first, second
 
     first, second = prepared("seconds")
-    down, up = math.hypot(_down(first), _up(second)), math.hypot(_up(first), _down(second))
+    down, up = _widths(first, second, own)
     middle = math.log(first.usd / second.usd) if first.usd > 0 < second.usd else 0.0
     for end in ("low_s", "high_s"):
         first, second = prepared(end)
         moved = math.log(first.usd / second.usd) - middle if first.usd > 0 < second.usd else 0.0
         down, up = math.hypot(down, max(0.0, -moved)), math.hypot(up, max(0.0, moved))
     return down, up
+
+
+def _widths(one: Cost, other: Cost, own: float) -> tuple[float, float]:
+    """Log widths of ``one`` / ``other``, whose errors have the correlation 1 - ``own`` squared."""
+    return _distance(_down(one), _up(other), own), _distance(_up(one), _down(other), own)
+
+
+def _distance(one: float, other: float, own: float) -> float:
+    """The width of the difference of two quantities with these widths."""
+    return math.sqrt((one - other) ** 2 + 2 * own**2 * one * other)
 
 
 def _up(cost: Cost) -> float:

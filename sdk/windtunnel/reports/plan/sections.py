@@ -177,8 +177,11 @@ def _rivals(found: Plans) -> Iterator[str]:
     best, *others = _best_of_each(found.cheapest)
     if best.cost is None:
         return
-    costs = [plan.cost for plan in others if plan.cost is not None]
-    near = sum(cheapest_probabilities([best.cost, cost])[0] < CLEAR for cost in costs)
+    own, near = best.estimate.instance.name, 0
+    for plan in others:
+        if plan.cost is not None:
+            types = (own, plan.estimate.instance.name)
+            near += cheapest_probabilities((best.cost, plan.cost), types)[0] < CLEAR
     if near:
         one = len(others) == 1
         yield (
