@@ -157,6 +157,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("cpu", {("device_unused", "step")}),
         ("before", {("optimizer_before_move", "optimizer")}),
         ("saved", {("optimizer_before_move", "left")}),
+        ("forgotten", {("no_gradients", "exchanged")}),
         ("apart", {("no_exchange", "step"), ("same_data", "made")}),
         ("by_hand", {("no_exchange", "backward"), ("same_data", "made")}),
         ("drawn", {("same_data", "made")}),

@@ -76,7 +76,9 @@ if how.endswith("placeholder"):
     dataset = Placeholder(*dataset.tensors)
 if how == "streamed":
     dataset = Streamed(dataset)
-shares = how.endswith(("drawn", "placeholder", "unseeded", "sent", "averaged", "saved", "ported"))
+shares = how.endswith(
+    ("drawn", "placeholder", "unseeded", "sent", "averaged", "saved", "ported", "forgotten")
+)
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
 if how == "own":
@@ -91,7 +93,8 @@ for step, (features, labels) in enumerate(loader):  # line: went
         model.to(device)
     model.zero_grad()
     loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))
-    loss.backward()  # line: backward
+    if how != "forgotten":
+        loss.backward()  # line: backward
     if how == "by_hand":
         for weight in model.parameters():
             weight.data.add_(-0.1 * weight.grad)
@@ -100,7 +103,7 @@ for step, (features, labels) in enumerate(loader):  # line: went
         if step % 2:
             xm.all_reduce("sum", [weight.data for weight in model.parameters()], 1 / xr.world_size())
     elif shares:
-        xm.optimizer_step(optimizer)
+        xm.optimizer_step(optimizer)  # line: exchanged
     else:
         optimizer.step()  # line: step
 if int(os.environ["RANK"]) == 0:  # without an exchange the other is not waited for

@@ -112,6 +112,19 @@ def model_left_device(line: str, left: str, steps: int) -> Finding:
     )
 
 
+def no_gradients(line: str, steps: int) -> Finding:
+    """An optimizer steps, and has nothing to change."""
+    return Finding(
+        "no_gradients",
+        "error",
+        line,
+        f"the first {steps} steps of the optimizer changed nothing: none of its weights has a gradient.",
+        "Call loss.backward() before the step. If the script does, the optimizer has other weights than the loss was "
+        "computed with: make it from model.parameters().",
+        steps,
+    )
+
+
 def step_without_end(line: str, steps: int) -> Finding:
     """Nothing ends a step, so nothing is computed."""
     return Finding(

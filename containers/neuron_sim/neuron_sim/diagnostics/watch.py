@@ -22,6 +22,7 @@ from neuron_sim.diagnostics import advice, for_cores, for_graphs, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
 from neuron_sim.diagnostics.fallbacks import Fallbacks
 from neuron_sim.diagnostics.findings import Finding, Findings
+from neuron_sim.diagnostics.gradients import Gradients
 from neuron_sim.diagnostics.host_reads import HostReads, Line
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.loaders import Loaders
@@ -80,6 +81,7 @@ class Watch(Listener):
         self.fallbacks = Fallbacks()
         self.untied = Untied()
         self.splits = WrongSplits(self.note)
+        self.gradients = Gradients(self.note)
         self._away = False
         self.begin()
 
@@ -95,6 +97,7 @@ class Watch(Listener):
         self._recompiles = Recompilations()
         self.fallbacks.forget()
         self.splits.forget()
+        self.gradients.forget()
         self._has_stepped = False
         self._input: dict[int, _Input] = {}
         self._loop_steps = 0
@@ -306,7 +309,7 @@ class Watch(Listener):
         cores = settings.identity().world_size
         if cores == 1 or self._trained_steps < _TRAINING_STEPS:
             return
-        if not self._has_exchanged:
+        if not self._has_exchanged and not self.gradients.are_missing:
             self.findings.note(
                 for_cores.no_exchange(
                     self._optimizer_line, self._trained_steps, cores, self._by_hand is not None

@@ -180,11 +180,13 @@ def _training(on: Parts) -> Iterator[Hook]:
             stochastic_rounding.before_step,
             memory_by_use.know,
             on.watch.before_optimizer,
+            on.watch.gradients.before_step,
         ),
     )
     stepped = (
         on.recorder.optimized,
         stochastic_rounding.after_step,
+        on.watch.gradients.after_step,
         on.watch.optimized,
         on.watch.loaders.trained,
         on.passes.optimized,
