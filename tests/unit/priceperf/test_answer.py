@@ -222,7 +222,7 @@ def test_why_there_is_no_answer() -> None:
     assert (alone.obstacle, alone.hindered) == ("one instance", (0,))
     (tiny, *_) = answers(compare(rehearsed(), [TRN1, P4D], FullScale(256)))
     assert (tiny.obstacle, tiny.hindered) == ("assumed", (0, 1))
-    assert answers(compare(rehearsed(), ["ml.p4de.24xlarge"], LONG)) == ()
+    assert answers(compare(rehearsed(), ["ml.trn2.48xlarge"], LONG)) == ()
 
 
 def test_capacity_blocks_are_an_offering_with_their_own_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
@@ -85,12 +86,22 @@ def test_lookup_takes_the_nearest_earlier_price() -> None:
     assert BOOK.price("p5.48xlarge").usd_per_hour == 55.04  # AWS's own words of May 2026
 
 
+def test_derived_prices_follow_from_those_of_ec2() -> None:
+    """SageMaker's hour costs a fixed part more than EC2's; which part, the source says."""
+    derived = [price for price in PriceBook()._prices if price.status == "derived"]
+    for price in derived:
+        uplift = float(re.match(r"EC2 price x ([\d.]+)", price.source)[1])  # type: ignore[index]
+        own = BOOK.price(price.instance_type.removeprefix("ml."), price.effective_from)
+        assert price.usd_per_hour == pytest.approx(uplift * own.usd_per_hour, rel=1e-5)
+    assert len(derived) == 8
+
+
 def test_no_price_before_the_first() -> None:
     """A date before the book says so instead of guessing; an unknown type lists the known."""
     with pytest.raises(PriceUnknown, match="the first in the book is of 2022-10-10"):
         BOOK.price("ml.trn1.32xlarge", date(2020, 1, 1))
-    with pytest.raises(PriceUnknown, match=r"It has: ml\.p4d\.24xlarge, .*ml\.trn1n\.32xlarge\.$"):
-        BOOK.price("ml.p5.48xlarge")
+    with pytest.raises(PriceUnknown, match=r"It has: ml\.g5\.12xlarge, .*ml\.trn1n\.32xlarge\.$"):
+        BOOK.price("ml.trn2.48xlarge")
     with pytest.raises(
         PriceUnknown, match=r"EC2 Capacity Block, in us-east-2 in the book\. It has: p4d\.24xlarge, "
     ):
@@ -101,7 +112,7 @@ def test_dates_start_where_all_have_a_price() -> None:
     """Comparing needs a price of each at the same day."""
     assert BOOK.dates(["ml.trn1.32xlarge", "ml.p4d.24xlarge"]) == (date(2022, 10, 10), date(2025, 6, 1))
     assert BOOK.dates(["ml.trn1n.32xlarge", "ml.p4d.24xlarge"]) == (date(2023, 4, 1), date(2025, 6, 1))
-    assert BOOK.dates(["ml.trn1.32xlarge", "ml.p4de.24xlarge"]) == ()
+    assert BOOK.dates(["ml.trn1.32xlarge", "ml.trn2.48xlarge"]) == ()
 
 
 def test_a_price_of_nothing_is_refused() -> None:

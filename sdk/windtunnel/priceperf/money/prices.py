@@ -82,6 +82,9 @@ _INF2_PAGE = (
 )
 _OLD_LIST = "EC2 price list before the reduction of June 2025"
 _UPLIFT = "EC2 price x 1.15 (holds for trn1 and p4d; 1.2-1.25 for other families)"
+_TOOL = "by aws-samples/foundation-model-benchmarking-tool@00ef155"
+_UPLIFT_P = f"EC2 price x 1.15 (as before June 2025, for ml.p5.48xlarge 113.068 {_TOOL})"
+_UPLIFT_G = f"EC2 price x 1.25 (as for ml.g5.48xlarge 20.36, ml.g5.12xlarge 7.09, and ml.g6, {_TOOL})"
 _SEEN = (
     "third-party copy of the AWS Price List (Studio SKU); equals EC2 21.957642 x 1.15; "
     "the training SKU was not seen directly"
@@ -100,6 +103,7 @@ _TRN1N = date(2023, 4, 1)
 _INF2 = date(2023, 4, 25)
 _REDUCTION = date(2025, 6, 1)
 _AUTUMN_2024 = date(2024, 10, 1)
+_AUTUMN_2025 = date(2025, 11, 30)
 _MAY_2026 = date(2026, 5, 1)
 
 BUILT_IN: tuple[Price, ...] = (
@@ -108,17 +112,30 @@ BUILT_IN: tuple[Price, ...] = (
     Price("ml.trn1n.32xlarge", 28.497, "us-east-1", _TRAINING, _TRN1N, "derived", _UPLIFT),
     Price("ml.p4d.24xlarge", 37.69, "us-east-1", _TRAINING, _LAUNCH, "published", _BLOG_P4D),
     Price("ml.p4d.24xlarge", 25.251286, "us-west-2", _TRAINING, _REDUCTION, "seen", _SEEN),
+    Price("ml.p4de.24xlarge", 31.5641, "us-east-1", _TRAINING, _REDUCTION, "derived", _UPLIFT_P),
+    Price("ml.p5.48xlarge", 63.296, "us-east-1", _TRAINING, _REDUCTION, "derived", _UPLIFT_P),
+    Price("ml.g5.12xlarge", 7.09, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
+    Price("ml.g5.48xlarge", 20.36, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
+    Price("ml.g6e.12xlarge", 13.1158, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
+    Price("ml.g6e.48xlarge", 37.664, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
     Price("trn1.2xlarge", 1.34375, "us-east-1", _EC2, _LAUNCH, "published", _VANTAGE_2XL),
     Price("trn1.32xlarge", 21.50, "us-east-1", _EC2, _LAUNCH, "published", _VANTAGE),
     Price("trn1n.32xlarge", 24.78, "us-east-1", _EC2, _TRN1N, "published", _VANTAGE),
     Price("inf2.xlarge", 0.758, "us-east-1", _EC2, _INF2, "published", _INF2_PAGE),
     Price("p4d.24xlarge", 32.7726, "us-east-1", _EC2, _P4D, "published", _OLD_LIST),
     Price("p4d.24xlarge", 21.957642, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-33.0 %)"),
+    Price("p4de.24xlarge", 27.44705, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-33.0 %)"),
+    Price(
+        "p5.48xlarge", 55.04, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-44.0 %); {_GPU_BLOG}"
+    ),
+    Price("g5.12xlarge", 5.672, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
+    Price("g5.48xlarge", 16.288, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
+    Price("g6e.12xlarge", 10.49264, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
+    Price("g6e.48xlarge", 30.13118, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
     Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("p5.48xlarge", 34.608, "us-east-1", _BLOCK, _MAY_2026, "published", _GPU_BLOG),
-    Price("p5.48xlarge", 55.04, "us-east-1", _EC2, _MAY_2026, "published", _GPU_BLOG),
     Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
 )

@@ -27,7 +27,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.batch_and_prices import batch_words, each, price_words, sharing_words
+from windtunnel.reports.modelled.batch_and_prices import PRICES, batch_words, each, price_words, sharing_words
 from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
@@ -157,15 +157,16 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     """Cut each note to its number of lines, and all of them together to ``room`` lines.
 
     If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first, all to
-    two lines before any to one. The note on trust and the first one follow when all others have one line, as half of
-    them is of no use. If one line each is still too much, changes and the largest part go: the rest of the report has
-    them.
+    two lines before any to one, that on prices after the others. The note on trust and the first one follow when all
+    others have one line, as half of them is of no use. If one line each is still too much, changes and the largest part
+    go: the rest of the report has them.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
         most = {text: lines for text, lines in most.items() if not text.startswith(_LARGEST[1])}
     last_cut = [text for text in most if text.startswith(_TRUST)] + [*most][:1]
     others = [text for text in reversed(most) if text not in last_cut]
+    others.sort(key=lambda text: text.startswith(PRICES))
     for least, text in (*product((2, 1), others), *product((2, 1), last_cut)):
         while most[text] > least and sum(most.values()) > room:
             most[text] -= 1

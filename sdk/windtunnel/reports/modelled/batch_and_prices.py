@@ -22,6 +22,8 @@ from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import degrees, label, place, rule_words, sharing
 
+PRICES = "Prices: "
+
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """Notes on the batch: its rule, instances not in the table, the software's speed, a split unusual for GPUs."""
@@ -165,7 +167,7 @@ def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
         f"; {', '.join(dict.fromkeys(groups[own, there]))}: {'' if own == offering else f'{own} '}{there}"
         for own, there in rest
     )
-    return f"Prices: {offering} {where}{others}."
+    return f"{PRICES}{offering} {where}{others}."
 
 
 def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
@@ -195,4 +197,5 @@ def _of(price: Price) -> tuple[str, str]:
     words = price.offering.removeprefix("SageMaker training ")
     if price.status == "stated":
         return words, "as you state it"
-    return words, f"{price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"
+    made = f", {price.status}" if price.status in ("assumed", "derived") else ""
+    return words, f"{price.region} {price.effective_from}{made}"

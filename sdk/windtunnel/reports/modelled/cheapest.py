@@ -88,12 +88,12 @@ def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) 
 
 
 def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
-    """The same job at every list price; nothing where there is only one offering, as the answer shows that."""
+    """The same job at every list price; nothing where the only offering is that of the answer."""
     estimates, found = comparison.estimates, by_offering(comparison.estimates, book)
-    if len(found) < (2 if comparison.costs else 1):
+    told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
+    if {offering for offering, _ in found} <= {price.offering for price in told} and len(found) < 2:
         return
     rows, notes = [], []
-    told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
     for offering, result in found:
         costs = result.whole.costs
         winner = result.winner if comparison.size_known else None

@@ -33,7 +33,7 @@ def test_the_book_shows_price_date_status_and_source(invoke: Invoke, monkeypatch
     monkeypatch.setenv("COLUMNS", "40")
     out = invoke("prices").out
     assert " instance " in out
-    for word in ("ml.trn1n.32xlarge", "$24.725", "us-west-2", "2025-06-01", "derived 4", "Entries: built-in"):
+    for word in ("ml.trn1n.32xlarge", "$24.725", "us-west-2", "2025-06-01", "derived ", "Entries: built-in"):
         assert word in out
     assert "up to 64%" in " ".join(out.split()) and "no price is known here" in " ".join(out.split())
 
@@ -113,7 +113,7 @@ def test_a_family_is_all_its_types(invoke: Invoke) -> None:
         (["refresh", "--hosting", "--instances", "trn1.32xlarge"], 2, "e.g. ml.c5.xlarge"),
         (["--hosting"], 2, "goes with refresh"),
         (["--on", "2010-01-01"], 1, "Nothing in the book for 2010-01-01"),
-        (["--instances", "ml.p5.48xlarge"], 1, "windtunnel prices refresh --instances"),
+        (["--instances", "ml.trn2.48xlarge"], 1, "windtunnel prices refresh --instances"),
         (
             ["--instances", "trn1", "--region", "us-east1"],
             1,
