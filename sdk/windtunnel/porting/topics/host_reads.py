@@ -92,8 +92,8 @@ def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[F
         if not isinstance(node, ast.Call) or node.lineno in said:
             continue
         name = script.dotted(node.func)
-        waits = name in _ENDS and any(one.arg == "wait" and constant(one.value) for one in node.keywords)
-        if waits or name == _WAIT:
+        first = [*node.args[:1], *(one.value for one in node.keywords if one.arg == "wait")]
+        if (name in _ENDS and any(map(constant, first))) or name == _WAIT:
             said.add(node.lineno)
             yield Finding(
                 node.lineno,

@@ -147,6 +147,8 @@ for batch in loader:
     [
         ("xm.wait_device_ops()", True),
         ("xm.mark_step(wait=True)", True),
+        ("xm.mark_step(True)", True),
+        ("torch_xla.sync(True)", True),
         ("torch_xla.sync()", False),
         ("torch_xla.sync(wait=False)", False),
         ("if step % 50 == 0: xm.wait_device_ops()", False),
