@@ -25,7 +25,8 @@ class Section:
     """A titled table, or (without rows) titled notes. ``kind`` keeps measured and modelled apart.
 
     ``first``: the section belongs to the first screen, all that a terminal shows unless more is asked for. Such
-    sections come before all others, and the first note of each is its most important one.
+    sections come before all others, and the first note of each is its most important one. ``whole``: the section as it
+    is where no terminal limits it, if it was cut to fit the first screen.
     """
 
     title: str
@@ -36,6 +37,7 @@ class Section:
     notes: tuple[str, ...] = ()
     label_header: str = ""
     first: bool = False
+    whole: Section | None = None
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ def _prose(text: str) -> str:
 
 def section_html(section: Section, heading: str) -> str:
     """The HTML of one section. ``heading``: tag of its title, e.g. ``h3``."""
+    section = section.whole or section
     subtitle = f'<span class="sub">{escape(section.subtitle)}</span>' if section.subtitle else ""
     parts = [
         f'<section class="{section.kind}{" first" if section.first else ""}">'

@@ -27,7 +27,7 @@ def _blocks(document: Document) -> Iterator[str]:
     if document.subtitle:
         yield _line(document.subtitle)
     yield from map(_bold, document.headline)
-    for section in document.sections:
+    for section in (each.whole or each for each in document.sections):
         subtitle = f" · {_text(section.subtitle)}" if section.subtitle else ""
         yield f"### {_text(section.title)}{subtitle}"
         if section.rows:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import date
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -412,6 +413,19 @@ def test_instances_with_the_same_passes_share_the_words() -> None:
     shown = screen(compare(job, names, LONG, instance_count=2), job, LONG, PriceBook())
     assert re.search(r"fits: passes of \d+ on trn1.32xlarge x 2(; passes of \d+ on|,) p4d", shown.batch)
     assert "p4d.24xlarge x 2, p5.48xlarge x 2" in shown.batch
+
+
+def test_only_a_terminal_cuts_the_answer() -> None:
+    """A page and a comment in Markdown have every row and every note in full."""
+    names: list[str | tuple[str, int]] = [SMALL, P4D, *((TRN1, count) for count in (1, 2, 4, 8, 16, 32, 64))]
+    report = windtunnel.compare(rehearsed(), names, LONG)
+    text, page, comment = str(report), report.to_html(), report.to_markdown()
+    assert "and 3 more" in text and "and 3 more" not in page + comment
+    assert "trn1.32xlarge x 64" not in text and "trn1.32xlarge x 64" in page
+    assert " ..." in text
+    for words in (report.screen.batch, report.screen.prices, report.screen.left_out):
+        assert escape(words).replace(" %", "&nbsp;%") in page
+    assert " ..." not in page + comment
 
 
 def test_a_longer_job_is_promised_a_verdict_only_where_it_has_one() -> None:

@@ -21,8 +21,9 @@ _BATCH = re.compile(r"\(--batch \d+\)")
 
 
 def for_page(sections: Iterable[Section]) -> list[Section]:
-    """The same sections, with advice that can be followed on the page."""
-    return [replace(one, notes=tuple(_said(note) for note in one.notes)) for one in sections]
+    """The same sections, not cut for a terminal, with advice that can be followed on the page."""
+    whole = (one.whole or one for one in sections)
+    return [replace(one, notes=tuple(_said(note) for note in one.notes)) for one in whole]
 
 
 def _said(note: str) -> str:

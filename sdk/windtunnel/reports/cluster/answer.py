@@ -46,7 +46,8 @@ def answer_section(found: Modelled, job: SlurmJob, above: Sequence[str], change:
         f"To change: {change}" if change else "": 2,
     }
     used = as_text(Document("-", "", (), (table,))).count("\n") + sum(map(fmt.lines_of, above))
-    return replace(table, notes=fitted(notes, LINES - used - 1))
+    whole = replace(table, notes=tuple(filter(None, notes)))
+    return replace(table, notes=fitted(notes, LINES - used - 1), whole=whole)
 
 
 def _row(strong: ScalingRow, weak: ScalingRow) -> Row:

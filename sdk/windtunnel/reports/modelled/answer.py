@@ -150,7 +150,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         room = LINES - below_frame - 1
         if sum(map(bool, notes)) <= room:
             break
-    return replace(table, notes=fitted(notes, room))
+    all_rows = tuple(_table(shown, comparison, 2 * len(shown.order)))
+    whole = replace(table, rows=all_rows, notes=tuple(filter(None, notes)))
+    return replace(table, notes=fitted(notes, room), whole=whole)
 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
