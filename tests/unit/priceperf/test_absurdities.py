@@ -17,7 +17,9 @@ from windtunnel.priceperf import (
     Run,
     Workload,
 )
+from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
 from windtunnel.priceperf.model import compile_time, fixed_costs
+from windtunnel.priceperf.model.engines import Product, products_s
 from windtunnel.priceperf.model.memory_need import crowding
 from windtunnel.priceperf.model.training_settings import DTYPE_BYTES
 
@@ -64,6 +66,21 @@ def least_flops(item: Estimate) -> float:
     )
     passes = 3 if training.lora is None else 2
     return passes * per_token * training.global_batch * training.sequence_length
+
+
+@given(
+    sizes=st.tuples(st.integers(1, 8192), st.integers(1, 8192), st.integers(1, 65536)),
+    name=st.sampled_from([name for name, entry in CATALOG.items() if not entry.is_neuron]),
+)
+def test_no_script_is_slower_because_tf32_is_allowed(sizes: tuple[int, int, int], name: str) -> None:
+    """An A10G has the same peak in both: a job in TF32 was a sixth dearer there than in fp32."""
+    instance = CATALOG[name]
+    calibration = CALIBRATIONS[instance.calibration or ""]
+    product = Product(*sizes, times=1)
+    allowed, full = (
+        products_s([product], instance, dtype, calibration.constants) for dtype in ("tf32", "fp32")
+    )
+    assert allowed <= full
 
 
 def test_a_thousand_workers_do_not_spend_their_step_in_hops() -> None:

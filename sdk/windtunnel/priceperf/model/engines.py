@@ -151,25 +151,35 @@ def products_s(
     products: Iterable[Product], instance: InstanceType, dtype: str, constants: Constants
 ) -> float:
     """Seconds one core's matrix engine takes for these products."""
-    half_size = half_size_of(instance, dtype)
-    reached = constants.tensor
-    if dtype == "fp32" and not instance.is_neuron:
-        reached = max(reached, FP32_REACHED)
-    seconds = 0.0
-    if not instance.is_neuron and dtype != "fp32":
-        # GPUs compute grouped convolutions without their matrix engine, so at the fp32 peak.
-        products = tuple(products)
-        if grouped := [item for item in products if item.convolution and item.batched]:
-            seconds = products_s(grouped, instance, "fp32", constants)
-            products = [item for item in products if not (item.convolution and item.batched)]
-    peak = instance.core_peak_flops(dtype) * reached
+    items = tuple(products)
     if instance.is_neuron:
-        convolved = instance.core_peak_flops("bf16") * CONVOLVED
-        return math.fsum(
-            item.flops * max(item.slowdown(half_size) / peak, 1 / convolved if item.convolution else 0.0)
-            for item in products
-        )
-    return seconds + math.fsum(item.flops * item.slowdown(half_size) for item in products) / peak
+        return _on_neuron_s(items, instance, dtype, constants)
+    if dtype == "fp32":
+        return _on_gpu_s(items, instance, dtype, max(constants.tensor, FP32_REACHED))
+    # GPUs compute grouped convolutions without their matrix engine, so at the fp32 peak.
+    grouped = [item for item in items if item.convolution and item.batched]
+    others = [item for item in items if not (item.convolution and item.batched)]
+    seconds = _on_gpu_s(others, instance, dtype, constants.tensor)
+    if dtype == "tf32":
+        # It is allowed, not demanded. An A10G, whose peak is the same in both, fills its matrix engine less well.
+        seconds = min(seconds, products_s(others, instance, "fp32", constants))
+    return seconds + products_s(grouped, instance, "fp32", constants)
+
+
+def _on_neuron_s(
+    products: Iterable[Product], instance: InstanceType, dtype: str, constants: Constants
+) -> float:
+    half_size, peak = half_size_of(instance, dtype), instance.core_peak_flops(dtype) * constants.tensor
+    convolved = instance.core_peak_flops("bf16") * CONVOLVED
+    return math.fsum(
+        item.flops * max(item.slowdown(half_size) / peak, 1 / convolved if item.convolution else 0.0)
+        for item in products
+    )
+
+
+def _on_gpu_s(products: Iterable[Product], instance: InstanceType, dtype: str, reached: float) -> float:
+    half_size, peak = half_size_of(instance, dtype), instance.core_peak_flops(dtype) * reached
+    return math.fsum(item.flops * item.slowdown(half_size) for item in products) / peak
 
 
 @dataclass(frozen=True)
