@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from dataclasses import dataclass
 
+from windtunnel_local.service.ground import page_token
 from windtunnel_local.service.ground.errors import ValidationFailed
 
 Value = str | int | float | None
@@ -22,8 +20,7 @@ class PageToken:
 
     def encode(self) -> str:
         """The token as opaque text."""
-        data = json.dumps([self.order, self.value, self.name], separators=(",", ":"))
-        return base64.urlsafe_b64encode(data.encode()).decode()
+        return page_token.encode([self.order, self.value, self.name])
 
 
 def decode_token(text: str, order: str, kinds: tuple[type, ...]) -> PageToken:
@@ -32,11 +29,12 @@ def decode_token(text: str, order: str, kinds: tuple[type, ...]) -> PageToken:
     Raises:
         ValidationFailed: the text is no such token, or its value is of none of the types (``kinds``) of this order.
     """
+    unknown = ValidationFailed("NextToken is not one that this service gave out.")
     try:
-        given_order, value, name = json.loads(base64.b64decode(text.encode(), altchars=b"-_", validate=True))
+        given_order, value, name = page_token.decode(text, unknown)
         typed = isinstance(name, str) and type(value) in kinds and _storable(value) and _storable(name)
-    except (binascii.Error, ValueError, TypeError, RecursionError):
-        raise ValidationFailed("NextToken is not one that this service gave out.") from None
+    except (ValueError, TypeError):
+        raise unknown from None
     if given_order != order or not typed:
         raise ValidationFailed("NextToken belongs to a list in another order; repeat SortBy and SortOrder.")
     return PageToken(order, value, name)

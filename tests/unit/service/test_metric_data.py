@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from statistics import quantiles
@@ -178,6 +179,7 @@ def test_the_list_of_metrics(tmp_path: Path) -> None:
     assert [m["MetricName"] for m in service.list_metrics(name="loss")["Metrics"]] == ["loss"]
     assert service.list_metrics(dimensions=[{"Name": DIMENSION, "Value": "other"}])["Metrics"] == []
     assert service.list_metrics(dimensions=[{"Name": "Host"}])["Metrics"] == []
-    with pytest.raises(InvalidParameterValue, match="NextToken"):
-        service.list_metrics(token="x")
+    for token in ("x", b64encode(b"[" * 100_000).decode()):
+        with pytest.raises(InvalidParameterValue, match="NextToken"):
+            service.list_metrics(token=token)
     store.close()

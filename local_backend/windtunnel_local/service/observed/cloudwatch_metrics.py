@@ -6,9 +6,6 @@ as it was printed, so that statistics are exact for every period; values of endp
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import math
 import re
 from bisect import bisect_right
@@ -17,6 +14,7 @@ from datetime import datetime, timezone
 from itertools import accumulate, groupby
 from typing import Any
 
+from windtunnel_local.service.ground import page_token
 from windtunnel_local.service.ground.errors import ServiceError
 from windtunnel_local.service.ground.ports import Store
 
@@ -170,7 +168,7 @@ class MetricsService:
             )
         shown = skip + sum(len(result["Values"]) for result in results)
         answer: dict[str, Any] = {"MetricDataResults": results}
-        return {**answer, "NextToken": _encode(shown)} if shown < passed else answer
+        return {**answer, "NextToken": page_token.encode(shown)} if shown < passed else answer
 
     def list_metrics(
         self,
@@ -201,7 +199,7 @@ class MetricsService:
             for job, metric in page
         ]
         if len(found) > len(page):
-            return {"Metrics": metrics, "NextToken": _encode(list(page[-1]))}
+            return {"Metrics": metrics, "NextToken": page_token.encode(page[-1])}
         return {"Metrics": metrics + ours}  # endpoints are few, so the last page has room for all of theirs
 
     def _of_endpoints(
@@ -330,28 +328,17 @@ def _percentile(values: Counted, percent: float) -> float:
 
 
 def _position(token: str) -> int:
-    position = _decode(token)
+    position = page_token.decode(token, _bad_token())
     if type(position) is not int or not 0 <= position < 2**53:
         raise _bad_token()
     return position
 
 
 def _pair(token: str) -> tuple[str, str]:
-    match _decode(token):
+    match page_token.decode(token, _bad_token()):
         case [str() as job, str() as name]:
             return job, name
     raise _bad_token()
-
-
-def _encode(value: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
-
-
-def _decode(token: str) -> Any:
-    try:
-        return json.loads(base64.b64decode(token.encode(), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError):
-        raise _bad_token() from None
 
 
 def _bad_token() -> InvalidParameterValue:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from windtunnel_local.service.ground import page_token
 from windtunnel_local.service.ground.errors import InvalidParameter
 
 _DIGITS = 56
@@ -30,7 +27,7 @@ class FilterPosition:
 
     def encode(self) -> str:
         """The position as a token."""
-        return encode([list(self.begun), dict(self.within)])
+        return page_token.encode([list(self.begun), dict(self.within)])
 
 
 def event_token(forward: bool, sequence: int) -> str:
@@ -48,7 +45,7 @@ def event_position(token: str) -> tuple[bool, int]:
 
 def filter_position(token: str) -> FilterPosition:
     """Parse a token of FilterLogEvents; raises ``InvalidParameter``."""
-    match decode(token):
+    match page_token.decode(token, _bad_token()):
         case [[int() as first_ms, str() as name], dict() as within] if abs(first_ms) < _LARGEST and all(
             type(sequence) is int and 0 <= sequence < _LARGEST for sequence in within.values()
         ):
@@ -58,25 +55,12 @@ def filter_position(token: str) -> FilterPosition:
 
 def stream_position(token: str, order_by: str, descending: bool) -> tuple[int, str]:
     """Parse a token of DescribeLogStreams: time and name of the page's last stream. Raises ``InvalidParameter``."""
-    match decode(token):
+    match page_token.decode(token, _bad_token()):
         case [given_order, given_descending, int() as value, str() as name] if (
             given_order == order_by and given_descending is descending and abs(value) < _LARGEST
         ):
             return value, _stored(name)
     raise _bad_token()
-
-
-def encode(data: Sequence[Any]) -> str:
-    """A position as a token."""
-    return base64.urlsafe_b64encode(json.dumps(data, separators=(",", ":")).encode()).decode()
-
-
-def decode(token: str) -> Any:
-    """The position in a token; raises ``InvalidParameter``."""
-    try:
-        return json.loads(base64.b64decode(token.encode(), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError):
-        raise _bad_token() from None
 
 
 def _stored(name: str) -> str:

@@ -9,6 +9,7 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
+from windtunnel_local.service.ground import page_token
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import InvalidParameter, LogsNotFound
 from windtunnel_local.service.ground.hosting import LOG_GROUPS, TRANSFORM_GROUP, stored_stream
@@ -93,7 +94,7 @@ class LogsService:
         page = streams[:limit]
         answer: dict[str, Any] = {"logStreams": [self._describe(group, stream) for stream in page]}
         if len(streams) > len(page):
-            answer["nextToken"] = log_tokens.encode(
+            answer["nextToken"] = page_token.encode(
                 [order_by, descending, page[-1].last_event_ms or 0, page[-1].name]
             )
         return answer
