@@ -17,6 +17,7 @@ from windtunnel_local.service.ground.search_query import (
     Scalar,
     SearchQuery,
 )
+from windtunnel_local.service.ground.unix_time import microseconds
 
 _MOST_PARTS = 50
 _KINDS: Mapping[str, Kind] = {
@@ -31,7 +32,6 @@ _KINDS: Mapping[str, Kind] = {
 _NAMED: Mapping[str, Kind] = {"Metrics": "number", "Tags": "text"}
 _TEXT_ONLY = ("Contains", "In")
 _ORDERED = ("GreaterThan", "GreaterThanOrEqualTo", "LessThan", "LessThanOrEqualTo")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SERVED = ("Resource", "SearchExpression", "SortBy", "SortOrder", "MaxResults", "NextToken")
 
 
@@ -146,8 +146,7 @@ def _scalar(found: Property, value: str) -> Scalar:
             return {"true": 1, "false": 0}[value.lower()]
         if found.kind == "moment":
             moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
-            aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-            return round((aware - _EPOCH).total_seconds() * 1_000_000)
+            return microseconds(moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc))
         return _number(value)
     except (KeyError, ValueError, OverflowError):
         if found.kind == "loose":

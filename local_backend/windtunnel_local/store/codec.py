@@ -5,22 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 from windtunnel_local.service.ground.job import Job, Lifecycle, SpotTerms, Transition, WarmPool
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-def microseconds(moment: datetime) -> int:
-    """The time in microseconds since the Unix epoch, without rounding."""
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def moment(us: int) -> datetime:
-    """The time (UTC) that is so many microseconds after the Unix epoch, without rounding."""
-    return _EPOCH + timedelta(microseconds=us)
 
 
 def encode_record(job: Job) -> str:

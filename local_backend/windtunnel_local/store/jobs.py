@@ -10,8 +10,9 @@ from typing import Any, get_args
 from windtunnel_local.service.ground.errors import JobExists, JobNotFound
 from windtunnel_local.service.ground.job import TERMINAL, Job, JobQuery, JobSummary, Status
 from windtunnel_local.service.ground.search_query import SearchQuery
+from windtunnel_local.service.ground.unix_time import microseconds
 from windtunnel_local.store import listing, searching
-from windtunnel_local.store.codec import decode_job, encode_record, microseconds
+from windtunnel_local.store.codec import decode_job, encode_record
 from windtunnel_local.store.database import Table
 
 _JOB = "SELECT name, arn, request, record FROM jobs JOIN job_documents USING (name)"

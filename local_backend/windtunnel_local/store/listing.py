@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.job import JobQuery, JobSummary
-from windtunnel_local.store.codec import microseconds, moment
+from windtunnel_local.service.ground.unix_time import microseconds, moment
 from windtunnel_local.store.database import Row
 from windtunnel_local.store.paging import PageToken, decode_token
 

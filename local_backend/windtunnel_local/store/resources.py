@@ -8,7 +8,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.errors import ResourceExists, ResourceNotFound
 from windtunnel_local.service.ground.hosting import Kind, Resource, ResourceQuery
-from windtunnel_local.store.codec import microseconds, moment
+from windtunnel_local.service.ground.unix_time import microseconds, moment
 from windtunnel_local.store.database import Row, Table
 from windtunnel_local.store.paging import PageToken, decode_token
 

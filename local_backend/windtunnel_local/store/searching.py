@@ -22,7 +22,8 @@ from windtunnel_local.service.ground.search_query import (
     Property,
     SearchQuery,
 )
-from windtunnel_local.store.codec import decode_job, microseconds
+from windtunnel_local.service.ground.unix_time import microseconds
+from windtunnel_local.store.codec import decode_job
 from windtunnel_local.store.database import Row
 from windtunnel_local.store.paging import PageToken, decode_token
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 from windtunnel_local.service.ground.job import Job, WarmPool
+from windtunnel_local.service.ground.unix_time import microseconds, moment
 
 LONGEST = timedelta(days=28)
 """The longest life of a pool that goes from job to job, from the first start of its containers."""
@@ -24,7 +25,6 @@ _MATCHING = ("InstanceType", "InstanceCount", "VolumeKmsKeyId", "VolumeSizeInGB"
 _MATCHING_MEMBERS = ("RoleArn", "VpcConfig", "SessionChainingConfig")
 _MATCHING_FLAGS = ("EnableInterContainerTrafficEncryption", "EnableNetworkIsolation")
 _OF_THE_JOB = ("AlgorithmError:", "ClientError:")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def begin(job: Job) -> WarmPool | None:
@@ -56,11 +56,12 @@ def at_end(job: Job, now: datetime) -> Job:
     if pool is None or pool.status != "InUse" or not life.finished:
         return job
     begun = life.training_start
-    launched = _moment(pool.launched_us) if pool.launched_us is not None else begun
+    launched = moment(pool.launched_us) if pool.launched_us is not None else begun
     healthy = life.failure_reason is None or life.failure_reason.startswith(_OF_THE_JOB)
     if begun is None or launched is None or not healthy or not job.keep_alive_s or now - launched >= LONGEST:
         return replace(job, warm_pool=replace(pool, status="Terminated", retained_billable_s=0))
-    kept = replace(pool, status="Available", launched_us=_us(launched), retained_us=_us(now), ready=False)
+    launched_us, retained_us = microseconds(launched), microseconds(now)
+    kept = replace(pool, status="Available", launched_us=launched_us, retained_us=retained_us, ready=False)
     return replace(job, warm_pool=kept)
 
 
@@ -68,9 +69,9 @@ def until(job: Job) -> datetime:
     """When an Available pool ends if no job takes it over."""
     pool = job.warm_pool
     if pool is None or pool.retained_us is None:
-        return _EPOCH
-    end = _moment(pool.retained_us) + timedelta(seconds=job.keep_alive_s)
-    return end if pool.launched_us is None else min(end, _moment(pool.launched_us) + LONGEST)
+        return moment(0)
+    end = moment(pool.retained_us) + timedelta(seconds=job.keep_alive_s)
+    return end if pool.launched_us is None else min(end, moment(pool.launched_us) + LONGEST)
 
 
 def made_ready(pool: WarmPool | None) -> WarmPool | None:
@@ -92,14 +93,6 @@ def _over(job: Job, status: Any, by: str | None, now: datetime) -> Job:
     pool = job.warm_pool
     if pool is None or pool.status != "Available" or pool.retained_us is None:
         return job
-    kept = max((min(now, until(job)) - _moment(pool.retained_us)).total_seconds(), 0.0)
+    kept = max((min(now, until(job)) - moment(pool.retained_us)).total_seconds(), 0.0)
     ended = replace(pool, status=status, reused_by=by, retained_billable_s=math.ceil(kept), ready=False)
     return replace(job, warm_pool=ended)
-
-
-def _us(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def _moment(us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=us)
