@@ -7,6 +7,7 @@ not a JSON object is skipped, and a value that is not a valid number counts as 0
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ MOST_BYTES = 256 << 20
 LEAST_OF_A_LINE = 512
 """A shorter line counts as so many bytes: in memory, even `{}` takes nearly as many as a step's some hundred."""
 _LONGEST_LINE = 1 << 24
-_BY_NAME = ("graphs", "accessed", "repeated", "sdpa")
+BY_NAME = ("graphs", "accessed", "repeated", "sdpa")
 """Members of a step's record that are objects of numbers."""
 
 
@@ -49,9 +50,17 @@ def records(path: Path, room: Room) -> Iterable[Record]:
 
 def with_figures(step: Record) -> Record:
     """The step's record, in which all members that are summed by name hold valid numbers only."""
-    found = {key: numbers(step, key) for key in _BY_NAME if key in step}
+    found = {key: numbers(step, key) for key in BY_NAME if key in step}
     uses = mapping(step, "collectives")
     return {**step, **found, "collectives": {name: numbers(uses, name) for name in uses}}
+
+
+def summed(steps: Iterable[Record], key: str) -> Counter[str]:
+    """The numbers at ``key``, one of `BY_NAME`, added up by name over steps that `with_figures` has checked."""
+    found: Counter[str] = Counter()
+    for step in steps:
+        found.update(step.get(key, {}))
+    return found
 
 
 def number(record: Record, key: str) -> float:

@@ -5,14 +5,13 @@ All lists are bounded, so that a job which compiles at every step cannot make an
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from windtunnel.priceperf.workload.counted_graphs import Graphs, LargestGraph, LedgerEntry, Uncut
 from windtunnel.priceperf.workload.counters import SEVERITIES, DeviceMemory, Diagnostic, worst_first
 from windtunnel.priceperf.workload.strict_reader import MOST_COUNTED, read
-from windtunnel_local.service.observed.counter_records import Record, number, numbers, text
+from windtunnel_local.service.observed.counter_records import Record, number, numbers, summed, text
 from windtunnel_local.service.observed.graph_work import convolution_flops
 
 MOST_GRAPHS = 100
@@ -25,9 +24,7 @@ def graphs(compiled: Mapping[str, Record], steps: Sequence[Record], uncut: Seque
     ``cached`` is None if the simulator did not check the cache. ``uncut``: records of which graphs are pieces of one
     graph of trn1.
     """
-    runs: Counter[str] = Counter()
-    for step in steps:
-        runs.update(step.get("graphs", {}))
+    runs = summed(steps, "graphs")
     ranked = sorted(compiled, key=lambda name: -number(compiled[name], "compile_seconds"))
     known = [graph["cached"] for graph in compiled.values() if isinstance(graph.get("cached"), bool)]
     joined = sorted(_joined(compiled, uncut), key=lambda graph: -graph.flops)

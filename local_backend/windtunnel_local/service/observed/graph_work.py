@@ -29,11 +29,11 @@ _KERNELS = ("fused_bytes", "unfused_bytes", "vector_elements", "scalar_elements"
 _SCORES = ("scores", "causal_scores")
 
 
-def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
-    """The sums over steps; None if none of the graphs' records has its work."""
-    runs: Counter[str] = Counter()
-    for step in steps:
-        runs.update(step.get("graphs", {}))
+def total(runs: Mapping[str, int], graphs: Mapping[str, Record], sdpa: Record) -> Work | None:
+    """The sums over graphs that ran so many times; None if none of their records has its work.
+
+    ``sdpa``: the scores of scaled dot product attention that were counted meanwhile.
+    """
     told = [(graphs[name], times) for name, times in runs.items() if mapping(graphs.get(name, {}), "work")]
     if not told:
         return None
@@ -47,12 +47,13 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
         for kind, kernels in elementwise.items():
             _add(kernels, mapping(mapping(work, "elementwise"), kind), _KERNELS, run)
         collectives.append((work, run))
+    scores = {key: count(sdpa, key) for key in _SCORES}
     return Work(
         products=_merged(told, "products"),
         convolutions=_merged(told, "convolutions"),
         elementwise=Elementwise(**{kind: Kernels(**kernels) for kind, kernels in elementwise.items()}),
         collectives=collected(collectives),
-        sdpa=_attention(steps),
+        sdpa=ScaledDotProductAttention(**scores) if scores["scores"] else None,
         **sums,
     )
 
@@ -73,13 +74,6 @@ def convolution_flops(graph: Record) -> float | None:
         return None
     listed = _products(work.get("convolutions"))
     return float(min(MOST_COUNTED, sum(2 * math.prod(dims) * times for (*dims, _), times in listed)))
-
-
-def _attention(steps: Iterable[Record]) -> ScaledDotProductAttention | None:
-    found: Counter[str] = Counter()
-    for step in steps:
-        _add(found, mapping(step, "sdpa"), _SCORES, 1)
-    return ScaledDotProductAttention(**found) if found["scores"] else None
 
 
 def collected(records: Iterable[tuple[Record, int]]) -> dict[str, Collectives]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from windtunnel.priceperf.workload.counters import Repeated, Steps, Updates
 from windtunnel_local.service.observed import graph_work
-from windtunnel_local.service.observed.counter_records import Record, count, number, numbers
+from windtunnel_local.service.observed.counter_records import BY_NAME, Record, count, number, numbers, summed
 
 
 def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) -> list[Record]:
@@ -77,16 +77,8 @@ def _shared_out(steps: Sequence[Record]) -> list[Record]:
 
 def _sum_of(steps: Sequence[Record]) -> Record:
     """Several steps as one: all quantities are added up, other members are taken from the last step."""
-    graphs: Counter[str] = Counter()
-    accessed: Counter[str] = Counter()
-    repeated: Counter[str] = Counter()
     collectives: dict[str, Counter[str]] = {}
-    attention: Counter[str] = Counter()
     for step in steps:
-        graphs.update(step.get("graphs", {}))
-        accessed.update(step.get("accessed", {}))
-        repeated.update(step.get("repeated", {}))
-        attention.update(step.get("sdpa", {}))
         for name, use in step.get("collectives", {}).items():
             collectives.setdefault(name, Counter()).update(use)
     added = ["seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds"]
@@ -94,14 +86,11 @@ def _sum_of(steps: Sequence[Record]) -> Record:
         added.append("trace_seconds")
     sums = {key: sum(number(step, key) for step in steps) for key in added}
     found = {
-        "accessed": dict(accessed),
-        "repeated": dict(repeated),
-        "sdpa": dict(attention),
-        "waited": any(step.get("waited") for step in steps),
-        "updated": any(step.get("updated") for step in steps),
+        **{key: dict(summed(steps, key)) for key in BY_NAME},
+        **{flag: any(step.get(flag) for step in steps) for flag in ("waited", "updated")},
     }
     noted = {key: value for key, value in found.items() if value}
-    return {**steps[-1], **sums, **noted, "graphs": dict(graphs), "collectives": collectives}
+    return {**steps[-1], **sums, **noted, "collectives": collectives}
 
 
 def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) -> Steps | None:
@@ -109,14 +98,14 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
     if not steps:
         return None
     samples = [count(step, "samples") for step in steps]
-    flops: Counter[str] = Counter()
+    flops: dict[str, float] = {}
     bytes_accessed = 0.0
-    for step in steps:
-        for graph, runs in step.get("graphs", {}).items():
-            record = graphs.get(graph, {})
-            for dtype, counted in numbers(record, "flops").items():
-                flops[dtype] += counted * runs
-            bytes_accessed += number(record, "bytes_accessed") * runs
+    runs = summed(steps, "graphs")
+    for graph, times in runs.items():
+        record = graphs.get(graph, {})
+        for dtype, counted in numbers(record, "flops").items():
+            flops[dtype] = flops.get(dtype, 0) + counted * times
+        bytes_accessed += number(record, "bytes_accessed") * times
     seconds = [max(0.0, number(step, "seconds") - number(step, "compile_seconds")) for step in steps]
     traced = [step for step in steps if "trace_seconds" in step]
     return Steps(
@@ -124,14 +113,14 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         samples=sum(samples) * copies,
         # The median: the last batch of an epoch is often smaller.
         samples_per_step_per_core=statistics.median_high(samples),
-        flops=dict(flops),
+        flops=flops,
         bytes_accessed=bytes_accessed,
         collectives=graph_work.collected((step, 1) for step in steps),
         seconds=sum(seconds),
         median_step_seconds=statistics.median(seconds),
         collective_seconds=sum(number(step, "collective_seconds") for step in steps),
         input_wait_seconds=sum(number(step, "input_wait_seconds") for step in steps),
-        work=graph_work.total(steps, graphs),
+        work=graph_work.total(runs, graphs, summed(steps, "sdpa")),
         trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
         least_trace_seconds=_least_trace(traced),
         reference_seconds=_reference(traced),
@@ -153,12 +142,10 @@ def of_first_passes(steps: Sequence[Record]) -> Sequence[Record]:
 
 def _repeated(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Repeated | None:
     """The work that Neuron computes twice, from the graphs that the steps list as repeated; None if there is none."""
-    runs: Counter[str] = Counter()
-    for step in steps:
-        runs.update(step.get("repeated", {}))
+    runs = summed(steps, "repeated")
     if not runs:
         return None
-    work = graph_work.total([{"graphs": runs}], graphs)
+    work = graph_work.total(runs, graphs, {})
     flops = sum(
         times * each
         for graph, times in runs.items()
