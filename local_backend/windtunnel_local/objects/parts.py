@@ -61,6 +61,18 @@ def loaded(folder: Path) -> Sequence[StoredPart]:
     return [StoredPart(*values) for values in json.loads((folder / PARTS_FILE).read_bytes())]
 
 
+def tidy(folder: Path) -> int:
+    """Remove all files in an object's folder except its parts and ``parts.json``; returns how many."""
+    try:
+        kept = {part.name for part in loaded(folder)} | {PARTS_FILE}
+        unused = [path for path in folder.iterdir() if path.name not in kept]
+    except FileNotFoundError:  # the object was replaced or deleted meanwhile
+        return 0
+    for path in unused:
+        path.unlink(missing_ok=True)
+    return len(unused)
+
+
 class PartsReader(io.RawIOBase):
     """Reads an object's parts, one after the other, as one file. ``closed_by`` is called once, by `close`."""
 

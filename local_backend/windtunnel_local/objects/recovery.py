@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from windtunnel_local.objects import keys
-from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, loaded
+from windtunnel_local.objects.parts import UPLOAD_FILE, tidy
 from windtunnel_local.objects.records import Record
 
 
@@ -35,20 +35,11 @@ def remove_remains(bucket: Path, own: str, drop_folder: Callable[[Path], None]) 
     for folder in folders:
         if folder.name in used:
             # The upload was completed, but a crash came before its file and unused parts were removed.
-            removed += _tidy(folder)
+            removed += tidy(folder)
         elif folder.name in ended:
             drop_folder(folder)
             removed += 1
     return removed
-
-
-def _tidy(folder: Path) -> int:
-    """Remove all files in an object's folder except its parts and ``parts.json``; returns how many."""
-    try:
-        kept = {part.name for part in loaded(folder)} | {PARTS_FILE}
-    except FileNotFoundError:  # replaced meanwhile
-        return 0
-    return sum(_remove(path) for path in list(folder.iterdir()) if path.name not in kept)
 
 
 def _of_others(folder: Path, own: str) -> Iterator[Path]:

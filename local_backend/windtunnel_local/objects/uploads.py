@@ -18,7 +18,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +32,7 @@ from windtunnel_local.objects.errors import (
     PartTooSmall,
 )
 from windtunnel_local.objects.files import FileObjects
-from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, StoredPart, dumped
+from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, StoredPart, dumped, tidy
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
 from windtunnel_local.objects.storage import receive
 from windtunnel_local.service.ground.ports import ObjectInfo
@@ -190,7 +189,7 @@ class MultipartUploads:
         with self._lock(upload):
             record = self._objects.record(bucket, key)
             if record is not None and record.upload == upload:
-                self._tidy(self._objects.storage.parts_folder(bucket, upload), record)
+                tidy(self._objects.storage.parts_folder(bucket, upload))
                 return record.info
             folder, found = self._open(bucket, key, upload)
             with self._objects.bucket_there(bucket):
@@ -211,7 +210,7 @@ class MultipartUploads:
                 tags=found.tags,
             )
             self._objects.publish(bucket, record, guard)
-            self._tidy(folder, record, {part.name for part in chosen})
+            tidy(folder)  # after a failure here, `FileObjects.recover` does it
         return record.info
 
     def abort(self, bucket: str, key: str, upload: str) -> None:
@@ -221,18 +220,6 @@ class MultipartUploads:
             (folder / UPLOAD_FILE).unlink()  # from here on the upload is gone, also after a crash
             sync_folder(folder)
         self._objects.storage.drop_folder(folder)
-
-    def _tidy(self, folder: Path, record: Record, kept: set[str] | None = None) -> None:
-        """Remove a completed upload's file and unused parts. After a failure here, `FileObjects.recover` does it."""
-        if record.parts != folder.name:  # its parts were joined since
-            return
-        (folder / UPLOAD_FILE).unlink(missing_ok=True)
-        if kept is None:
-            return
-        with suppress(FileNotFoundError):  # the object was replaced or deleted meanwhile
-            for path in list(folder.iterdir()):
-                if path.name not in kept and path.name != PARTS_FILE:
-                    path.unlink(missing_ok=True)
 
     def _open(self, bucket: str, key: str, upload: str) -> tuple[Path, Upload]:
         folder = self._objects.folder(bucket) / "uploads" / upload
