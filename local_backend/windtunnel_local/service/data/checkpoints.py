@@ -12,12 +12,11 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from windtunnel_local.service.data.changing_file import Changed, fingerprint, open_whole
-from windtunnel_local.service.data.copying import copy_file, take
-from windtunnel_local.service.data.listing import list_all, relative_key
+from windtunnel_local.service.data.copying import copy_file
+from windtunnel_local.service.data.listing import list_all, object_item, relative_key
 from windtunnel_local.service.data.merged_folders import Tell, merged, silent
 from windtunnel_local.service.data.untrusted_files import require_room
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket
@@ -63,11 +62,10 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
             )
         if not relative or relative.endswith("/"):
             continue
-        original = partial(objects.path, bucket, info.key)
+        item = object_item(objects, bucket, info.key, relative)
         for host in job.hosts:
             target = folders.checkpoints(host) / relative.lstrip("/")
-            copy = partial(copy_file, target=target, uri=f"s3://{bucket}/{info.key}", check=check)
-            if take(original, copy):  # another job may have removed it since the listing
+            if item.take(copy_file, target, check):  # another job may have removed it since the listing
                 known.setdefault(relative, {})[host] = fingerprint(target)
     _write(folders.checkpoint_manifest, known)
 

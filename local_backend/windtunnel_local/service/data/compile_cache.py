@@ -8,10 +8,9 @@ with checkpoints. The backend knows only a cache that the job's Environment name
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from windtunnel_local.service.data.copying import copy_file, take
-from windtunnel_local.service.data.listing import list_all
+from windtunnel_local.service.data.copying import copy_file
+from windtunnel_local.service.data.listing import list_all, object_item
 from windtunnel_local.service.data.merged_folders import is_text
 from windtunnel_local.service.data.untrusted_files import open_regular, require_room
 from windtunnel_local.service.ground.errors import InputError
@@ -48,11 +47,10 @@ def fetch_cache(job: Job, folders: JobPaths, objects: ObjectStore, check: Callab
         parts = info.key.split("/")
         if ".." in parts or "\0" in info.key or not parts[-1]:
             continue  # not an entry of the cache
-        original = partial(objects.path, bucket, info.key)
+        item = object_item(objects, bucket, info.key, info.key)
         for host in job.hosts:
-            target = folders.neuron_cache(host) / bucket / info.key
             # An object that was removed since it was listed is skipped.
-            take(original, partial(copy_file, target=target, uri=f"s3://{bucket}/{info.key}", check=check))
+            item.take(copy_file, folders.neuron_cache(host) / bucket / info.key, check)
 
 
 def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:

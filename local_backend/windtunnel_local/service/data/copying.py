@@ -8,14 +8,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from windtunnel_local.service.ground.errors import InputError, NoSuchKey
+from windtunnel_local.service.ground.errors import InputError
 
 Check = Callable[[], None]
 """A callback between files and between the parts of long ones; it raises to abandon the work."""
 
 _PART_BYTES = 64 << 20
 _BUFFER_BYTES = 1 << 20
-_TRIES = 5
 _TWICE = (
     "Another object has its place: of two keys that differ in slashes alone, or of which one goes on behind a slash"
     " where the other ends, only one can be a file. Rename one of them"
@@ -30,22 +29,6 @@ _RENAME = {
 
 def go_on() -> None:
     """A `Check` that never abandons."""
-
-
-def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
-    """Copy or link an object's file. If the object is replaced meanwhile, the new one is taken.
-
-    ``how`` copies or links; it raises ``FileNotFoundError`` if the file is gone. Returns whether the object exists.
-    """
-    for _ in range(_TRIES):
-        try:
-            how(original())
-        except NoSuchKey:
-            break
-        except FileNotFoundError:
-            continue
-        return True
-    return False
 
 
 def copy_file(original: Path, target: Path, uri: str, check: Check = go_on) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +20,6 @@ from windtunnel_local.service.data.copying import (
     link_file,
     make_folder,
     share,
-    take,
 )
 from windtunnel_local.service.data.listing import Item, directory, local_items, prefix_items
 from windtunnel_local.service.data.manifests import manifest_items
@@ -145,7 +145,7 @@ class _Channel:
             found = prefix_items(self._objects, *parse_s3(self._uri))
             first = next(found, None)
             if first is not None:
-                return self._place_all(_chain(first, found))
+                return self._place_all(chain([first], found))
         except NoSuchBucket:
             raise download_failed(
                 f"channel {self._name!r}: the bucket of {self._uri} does not exist. Create it and upload the"
@@ -216,21 +216,16 @@ class _Channel:
                     make_folder(root.joinpath(*parts), item.uri)
 
     def _take(self, item: Item, how: Callable[[Path, Path, str, Check], None], target: Path) -> None:
-        """Copy or link one file. If the original is replaced meanwhile, the new one is taken."""
+        """Copy or link one file to a free place."""
         if os.path.lexists(target):  # otherwise one object's copy would overwrite another's
             raise cannot_write(item.uri, target, FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)))
-        if not take(item.original, lambda original: how(original, target, item.uri, self._check)):
+        if not item.take(how, target, self._check):
             raise download_failed(
                 f"{item.uri} was removed while the job was fetching it. Start the job again"
             )
 
     def _root(self, host: str) -> Path:
         return (self._folders.view if self._linked else self._folders.channel)(host, self._name)
-
-
-def _chain(first: Item, rest: Iterator[Item]) -> Iterator[Item]:
-    yield first
-    yield from rest
 
 
 def _has_links_out(top: Path) -> bool:
@@ -252,7 +247,7 @@ def _has_links_out(top: Path) -> bool:
 
 def _object(uri: str, objects: ObjectStore) -> Path:
     bucket, key = parse_s3(uri)
-    if not objects.has_bucket(bucket) or objects.head(bucket, key) is None:
+    if objects.head(bucket, key) is None:
         raise download_failed(
             f"the source code is not there: {uri} (NoSuchKey). Upload the tarball before the job is created"
         )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from windtunnel_local.service.data.copying import download_failed
+from windtunnel_local.service.data.copying import Check, download_failed
+from windtunnel_local.service.ground.errors import NoSuchKey
 from windtunnel_local.service.ground.ports import ObjectInfo, ObjectStore
 
 _PAGE = 1000
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,18 @@ class Item:
     """The URI or path of the original, for messages."""
     original: Callable[[], Path]
     """Returns the local file with its bytes; only read it. Raises ``NoSuchKey``. The file may be gone when opened."""
+
+    def take(self, how: Callable[[Path, Path, str, Check], None], target: Path, check: Check) -> bool:
+        """Copy or link the file to ``target``. If the original is replaced meanwhile, the new one is taken.
+
+        ``how``: `copy_file` or `link_file`. Returns whether the original exists. Raises ``InputError``.
+        """
+        with suppress(NoSuchKey):
+            for _ in range(_TRIES):
+                with suppress(FileNotFoundError):
+                    how(self.original(), target, self.uri, check)
+                    return True
+        return False
 
 
 def list_all(objects: ObjectStore, bucket: str, prefix: str) -> Iterator[ObjectInfo]:

@@ -49,7 +49,7 @@ def _manifest(objects: ObjectStore, uri: str) -> Path:
             raise download_failed(f"there is no manifest {uri}. Check the path")
         return path
     bucket, key = parse_s3(uri)
-    if not objects.has_bucket(bucket) or objects.head(bucket, key) is None:
+    if objects.head(bucket, key) is None:
         raise download_failed(f"there is no manifest {uri} (NoSuchKey). Upload it before the job is created")
     try:
         return objects.path(bucket, key)

@@ -276,9 +276,6 @@ class ObjectInfo:
 class ObjectStore(Protocol):
     """Buckets and objects as files. Writes are streamed to a temporary file, which is then renamed."""
 
-    def create_bucket(self, bucket: str) -> None:
-        """Create the bucket if it does not exist. Idempotent."""
-
     def has_bucket(self, bucket: str) -> bool:
         """Whether the bucket exists."""
 
@@ -288,7 +285,7 @@ class ObjectStore(Protocol):
         """Store the stream, from its current position to its end. Raises ``NoSuchBucket``."""
 
     def head(self, bucket: str, key: str) -> ObjectInfo | None:
-        """The object's description, or None."""
+        """The object's description; None if the object or the bucket is missing, or the key is not valid."""
 
     def path(self, bucket: str, key: str) -> Path:
         """The local file that holds the object's bytes; only read it. Raises ``NoSuchKey``."""
