@@ -16,7 +16,7 @@ from windtunnel_local.service.data.manifests import manifest_items
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, ValidationFailed
 from windtunnel_local.service.ground.hosting import STARTUP_S, Variant
 from windtunnel_local.service.ground.ports import ObjectStore
-from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.ground.uris import member_s3, parse_s3
 
 MAX_MB = 100
 _DEFAULT_MB = 6
@@ -173,14 +173,8 @@ def accepted(request: Mapping[str, Any]) -> TransformRequest:
         raise ValidationFailed(
             f"S3DataType {source['S3DataType']} is not supported for transform jobs. Use S3Prefix or ManifestFile."
         )
-    for member, uri in (
-        ("S3Uri", source["S3Uri"]),
-        ("S3OutputPath", request["TransformOutput"]["S3OutputPath"]),
-    ):
-        try:
-            parse_s3(uri)
-        except ValueError as error:
-            raise ValidationFailed(f"{member}: {error}") from None
+    member_s3("S3Uri", source["S3Uri"])
+    member_s3("S3OutputPath", request["TransformOutput"]["S3OutputPath"])
     split = request["TransformInput"].get("SplitType", "None")
     if split not in ("None", "Line"):
         raise ValidationFailed(

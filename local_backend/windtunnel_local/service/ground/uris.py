@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote
 
+from windtunnel_local.service.ground.errors import ValidationFailed
+
 MAX_KEY_BYTES = 1024
 """The longest object key in bytes, as on S3."""
 
@@ -20,6 +22,18 @@ def parse_s3(uri: str) -> tuple[str, str]:
     if scheme != "s3" or not found or not bucket:
         raise ValueError(f"{uri!r} is not an S3 URI; it must look like s3://bucket/prefix.")
     return bucket, key
+
+
+def member_s3(member: str, uri: str) -> tuple[str, str]:
+    """Bucket and key of an ``s3://`` URI in a request.
+
+    Raises:
+        ValidationFailed: it is not an s3:// URI; names the member.
+    """
+    try:
+        return parse_s3(uri)
+    except ValueError as error:
+        raise ValidationFailed(f"{member}: {error}") from None
 
 
 def join_s3(base: str, *parts: str) -> str:

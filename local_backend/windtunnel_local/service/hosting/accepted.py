@@ -9,7 +9,7 @@ from typing import Any
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
 from windtunnel_local.service.ground.hosting import LIMIT_TAG, STARTUP_S, AsyncInference, Resource, Variant
 from windtunnel_local.service.ground.ports import ObjectStore, Runner
-from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.ground.uris import member_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
 from windtunnel_local.service.request.images import check_reference
 
@@ -33,15 +33,13 @@ def check_model(request: Mapping[str, Any], objects: ObjectStore) -> None:
     uri = model_uri(container)
     if uri is None:
         return
+    bucket, key = member_s3("ModelDataUrl", uri)
     try:
-        bucket, key = parse_s3(uri)
         found = (
             bool(objects.list(bucket, key, limit=1))
             if uri.endswith("/")
             else objects.path(bucket, key).exists()
         )
-    except ValueError as error:
-        raise ValidationFailed(f"ModelDataUrl: {error}") from None
     except (NoSuchBucket, NoSuchKey):
         found = False
     if not found:
@@ -92,10 +90,7 @@ def check_config(request: Mapping[str, Any], objects: ObjectStore) -> None:
 def _check_bucket(uri: str | None, objects: ObjectStore) -> None:
     if uri is None:
         return
-    try:
-        bucket, _ = parse_s3(uri)
-    except ValueError as error:
-        raise ValidationFailed(f"AsyncInferenceConfig: {error}") from None
+    bucket, _ = member_s3("AsyncInferenceConfig", uri)
     if not objects.has_bucket(bucket):
         raise ValidationFailed(f"AsyncInferenceConfig: the bucket of {uri} does not exist; create it first.")
 

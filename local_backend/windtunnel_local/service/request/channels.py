@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.errors import ValidationFailed
-from windtunnel_local.service.ground.uris import is_file, parse_s3
+from windtunnel_local.service.ground.uris import is_file, member_s3
 
 _PIPE = (
     "Pipe mode streams objects through named pipes, which this backend does not simulate; use FastFile,"
@@ -90,11 +90,8 @@ def _check_source(source: Mapping[str, Any], where: str, group_names: Sequence[s
             raise ValidationFailed(
                 f"{where}.S3Uri: a file:// URI must be absolute, like file:///home/me/data; given: {uri}."
             )
-        return
-    try:
-        parse_s3(uri)
-    except ValueError as error:
-        raise ValidationFailed(f"{where}.S3Uri: {error}") from None
+    else:
+        member_s3(f"{where}.S3Uri", uri)
 
 
 def _refuse(what: str, reason: str) -> None:

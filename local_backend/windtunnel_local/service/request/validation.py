@@ -13,7 +13,7 @@ from typing import Any
 
 from windtunnel.priceperf.instances import NEURON_TYPES
 from windtunnel_local.service.ground.errors import ValidationFailed
-from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.ground.uris import member_s3
 from windtunnel_local.service.request.channels import check_channels
 from windtunnel_local.service.request.images import check_reference
 from windtunnel_local.service.request.local_paths import check_local_paths
@@ -41,11 +41,11 @@ def validate(request: Request) -> None:
     _algorithm(request.get("AlgorithmSpecification", {}))
     _resources(request.get("ResourceConfig", {}))
     _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))
-    _s3("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])
+    member_s3("OutputDataConfig.S3OutputPath", request["OutputDataConfig"]["S3OutputPath"])
     _environment(request)
     for config, member in (("CheckpointConfig", "S3Uri"), ("TensorBoardOutputConfig", "S3OutputPath")):
         if config in request:
-            _s3(f"{config}.{member}", request[config][member])
+            member_s3(f"{config}.{member}", request[config][member])
     check_local_paths(request)
     check_channels(
         request.get("InputDataConfig", []),
@@ -193,10 +193,3 @@ def _environment(request: Request) -> None:
             f"Environment.{AWS_IN_JOBS}=1 and EnableNetworkIsolation exclude each other: an isolated job reaches"
             " no S3, here and on AWS. Leave one of them out."
         )
-
-
-def _s3(where: str, uri: str) -> None:
-    try:
-        parse_s3(uri)
-    except ValueError as error:
-        raise ValidationFailed(f"{where}: {error}") from None
