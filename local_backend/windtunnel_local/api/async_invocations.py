@@ -36,14 +36,14 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
     """Check and record the request; the response says where its answer will be. Blocks. Raises ``ApiError``."""
     for name, why in _REFUSED.items():
         if _OURS + name in headers:
-            raise _invalid(f"Not supported here: {why}; leave it out.")
+            raise invalid(f"Not supported here: {why}; leave it out.")
     if body:
-        raise _invalid(
+        raise invalid(
             "Not supported here: Body; put the question into S3, and name the object in InputLocation."
         )
     location = _as_sent(headers.get(f"{_OURS}inputlocation", ""))
     if not _names_an_object(location):
-        raise _invalid(f"InputLocation {location[:200]!r} must name an object: s3://bucket/key.")
+        raise invalid(f"InputLocation {location[:200]!r} must name an object: s3://bucket/key.")
     given = {name: headers[header] for header, name in _PASSED_ON.items() if header in headers}
     given.setdefault(_ID, str(uuid.uuid4()))
     ttl_s = _seconds(headers, "RequestTTLSeconds", *_TTL_S)
@@ -51,7 +51,7 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
     try:
         question = hosting.accept(endpoint, location, given, ttl_s, timeout_s)
     except ServiceError as error:
-        raise _invalid(str(error)) from None
+        raise invalid(str(error)) from None
     return _response(question)
 
 
@@ -82,9 +82,10 @@ def _seconds(headers: Mapping[str, str], member: str, least: int, most: int, def
     if text is None:
         return default
     if not text.isdecimal() or not least <= int(text[:9]) <= most:
-        raise _invalid(f"{member} is {text[:50]!r}; valid: {least} to {most}.")
+        raise invalid(f"{member} is {text[:50]!r}; valid: {least} to {most}.")
     return int(text)
 
 
-def _invalid(message: str) -> ApiError:
-    return ApiError("ValidationError", message, 400)
+def invalid(message: str) -> ApiError:
+    """SageMaker Runtime's error for a request that is not valid."""
+    return ApiError("ValidationError", message)

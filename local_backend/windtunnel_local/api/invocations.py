@@ -13,6 +13,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -21,6 +22,7 @@ import anyio.to_thread
 from starlette.responses import Response, StreamingResponse
 
 from windtunnel_local.api import async_invocations
+from windtunnel_local.api.async_invocations import invalid
 from windtunnel_local.api.container_calls import Answer, ContainerCalls, NeverSentError
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.service.ground.errors import ResourceNotFound, ServiceError
@@ -70,6 +72,17 @@ _REFUSED: Mapping[str, str] = {
 _ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
+@dataclass(frozen=True)
+class _Question:
+    """A request for a container's answer. ``headers``: by lower-case name; ``begun``: in monotonic seconds."""
+
+    endpoint: str
+    headers: Mapping[str, str]
+    body: bytes
+    is_streamed: bool
+    begun: float
+
+
 class Runtime:
     """Answers InvokeEndpoint, InvokeEndpointWithResponseStream and InvokeEndpointAsync. For one event loop."""
 
@@ -95,41 +108,29 @@ class Runtime:
                 404,
             )
         if len(body) > MAX_PAYLOAD_BYTES:
-            raise ApiError(
-                "ValidationError",
-                f"The body has {len(body)} bytes; an endpoint takes {MAX_PAYLOAD_BYTES} at most, here as on AWS.",
-                400,
+            raise invalid(
+                f"The body has {len(body)} bytes; an endpoint takes {MAX_PAYLOAD_BYTES} at most, here as on AWS."
             )
         _check_members(headers)
         endpoint, begun = unquote(match["endpoint"]), time.monotonic()
         if match["operation"] == _ASYNC:
             call = partial(async_invocations.accepted, self._hosting, endpoint, headers, body)
             return await anyio.to_thread.run_sync(call)
+        question = _Question(endpoint, headers, body, match["operation"] == _STREAM, begun)
         while True:
             with ExitStack() as stack:
-                variant = headers.get(f"{_OURS}target-variant")
-                target = await self._target(endpoint, variant, begun + _READY_S, stack)
-                is_streamed = match["operation"] == _STREAM
-                answer = await self._metered(headers, endpoint, target, body, is_streamed, begun, stack)
+                target = await self._target(question, stack)
+                answer = await self._metered(question, target, stack)
                 if answer is not None:
                     return answer
             await asyncio.sleep(_LOOK_S)  # its container has just ended: another instance takes the request
 
-    async def _metered(
-        self,
-        headers: Mapping[str, str],
-        endpoint: str,
-        target: Target,
-        body: bytes,
-        is_streamed: bool,
-        begun: float,
-        stack: ExitStack,
-    ) -> Response | None:
+    async def _metered(self, question: _Question, target: Target, stack: ExitStack) -> Response | None:
         """Ask an instance, and count the call for CloudWatch. None: the request was not sent, and may be sent again."""
         asked, status, is_sent = time.monotonic(), 0, True
-        gone = partial(_CONTAINER_GONE.format, variant=target.variant, endpoint=endpoint)
+        gone = partial(_CONTAINER_GONE.format, variant=target.variant, endpoint=question.endpoint)
         try:
-            answer = await self._asked(headers, endpoint, target, body, is_streamed, stack)
+            answer = await self._asked(question, target, stack)
             status = answer.status_code
             return answer
         except ApiError as error:
@@ -137,10 +138,10 @@ class Runtime:
             raise
         except asyncio.TimeoutError:
             message = _TIMED_OUT.format(variant=target.variant)
-            raise self._model_error(endpoint, target, 0, message) from None
+            raise self._model_error(question, target, 0, message) from None
         except NeverSentError as error:
             is_sent = False
-            if time.monotonic() > begun + _READY_S:
+            if time.monotonic() > question.begun + _READY_S:
                 raise ApiError("ServiceUnavailable", gone(error=error), 503) from error
             return None
         except OSError as error:
@@ -148,37 +149,31 @@ class Runtime:
         finally:
             if is_sent:
                 took = time.monotonic() - asked
-                self._hosting.meter.add(endpoint, target.variant, status, took, asked - begun)
+                overhead = asked - question.begun
+                self._hosting.meter.add(question.endpoint, target.variant, status, took, overhead)
 
-    async def _target(self, endpoint: str, variant: str | None, deadline: float, stack: ExitStack) -> Target:
+    async def _target(self, question: _Question, stack: ExitStack) -> Target:
         """Wait for an instance that is ready; it counts as busy until the stack is closed. Raises ``ApiError``."""
+        endpoint = question.endpoint
         while True:
             try:
                 router = self._hosting.router(endpoint)
                 if router.at_once is not None:
-                    raise ApiError(
-                        "ValidationError",
-                        f"Endpoint {endpoint} is asynchronous: ask it with InvokeEndpointAsync.",
-                        400,
-                    )
-                target = stack.enter_context(router.taken(variant))
+                    raise invalid(f"Endpoint {endpoint} is asynchronous: ask it with InvokeEndpointAsync.")
+                target = stack.enter_context(router.taken(question.headers.get(f"{_OURS}target-variant")))
                 if target is not None:
                     return target
                 status = self._hosting.status(endpoint)
             except ResourceNotFound:
-                raise ApiError(
-                    "ValidationError", f"Endpoint {endpoint} of account {self._account_id} not found.", 400
-                ) from None
+                raise invalid(f"Endpoint {endpoint} of account {self._account_id} not found.") from None
             except ServiceError as error:
-                raise ApiError("ValidationError", str(error), 400) from None
+                raise invalid(str(error)) from None
             if status not in ("InService", "Updating"):
-                raise ApiError(
-                    "ValidationError",
+                raise invalid(
                     f"Endpoint {endpoint} of account {self._account_id} is {status}. It can be invoked when it is"
-                    " InService.",
-                    400,
+                    " InService."
                 )
-            if time.monotonic() > deadline:
+            if time.monotonic() > question.begun + _READY_S:
                 raise ApiError(
                     "ServiceUnavailable",
                     f"No instance of endpoint {endpoint} is ready to answer now: one that has ended is being"
@@ -187,27 +182,20 @@ class Runtime:
                 )
             await asyncio.sleep(_LOOK_S)
 
-    async def _asked(
-        self,
-        headers: Mapping[str, str],
-        endpoint: str,
-        target: Target,
-        body: bytes,
-        is_streamed: bool,
-        stack: ExitStack,
-    ) -> Response:
+    async def _asked(self, question: _Question, target: Target, stack: ExitStack) -> Response:
+        is_streamed = question.is_streamed
         answer = await self._containers.post(
             target.address,
             "/invocations",
-            _passed_on(headers, is_streamed),
-            body,
+            _passed_on(question.headers, is_streamed),
+            question.body,
             _STREAM_S if is_streamed else _TIMEOUT_S,
         )
         stack.callback(answer.close)
         try:
             answered = _answered(answer.headers, target, is_streamed)
         except ValueError as error:
-            raise self._model_error(endpoint, target, answer.status, str(error)) from None
+            raise self._model_error(question, target, answer.status, str(error)) from None
         if is_streamed and answer.ok:
             kept = stack.pop_all()
             return StreamingResponse(
@@ -215,21 +203,21 @@ class Runtime:
             )
         data = await _read(answer)
         if data is None:
-            raise self._model_error(endpoint, target, answer.status, _TOO_LARGE)
+            raise self._model_error(question, target, answer.status, _TOO_LARGE)
         if not answer.ok:
-            raise self._model_error(endpoint, target, answer.status, data.decode(errors="replace"))
+            raise self._model_error(question, target, answer.status, data.decode(errors="replace"))
         return Response(data, 200, answered)
 
-    def _model_error(self, endpoint: str, target: Target, status: int, message: str) -> ApiError:
+    def _model_error(self, question: _Question, target: Target, status: int, message: str) -> ApiError:
         """AWS's ModelError, for a container that answers with an error, in an invalid form or not at all."""
-        group = LOG_GROUPS + endpoint
+        group = LOG_GROUPS + question.endpoint
         arn = f"arn:aws:logs:{self._region}:{self._account_id}:log-group:{group}"
         kind = "client" if 400 <= status < 500 else "model" if status == HTTPStatus.OK else "server"
         return ApiError(
             "ModelError",
             f"Received {kind} error ({status}) from {target.variant} with message"
-            f' "{message[:_SHOWN_CHARACTERS]}". See {group} in CloudWatch (windtunnel endpoint-logs {endpoint}) in'
-            f" account {self._account_id} for more information.",
+            f' "{message[:_SHOWN_CHARACTERS]}". See {group} in CloudWatch (windtunnel endpoint-logs'
+            f" {question.endpoint}) in account {self._account_id} for more information.",
             424,
             {
                 "OriginalStatusCode": status,
@@ -242,9 +230,9 @@ class Runtime:
 def _check_members(headers: Mapping[str, str]) -> None:
     """Raise ``ApiError`` for a member of the request that would have no effect."""
     for name in _REFUSED.keys() & headers.keys():
-        raise ApiError("ValidationError", f"Not supported here: {_REFUSED[name]}; leave it out.", 400)
+        raise invalid(f"Not supported here: {_REFUSED[name]}; leave it out.")
     if len(headers.get(f"{_OURS}custom-attributes", "")) > _MAX_ATTRIBUTES:
-        raise ApiError("ValidationError", f"CustomAttributes may have {_MAX_ATTRIBUTES} characters.", 400)
+        raise invalid(f"CustomAttributes may have {_MAX_ATTRIBUTES} characters.")
 
 
 def _passed_on(headers: Mapping[str, str], is_streamed: bool) -> dict[str, str]:
