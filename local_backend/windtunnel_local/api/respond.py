@@ -19,7 +19,7 @@ log = logging.getLogger("windtunnel.api")
 
 JSON_TYPE = "application/x-amz-json-1.1"
 CBOR_PROTOCOL = "rpc-v2-cbor"
-_OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
+OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
     NoSuchBucket: ("NoSuchBucket", 404),
     NoSuchKey: ("NoSuchKey", 404),
     objects.InvalidBucketName: ("InvalidBucketName", 400),
@@ -32,6 +32,7 @@ _OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
     objects.InvalidPartOrder: ("InvalidPartOrder", 400),
     objects.PartTooSmall: ("EntityTooSmall", 400),
 }
+"""S3's code and HTTP status for each error of the object store."""
 _DISK_FULL = "No space is left on the disk of this Windtunnel home. Free some, then try again."
 _KEPT = "\t\n"
 
@@ -66,9 +67,8 @@ def _described(error: Exception, protocol: Protocol) -> tuple[str, int, str]:
         return error.code_for(protocol), error.status, str(error)
     if isinstance(error, (ApiError, ServiceError)):
         return error.code, error.status, str(error)
-    for kind, (code, status) in _OBJECT_ERRORS.items():
-        if isinstance(error, kind):
-            return code, status, str(error)
+    if type(error) in OBJECT_ERRORS:
+        return *OBJECT_ERRORS[type(error)], str(error)
     if is_full_disk(error):
         return "ServiceUnavailable", 503, _DISK_FULL
     log.error("request failed", exc_info=error)

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_tags, xmlcodec
 from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES, VerifiedReader
 from windtunnel_local.api.errors import ApiError
+from windtunnel_local.api.respond import OBJECT_ERRORS
 from windtunnel_local.api.s3_answer import Answer
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_reading import get_attributes, get_object, head_object, steady
@@ -86,12 +87,8 @@ class ObjectOperations:
         etag = item.get("ETag")
         try:
             self._objects.delete(bucket, item["Key"], Guard(etag=etag.strip('"') if etag else None))
-        except ConditionFailed as error:
-            return "PreconditionFailed", str(error)
-        except NoSuchKey as error:
-            return "NoSuchKey", str(error)
-        except InvalidKey as error:
-            return "KeyTooLongError", str(error)
+        except (ConditionFailed, NoSuchKey, InvalidKey) as error:
+            return OBJECT_ERRORS[type(error)][0], str(error)
         return None
 
     @steady
