@@ -78,7 +78,7 @@ _KEPT: Mapping[str, str] = {
 _PLAN = "capacity is this machine's; leave it out to rehearse the job"
 _SERVERLESS = "it belongs to serverless model customization; name an image and ResourceConfig instead"
 
-REFUSED: Mapping[str, str] = {
+_REFUSED: Mapping[str, str] = {
     "AlgorithmSpecification.AlgorithmName": (
         "algorithms of AWS Marketplace are not here; name a TrainingImage instead"
     ),
@@ -122,4 +122,4 @@ REFUSED: Mapping[str, str] = {
     "ModelPackageConfig": "there is no model registry here; register the model of a job that ran on AWS",
 }
 
-TRAINING_JOB = Members(_HONOURED, _KEPT, REFUSED)
+TRAINING_JOB = Members(_HONOURED, _KEPT, _REFUSED)

@@ -8,7 +8,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.request.training_members import REFUSED
+from windtunnel_local.service.request.training_members import TRAINING_JOB
 
 _KEPT_POOLS = ("InUse", "Available")
 
@@ -22,9 +22,7 @@ def updated(job: Job, request: Mapping[str, Any]) -> Job:
     Raises:
         ValidationFailed: the change is not simulated, or not possible in the job's state.
     """
-    for member in ("RemoteDebugConfig", "ProfilerRuleConfigurations"):
-        if _asks(request.get(member)):
-            raise ValidationFailed(f"{member} is not supported: {REFUSED[member]}.")
+    TRAINING_JOB.check(request)  # all of its members are members of CreateTrainingJob too
     changes = dict(job.updates)
     if "ResourceConfig" in request:
         _require_pool(job)
@@ -47,8 +45,3 @@ def _require_pool(job: Job) -> None:
             f"ResourceConfig.KeepAlivePeriodInSeconds of the training job {job.name} cannot be updated: {found}."
             f" The warm pool must be {' or '.join(_KEPT_POOLS)}."
         )
-
-
-def _asks(value: Any) -> bool:
-    """Whether a value asks for anything; false, empty values and structures of only these do not."""
-    return any(map(_asks, value.values())) if isinstance(value, Mapping) else bool(value)
