@@ -98,7 +98,7 @@ class SpotTerms:
     """The saving of spot capacity that is assumed, as a share of the on-demand price: 0.7 is 70 %."""
     after: SpotClock = "start"
     """From when the seconds of an attempt are counted: the start of its containers, or the first checkpoint
-    that it stored.
+    that it stored, so that every attempt makes progress.
     """
 
 

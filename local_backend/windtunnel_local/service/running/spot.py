@@ -1,16 +1,8 @@
 """Simulated managed spot training: when a job is interrupted, and the saving that is assumed.
 
-Interruptions are simulated only if somebody asks for them: a job in its Environment, or for all
-spot jobs the backend's settings of the same names:
-
-    WINDTUNNEL_SPOT_INTERRUPTIONS  how many (0)
-    WINDTUNNEL_SPOT_SEED           seed of the random moments (0)
-    WINDTUNNEL_SPOT_MEAN_SECONDS   average seconds from the start of an attempt to its interruption (60)
-    WINDTUNNEL_SPOT_AFTER          start | checkpoint (start): whether these seconds count from the attempt's start or
-                                   its first stored checkpoint. With checkpoint, every attempt makes progress
-
-Only the backend's settings name the discount: WINDTUNNEL_SPOT_DISCOUNT (0.7), an assumption,
-since real spot prices change by the hour.
+Interruptions are simulated only if somebody asks for them: a job in its Environment, or for all spot jobs the
+backend's settings of the same names (`settings`; what they mean: `SpotTerms`). Only the settings name the discount,
+an assumption, since real spot prices change by the hour.
 """
 
 from __future__ import annotations
