@@ -15,7 +15,7 @@ from tests.unit.service.conftest import World
 from tests.unit.service.samples import LOCAL_IMAGE, config, job, request
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.request.images import NeuronImage, neuron_image
+from windtunnel_local.service.request.images import framework_version, is_neuron_image
 from windtunnel_local.service.running.start_failure import start_failure
 
 CONFIG = config(Path("/home"), user="1000:1000")
@@ -89,41 +89,32 @@ def test_the_reason_reaches_the_job(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "is_ours", "version"),
     [
-        (IMAGE, NeuronImage("pytorch-training-neuronx", IMAGE.rpartition(":")[2], "2.9", None)),
+        (IMAGE, True, "2.9"),
         (
             "763104351884.dkr.ecr.us-west-2.amazonaws.com/huggingface-pytorch-training-neuronx:"
             "2.7.0-transformers4.51.0-neuronx-py310-sdk2.24.1-ubuntu22.04",
-            NeuronImage(
-                "huggingface-pytorch-training-neuronx",
-                "2.7.0-transformers4.51.0-neuronx-py310-sdk2.24.1-ubuntu22.04",
-                "2.7",
-                "4.51.0",
-            ),
+            True,
+            "2.7",
         ),
-        (
-            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/pytorch-training-neuronx:latest",
-            NeuronImage("pytorch-training-neuronx", "latest", None, None),
-        ),
-        (
-            f"public.ecr.aws/neuron/pytorch-training-neuronx@sha256:{'0' * 64}",
-            NeuronImage("pytorch-training-neuronx", None, None, None),
-        ),
+        ("727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/pytorch-training-neuronx:latest", True, None),
+        (f"public.ecr.aws/neuron/pytorch-training-neuronx@sha256:{'0' * 64}", True, None),
         (
             "111122223333.dkr.ecr.eu-west-1.amazonaws.com/mirror/pytorch-training-neuronx:2.8.0-neuronx",
-            NeuronImage("pytorch-training-neuronx", "2.8.0-neuronx", "2.8", None),
+            True,
+            "2.8",
         ),
-        ("pytorch-training-neuronx:2.9.0", None),
-        ("docker.io/me/pytorch-training-neuronx:2.9.0", None),
-        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-gpu-py312", None),
-        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx-mine:1", None),
-        ("evil.com/763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx:2.9.0", None),
+        ("pytorch-training-neuronx:2.9.0", False, None),
+        ("docker.io/me/pytorch-training-neuronx:2.9.0", False, None),
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-gpu-py312", False, None),
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx-mine:1", False, None),
+        ("evil.com/763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx:2.9.0", False, None),
     ],
 )
-def test_which_names_mean_the_local_image(name: str, expected: NeuronImage | None) -> None:
+def test_which_names_mean_the_local_image(name: str, is_ours: bool, version: str | None) -> None:
     """AWS's Neuron training images in ECR and in the public gallery; every other name means itself."""
-    assert neuron_image(name) == expected
+    assert (is_neuron_image(name), framework_version(name)) == (is_ours, version)
 
 
 def test_the_log_says_once_which_image_runs(world: World) -> None:

@@ -13,7 +13,8 @@ from tests.fakes.wire import IMAGE
 from tests.unit.service.samples import LOCAL_IMAGE, channel, config, job, request
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, Mount
-from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job
+from windtunnel_local.service.request.images import framework_version
+from windtunnel_local.service.request.plan import config_files, log_preface, plan_job
 
 HOME = Path("/home/me/.windtunnel")
 SUBMIT = "s3://code/job/source/sourcedir.tar.gz"

@@ -7,7 +7,7 @@ from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.ground.hosting import Instance, Variant
-from windtunnel_local.service.request.images import is_inference_image, neuron_image
+from windtunnel_local.service.request.images import is_inference_image, is_neuron_image
 from windtunnel_local.service.request.plan import shared_environment
 
 HOST = "algo-1"
@@ -19,7 +19,7 @@ _SHM_BYTES = 1 << 30
 
 def local_image(image: str, config: ServiceConfig) -> str:
     """The image that runs: ours for one of AWS's PyTorch images, otherwise the image that the model names."""
-    return config.image if is_inference_image(image) or neuron_image(image) else image
+    return config.image if is_inference_image(image) or is_neuron_image(image) else image
 
 
 def plan(instance: Instance, variant: Variant, config: ServiceConfig) -> JobPlan:

@@ -34,7 +34,7 @@ from windtunnel_local.service.observed.counter_records import (
 )
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import groups
-from windtunnel_local.service.request.plan import framework_version
+from windtunnel_local.service.request.images import framework_version
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from windtunnel_local.service.ground.errors import ValidationFailed
 
@@ -12,8 +11,8 @@ from windtunnel_local.service.ground.errors import ValidationFailed
 _REGISTRY = r"(?:\d{12}\.dkr\.ecr(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/|public\.ecr\.aws/neuron/)"
 _NEURON_IMAGE = re.compile(
     _REGISTRY
-    + r"(?:[a-z0-9._/-]+/)?(?P<repository>(?:huggingface-)?pytorch-training-neuronx?)"
-    + r"(?::(?P<tag>[^/@]+))?(?:@sha256:[0-9a-f]{64})?"
+    + r"(?:[a-z0-9._/-]+/)?(?:huggingface-)?pytorch-training-neuronx?"
+    + r"(?::(?:(?P<pytorch>\d+\.\d+)[^/@]*|[^/@]+))?(?:@sha256:[0-9a-f]{64})?"
 )
 _INFERENCE_IMAGE = re.compile(
     _REGISTRY.replace("neuron/", "(?:neuron|deep-learning-containers)/")
@@ -27,32 +26,20 @@ _REFERENCE = re.compile(
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
     r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?"
 )
-_PYTORCH = re.compile(r"\d+\.\d+")
-_TRANSFORMERS = re.compile(r"-transformers(\d+(?:\.\d+)*)")
 
 
-@dataclass(frozen=True)
-class NeuronImage:
-    """One of AWS's Neuron training images, parsed from its name."""
-
-    repository: str
-    tag: str | None
-    pytorch: str | None
-    """Major and minor version; None for tags like ``latest``, and without a tag."""
-    transformers: str | None
+def is_neuron_image(image: str) -> bool:
+    """Whether this is the name of one of AWS's Neuron training images."""
+    return _NEURON_IMAGE.fullmatch(image) is not None
 
 
-def neuron_image(training_image: str) -> NeuronImage | None:
-    """Parse the name of an AWS Neuron training image; None for any other image."""
-    image = _NEURON_IMAGE.fullmatch(training_image)
-    if image is None:
-        return None
-    tag = image["tag"]
-    pytorch = _PYTORCH.match(tag or "")
-    transformers = _TRANSFORMERS.search(tag or "")
-    return NeuronImage(
-        image["repository"], tag, pytorch[0] if pytorch else None, transformers[1] if transformers else None
-    )
+def framework_version(training_image: str) -> str | None:
+    """PyTorch's major.minor version from the tag of an AWS Neuron image.
+
+    None for other images, for tags like ``latest``, and without a tag.
+    """
+    named = _NEURON_IMAGE.fullmatch(training_image)
+    return named["pytorch"] if named else None
 
 
 def check_reference(where: str, image: str) -> None:
@@ -81,15 +68,15 @@ def substitution(training_image: str, local_image: str, contents: str | None) ->
         local_image: the image that runs.
         contents: the versions in it, as text; None if they are not known.
     """
-    named = neuron_image(training_image)
-    if named is None:
+    if not is_neuron_image(training_image):
         return []
+    version = framework_version(training_image)
     lines = [
         f"Windtunnel: the request names the image {training_image}.",
         f"Windtunnel: {local_image} runs in its place" + (f": {contents}." if contents else "."),
     ]
-    if named.pytorch is None:
+    if version is None:
         lines.append("Windtunnel: its tag names no PyTorch version; torch_xla offers the names of its own.")
     else:
-        lines.append(f"Windtunnel: torch_xla offers the names that scripts for PyTorch {named.pytorch} find.")
+        lines.append(f"Windtunnel: torch_xla offers the names that scripts for PyTorch {version} find.")
     return lines

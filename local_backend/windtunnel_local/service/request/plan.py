@@ -16,7 +16,7 @@ from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, K
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts, group_of, groups
-from windtunnel_local.service.request.images import neuron_image, substitution
+from windtunnel_local.service.request.images import framework_version, is_neuron_image, substitution
 
 _MIN_SHM_BYTES = GIB // 2
 # AWS's containers run jobs as root, and the SDK's @remote calls sudo if the user has another name.
@@ -47,13 +47,7 @@ def plan_job(
 
 def local_image(training_image: str, config: ServiceConfig) -> str:
     """The image that runs: ours for one of AWS's Neuron images, otherwise the image that the request names."""
-    return config.image if neuron_image(training_image) else training_image
-
-
-def framework_version(training_image: str) -> str | None:
-    """PyTorch's major.minor version from the tag of an AWS Neuron image; None for other images."""
-    named = neuron_image(training_image)
-    return named.pytorch if named else None
+    return config.image if is_neuron_image(training_image) else training_image
 
 
 def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ...]:
