@@ -79,7 +79,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "moment": (int,),
     "loose": (int, float, str),
 }
-_LOWEST: Mapping[str, str] = {"text": "''", "loose": "''", "number": "-1e308", "flag": "-1", "moment": "-1"}
+_LOWEST: Mapping[str, str] = {"text": "''", "number": "-1e308", "flag": "-1", "moment": "-1"}
 
 
 class Sql:
@@ -96,21 +96,18 @@ def statement(query: SearchQuery) -> Sql:
     Raises:
         ValidationFailed: the page token was not given out for this order.
     """
-    sort = _value(query.sort_by)
+    sort, kind = _value(query.sort_by), query.sort_by.kind
     column = sort.text if sort.text in _INDEXES else None
-    if column is None:
-        text = (
-            f"coalesce(number({sort.text}), {sort.text}, '')"
-            if query.sort_by.kind == "loose"
-            else (f"ifnull({sort.text}, {_LOWEST[query.sort_by.kind]})")
-        )
-        sort = Sql(text, *sort.values, *(sort.values if query.sort_by.kind == "loose" else ()))
+    if kind == "loose":
+        sort = Sql(f"coalesce(number({sort.text}), {sort.text}, '')", *sort.values, *sort.values)
+    elif column is None:
+        sort = Sql(f"ifnull({sort.text}, {_LOWEST[kind]})", *sort.values)
     where = _group(query.where)
     index = f" INDEXED BY {_INDEXES[column]}" if column else ""
     descending = query.sort_order == "Descending"
     conditions, values = [where.text], [*sort.values, *where.values]
     if query.token is not None:
-        token = decode_token(query.token, order(query), _KINDS[query.sort_by.kind])
+        token = decode_token(query.token, order(query), _KINDS[kind])
         sign = "<" if descending else ">"
         if column == "jobs.name":
             conditions.append(f"jobs.name {sign} ?")
