@@ -45,37 +45,20 @@ class TransformRequest:
 
     members: Mapping[str, Any]
     processing: DataProcessing | None
-
-    @property
-    def by_line(self) -> bool:
-        """Whether each line is a record; otherwise a whole file is one."""
-        return bool(self._input.get("SplitType", "None") == "Line")
-
-    @property
-    def gzipped(self) -> bool:
-        """Whether the input is compressed with gzip."""
-        return bool(self._input.get("CompressionType", "None") == "Gzip")
-
-    @property
-    def assembles_lines(self) -> bool:
-        """Whether each answer gets a newline at its end in the result."""
-        return bool(self._output.get("AssembleWith", "None") == "Line")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The HTTP headers of each request to a container."""
-        pairs = (("Content-Type", self._input.get("ContentType")), ("Accept", self._output.get("Accept")))
-        return {name: value for name, value in pairs if value}
-
-    @property
-    def timeout_s(self) -> float:
-        """How long a container may take for one answer."""
-        return float(self._client.get("InvocationsTimeoutInSeconds", 600))
-
-    @property
-    def retries(self) -> int:
-        """How often a failed request is sent again."""
-        return int(self._client.get("InvocationsMaxRetries", 3))
+    by_line: bool
+    """Whether each line is a record; otherwise a whole file is one."""
+    gzipped: bool
+    """Whether the input is compressed with gzip."""
+    assembles_lines: bool
+    """Whether each answer gets a newline at its end in the result."""
+    headers: Mapping[str, str]
+    """The HTTP headers of each request to a container."""
+    timeout_s: float
+    """How long a container may take for one answer."""
+    retries: int
+    """How often a failed request is sent again."""
+    output: str
+    """The URI below which all results are stored."""
 
     def limits(self, wanted: Mapping[str, Any]) -> Limits:
         """The limits: from the request, else those that the container wants, else the defaults."""
@@ -94,7 +77,7 @@ class TransformRequest:
         Raises:
             InputError: there is none, or a manifest is not valid; the message says what to do.
         """
-        source = self._input["DataSource"]["S3DataSource"]
+        source = self.members["TransformInput"]["DataSource"]["S3DataSource"]
         uri = source["S3Uri"]
         if source["S3DataType"] == "ManifestFile":
             yield from manifest_items(objects, uri)
@@ -114,11 +97,6 @@ class TransformRequest:
                 f'ClientError: No S3 objects found under S3 URL "{uri}" given in input data source. Upload the data, or'
                 " correct S3Uri."
             )
-
-    @property
-    def output(self) -> str:
-        """The URI below which all results are stored."""
-        return str(self._output["S3OutputPath"])
 
     def target(self, place: str) -> tuple[str, str]:
         """Bucket and key of a file's result."""
@@ -149,43 +127,43 @@ class TransformRequest:
             STARTUP_S,
         )
 
-    @property
-    def _input(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.members["TransformInput"]
-        return found
-
-    @property
-    def _output(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.members["TransformOutput"]
-        return found
-
-    @property
-    def _client(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.members.get("ModelClientConfig", {})
-        return found
-
 
 def accepted(request: Mapping[str, Any]) -> TransformRequest:
     """Check a request and return it as data. Raises ``ValidationFailed``."""
     TRANSFORM_JOB.check(request)
-    source = request["TransformInput"]["DataSource"]["S3DataSource"]
+    given, output = request["TransformInput"], request["TransformOutput"]
+    client = request.get("ModelClientConfig", {})
+    source = given["DataSource"]["S3DataSource"]
     if source["S3DataType"] not in ("S3Prefix", "ManifestFile"):
         raise ValidationFailed(
             f"S3DataType {source['S3DataType']} is not supported for transform jobs. Use S3Prefix or ManifestFile."
         )
     member_s3("S3Uri", source["S3Uri"])
-    member_s3("S3OutputPath", request["TransformOutput"]["S3OutputPath"])
-    split = request["TransformInput"].get("SplitType", "None")
+    member_s3("S3OutputPath", output["S3OutputPath"])
+    split = given.get("SplitType", "None")
     if split not in ("None", "Line"):
         raise ValidationFailed(
             f"SplitType {split} is not supported here. Use Line or None, or send the request to AWS."
         )
-    found = TransformRequest(request, data_processing(request))
-    for value in found.headers.values():
+    processing = data_processing(request)
+    kinds = {"Content-Type": given.get("ContentType"), "Accept": output.get("Accept")}
+    headers = {name: kind for name, kind in kinds.items() if kind}
+    for value in headers.values():
         if not (value.isascii() and value.isprintable()):
             raise ValidationFailed(
                 f"{value!r} cannot be sent to a container: ContentType and Accept are of printable ASCII characters."
             )
+    found = TransformRequest(
+        request,
+        processing,
+        by_line=split == "Line",
+        gzipped=given.get("CompressionType") == "Gzip",
+        assembles_lines=output.get("AssembleWith") == "Line",
+        headers=headers,
+        timeout_s=client.get("InvocationsTimeoutInSeconds", 600),
+        retries=client.get("InvocationsMaxRetries", 3),
+        output=output["S3OutputPath"],
+    )
     _check_payload(request, found)
     return found
 
