@@ -91,8 +91,8 @@ def store_artifacts(
     models = merged([folders.model(host) for host in job.hosts], folders, tell)
     data = merged([folders.output_data(host) for host in job.hosts], folders, tell)
     if job.request["OutputDataConfig"].get("CompressionType") == "NONE":
-        model = _store_files(job, "model", models, folders, objects, check)
-        _store_files(job, "data", data, folders, objects, check)
+        model = _store_each(models, output_uri(job, "output", "model", ""), folders, objects, check)
+        _store_each(data, output_uri(job, "output", "data", ""), folders, objects, check)
     else:
         model = _store_archive(job, _MODEL, models, folders, objects, check)
         _store_archive(job, "output.tar.gz", data, folders, objects, check)
@@ -119,43 +119,35 @@ def _store_archive(
     return uri
 
 
-def _store_files(
-    job: Job, name: str, found: Iterator[Entry], folders: JobPaths, objects: ObjectStore, check: Check
-) -> str | None:
-    """Store each file as an object; return their common URI, None without files. Empty folders are not stored."""
-    prefix = output_uri(job, "output", name, "")
-    return prefix if _store_each(found, prefix, folders, objects, check) else None
-
-
 def _store_each(
     found: Iterator[Entry], prefix: str, folders: JobPaths, objects: ObjectStore, check: Check
-) -> bool:
-    """Store each file as an object below ``prefix``; return whether there was any."""
+) -> str | None:
+    """Store each file as an object below ``prefix``; return ``prefix``, None without files. Folders are not stored."""
     entries = list(found)
     require_room((entry.path for entry in entries), folders)
     files = [entry for entry in entries if entry.path.is_file()]
     for entry in files:
         with open_regular(entry.path, folders, check) as file:
             objects.put(*parse_s3(prefix + entry.name), file)
-    return bool(files)
+    return prefix if files else None
 
 
 def store_event_files(
     job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on, tell: Tell = silent
 ) -> None:
-    """Store the TensorBoard event files, each at its `event_file_uri`. ``tell``: see `merged`."""
+    """Store the TensorBoard event files below `event_files_uri`. ``tell``: see `merged`."""
     found = merged([folders.tensorboard(host) for host in job.hosts], folders, tell)
-    _store_each(found, event_file_uri(job.request, job.name, ""), folders, objects, check)
+    _store_each(found, event_files_uri(job.request, job.name), folders, objects, check)
 
 
-def event_file_uri(request: Mapping[str, Any], job: str, name: str) -> str:
-    """The URI at which SageMaker stores an event file; with an empty ``name``, the common beginning of all.
+def event_files_uri(request: Mapping[str, Any], job: str) -> str:
+    """The beginning of the URIs at which SageMaker stores event files; each one's name follows.
 
     It is below TensorBoardOutputConfig.S3OutputPath; without this, which only this backend allows, below
     OutputDataConfig's. ``request``: the job's request or description.
     """
     config = request.get("TensorBoardOutputConfig") or request["OutputDataConfig"]
-    return join_s3(config["S3OutputPath"], job, "tensorboard-output", name)
+    return join_s3(config["S3OutputPath"], job, "tensorboard-output", "")
 
 
 def event_files(job: Job, folders: JobPaths) -> Iterator[tuple[str, BinaryIO]]:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from windtunnel_local.service.data.outputs import event_file_uri
+from windtunnel_local.service.data.outputs import event_files_uri
 from windtunnel_local.service.ground.errors import JobNotFound, ObjectError
 from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.service.ground.ports import ObjectStore
@@ -86,4 +86,4 @@ def _is_usable(name: str) -> bool:
 
 def _place(description: Mapping[str, Any]) -> tuple[str, str]:
     """The bucket and prefix of the job's event files in S3."""
-    return parse_s3(event_file_uri(description, description["TrainingJobName"], ""))
+    return parse_s3(event_files_uri(description, description["TrainingJobName"]))
