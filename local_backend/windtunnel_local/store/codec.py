@@ -10,33 +10,14 @@ from typing import Any
 
 from windtunnel_local.service.ground.job import Job, Lifecycle, SpotTerms, Transition, WarmPool
 
+_COLUMNS = frozenset({"name", "arn", "request", "lifecycle"})
+"""Members of a job that are stored beside the record, and the lifecycle, whose own members are in it."""
+
 
 def encode_record(job: Job) -> str:
     """All of a job except its request, as JSON text."""
-    lifecycle = job.lifecycle
-    return json.dumps(
-        {
-            "status": lifecycle.status,
-            "secondary": lifecycle.secondary,
-            "transitions": [
-                [t.status, _write_time(t.start), _write_time(t.end), t.message] for t in lifecycle.transitions
-            ],
-            "created": _write_time(lifecycle.created),
-            "modified": _write_time(lifecycle.modified),
-            "training_start": _write_time(lifecycle.training_start),
-            "training_end": _write_time(lifecycle.training_end),
-            "failure_reason": lifecycle.failure_reason,
-            "stop_cause": lifecycle.stop_cause,
-            "model_artifact": job.model_artifact,
-            "final_metrics": [
-                {**metric, "Timestamp": _write_time(metric["Timestamp"])} for metric in job.final_metrics
-            ],
-            "slot": job.slot,
-            "spot": job.spot and asdict(job.spot),
-            "updates": job.updates,
-            "warm_pool": job.warm_pool and asdict(job.warm_pool),
-        }
-    )
+    members = {name: value for name, value in vars(job).items() if name not in _COLUMNS}
+    return json.dumps({**vars(job.lifecycle), **members}, default=_plain)
 
 
 def decode_job(name: str, arn: str, request: str, record: str) -> Job:
@@ -74,8 +55,12 @@ def decode_job(name: str, arn: str, request: str, record: str) -> Job:
     )
 
 
-def _write_time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.astimezone(timezone.utc).isoformat()
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat()
+    if isinstance(value, Transition):
+        return [value.status, value.start, value.end, value.message]
+    return dict(value) if isinstance(value, Mapping) else asdict(value)
 
 
 def read_time(text: str | None) -> datetime | None:
