@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -145,6 +146,18 @@ def test_an_empty_line_is_a_blank(backend: Backend, sagemaker: Any) -> None:
     for token in ("f/1", "f/" + "1" * 55, "b/" + "0" * 57):
         code, _ = refused(logs.get_log_events, **named, nextToken=token)
         assert code == "InvalidParameterException"
+
+
+def test_the_latest_events_first_are_refused(backend: Backend, sagemaker: Any) -> None:
+    """They would come in the other order than asked for."""
+    backend.run()
+    find = backend.client("logs").filter_log_events
+    said = refused(find, logGroupName=GROUP, startFromHead=False)
+    assert said[0] == "InvalidParameterException" and "startFromHead" in said[1]
+    assert find(logGroupName=GROUP, startFromHead=True) == {
+        **find(logGroupName=GROUP),
+        "ResponseMetadata": ANY,
+    }
 
 
 def test_missing_logs_are_not_found(backend: Backend) -> None:

@@ -44,6 +44,11 @@ def operations(logs: LogsService) -> Operations:
         )
 
     def filter_log_events(request: Input) -> Output:
+        if not request.get("startFromHead", True):
+            raise InvalidParameter(
+                "startFromHead=false is not supported here: the earliest events come first. Leave it out, and give"
+                " startTime for the latest ones."
+            )
         return logs.filter_log_events(
             _group(request),
             streams=request.get("logStreamNames"),

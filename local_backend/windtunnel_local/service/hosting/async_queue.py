@@ -51,10 +51,11 @@ class AsyncQueue:
 
     def serve(self, at_once: int) -> None:
         """Send so many invocations at once, at most."""
+        most = min(at_once, _MOST_AT_ONCE)
         with self._changed:
-            if at_once == self._most:
+            if most == self._most:
                 return
-            self._most = min(at_once, _MOST_AT_ONCE)
+            self._most = most
         self.wake()
 
     def wake(self) -> None:
