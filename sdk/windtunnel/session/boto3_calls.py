@@ -85,15 +85,19 @@ class BotoCalls:
         for service in services:
             self.client(service)
 
-    def pages(self, service: str, method: str, members: Mapping[str, Any], token: str) -> Iterator[Any]:
-        """All pages of a listing. ``token``: the member of response and request that continues the listing."""
+    def pages(
+        self, service: str, method: str, members: Mapping[str, Any], token: str, sent: str | None = None
+    ) -> Iterator[Any]:
+        """All pages of a listing. ``token``: the response's member that continues the listing; ``sent``: the request's,
+        if that has another name.
+        """
         more: dict[str, str] = {}
         while True:
             page = self.call(service, method, {**members, **more})
             yield page
             if not page.get(token):
                 return
-            more = {token: page[token]}
+            more = {sent or token: page[token]}
 
     def streams(self, group: str, prefix: str | None) -> list[str]:
         """DescribeLogStreams: sorted names of a group's streams that begin with ``prefix``; empty without the group."""

@@ -101,14 +101,9 @@ class BotoService(BotoCalls, TrainingService):
         return True
 
     def list_objects(self, bucket: str, prefix: str) -> list[str]:
-        keys: list[str] = []
-        more: dict[str, str] = {}
-        while True:
-            page = self.call("s3", "list_objects_v2", {"Bucket": bucket, "Prefix": prefix, **more})
-            keys.extend(entry["Key"] for entry in page.get("Contents", []))
-            if not page.get("IsTruncated"):
-                return keys
-            more = {"ContinuationToken": page["NextContinuationToken"]}
+        members = {"Bucket": bucket, "Prefix": prefix}
+        pages = self.pages("s3", "list_objects_v2", members, "NextContinuationToken", "ContinuationToken")
+        return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
 
     def ensure_bucket(self, bucket: str) -> None:
         """HeadBucket, then CreateBucket if the bucket is missing. Another process may create it at the same time."""
