@@ -8,7 +8,6 @@ from typing import Any
 
 from windtunnel.priceperf import (
     Comparison,
-    Cost,
     CountedWorkload,
     DescribedWorkload,
     Estimate,
@@ -18,7 +17,7 @@ from windtunnel.priceperf import (
     SensitivityRow,
     Workload,
 )
-from windtunnel.reports.modelled.data import cost_data, maybe, modelled, rounded, which
+from windtunnel.reports.modelled.data import amount, cost_data, maybe, modelled, rounded, which
 
 
 def comparison_data(
@@ -33,13 +32,13 @@ def comparison_data(
     for item, estimate in zip(data["estimates"], comparison.estimates, strict=True):
         item["parts_s"] = {name: rounded(value) for name, value in estimate.step.parts.items()}
         item.update(_split(estimate))
-    for index, (_, costs) in enumerate(comparison.costs):
+    for on, costs in comparison.costs:
         for item, estimate, cost in zip(data["estimates"], comparison.estimates, costs, strict=True):
             if cost is not None:
-                own = next(c for c in item["costs"] if c["on"] == comparison.costs[index][0].isoformat())
-                own["usd_per_million_samples"] = _usd(estimate.cost_per_million(cost.price))
+                own = next(c for c in item["costs"] if c["on"] == on.isoformat())
+                own["usd_per_million_samples"] = amount(estimate.cost_per_million(cost.price))
                 if tokens:
-                    own["usd_per_million_tokens"] = _usd(estimate.cost_per_million(cost.price, tokens))
+                    own["usd_per_million_tokens"] = amount(estimate.cost_per_million(cost.price, tokens))
     return {
         "workload": _workload(workload),
         **data,
@@ -103,7 +102,7 @@ def _change(change: SensitivityRow, estimates: Sequence[Estimate]) -> dict[str, 
     return {
         "change": change.change,
         "assumed": change.assumed,
-        "costs": [None if cost is None else _usd(cost) for cost in change.costs],
+        "costs": [None if cost is None else amount(cost) for cost in change.costs],
         "fits": list(change.fits),
         **which("cheapest", estimates, change.cheapest),
         "probability": maybe(change.probability),
@@ -135,7 +134,3 @@ def _scaling_row(row: ScalingRow) -> dict[str, Any]:
         "outside_range": list(item.range_check.outside),
         **_split(item),
     }
-
-
-def _usd(cost: Cost) -> dict[str, Any]:
-    return {"usd": rounded(cost.usd), "interval_usd": [rounded(cost.low_usd), rounded(cost.high_usd)]}

@@ -186,7 +186,7 @@ def _warned(scalings: Sequence[Scaling]) -> str:
     for item in scalings:
         rows = [row.estimate for row in item.rows if row.estimate is not None]
         outside = [f"{one.instance_count:,}" for one in rows if one.range_check.outside]
-        large = [f"{one.instance_count:,}" for one in rows if one.memory is not None and not one.memory.fits]
+        large = [f"{one.instance_count:,}" for one in rows if not one.fits]
         own = [f"{one.instance_count:,}" for one in rows if one.correction]
         for what, counts in (
             ("is changed by YOUR CALIBRATION", own),

@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.priceperf import Comparison, Cost, Estimate
 from windtunnel.reports.modelled.answer import Screen
 from windtunnel.reports.modelled.batch_and_prices import each
-from windtunnel.reports.modelled.data import rounded
+from windtunnel.reports.modelled.data import amount, rounded
 
 _WORDS = ("job", "verdict", "compiling", "batch", "prices", "change", "largest", "trust", "left_out")
 
@@ -63,8 +63,7 @@ def _instance(
         "samples_per_worker": item.samples_per_core,
         "billable_s": item.billable_s,
         "billable_interval_s": list(item.billable_interval_s),
-        "usd": cost and rounded(cost.usd),
-        "interval_usd": cost and [rounded(cost.low_usd), rounded(cost.high_usd)],
+        **amount(cost),
         "decided_usd": decided and rounded(decided.usd),
         "precision": item.precision.name,
         "fits": None if item.memory is None else item.fits,

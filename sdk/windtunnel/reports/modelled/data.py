@@ -95,11 +95,14 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
 
 def cost_data(cost: Cost) -> dict[str, Any]:
     """A cost with its interval and price."""
-    return {
-        "usd": rounded(cost.usd),
-        "interval_usd": [rounded(cost.low_usd), rounded(cost.high_usd)],
-        "price": price_data(cost.price),
-    }
+    return {**amount(cost), "price": price_data(cost.price)}
+
+
+def amount(cost: Cost | None) -> dict[str, Any]:
+    """A cost with its interval; None where there is none."""
+    if cost is None:
+        return {"usd": None, "interval_usd": None}
+    return {"usd": rounded(cost.usd), "interval_usd": [rounded(cost.low_usd), rounded(cost.high_usd)]}
 
 
 def _verdict(item: Verdict) -> dict[str, Any]:
@@ -135,8 +138,7 @@ def _decision(found: Answer, estimates: Sequence[Estimate]) -> dict[str, Any]:
             {
                 "priced_as": item.name,
                 "instance_count": item.instance_count,
-                "usd": None if cost is None else rounded(cost.usd),
-                "interval_usd": None if cost is None else [rounded(cost.low_usd), rounded(cost.high_usd)],
+                **amount(cost),
                 "probability_cheapest": None if found.obstacle else maybe(chance),
                 "break_even": None if even is None else _even(even, estimates),
             }

@@ -71,7 +71,7 @@ def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:
         ),
         (
             "Does not fit the memory as described",
-            [label(item) for item in items if item.memory is not None and not item.memory.fits],
+            [label(item) for item in items if not item.fits],
         ),
     )
     return tuple(f"{what}: {', '.join(dict.fromkeys(names))}." for what, names in found if names)
