@@ -116,7 +116,7 @@ class Framework(EstimatorBase):
         )
         self.image_uri = image_uri
         self.distribution = dict(distribution or {})
-        self._check_distribution()
+        self._check_own()
 
     def hyperparameters(self) -> dict[str, Any]:
         """The hyperparameters, JSON-encoded, with those that ``distribution`` adds."""
@@ -133,9 +133,6 @@ class Framework(EstimatorBase):
         return dict(values)
 
     def _check_own(self) -> None:
-        self._check_distribution()
-
-    def _check_distribution(self) -> None:
         checks.check_distribution(
             self.distribution, self.instance_type, self.entry_point, self.instance_groups
         )
