@@ -1,5 +1,6 @@
 """Finds in the text of a CUDA script what must change for Trainium, and writes the sure changes as a diff.
 
+nodes          what single nodes of a syntax tree say
 script         a file's text and its syntax tree
 names          what torch_xla calls things in a framework version
 trainers       libraries that run the training loop

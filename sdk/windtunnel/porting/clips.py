@@ -7,7 +7,8 @@ import functools
 from dataclasses import dataclass, replace
 
 from windtunnel.porting.finding import Edit
-from windtunnel.porting.script import is_call_of, is_method, receiver
+from windtunnel.porting.nodes import is_method, receiver
+from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject, computes_gradients
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")

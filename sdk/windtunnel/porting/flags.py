@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.nodes import arguments, constant, keyword
+from windtunnel.porting.script import Script
 
 _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "count")
 

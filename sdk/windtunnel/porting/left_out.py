@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, is_main
+from windtunnel.porting.nodes import is_main
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
 _Def = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

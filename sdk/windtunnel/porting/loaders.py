@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from windtunnel.porting.script import Loop, Script, handed, is_call_of
+from windtunnel.porting.nodes import handed
+from windtunnel.porting.script import Loop, Script, is_call_of
 
 LOADERS = ("DataLoader", "StatefulDataLoader")
 """Classes of DataLoaders: torch's, and torchdata's, which takes the same arguments."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from windtunnel.porting.script import Script, is_method, receiver
+from windtunnel.porting.nodes import is_method, receiver
+from windtunnel.porting.script import Script
 
 NO_MODEL = re.compile(r"(Tokenizer\w*|Processor|Extractor|Config|Scheduler)\.from_pretrained$")
 """Other classes of transformers and diffusers that have a from_pretrained(), but are no models."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from windtunnel.porting.script import Script, constant
+from windtunnel.porting.nodes import constant
+from windtunnel.porting.script import Script
 
 MODULES = {
     "os": "os",

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from windtunnel.porting.finding import Edit
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.nodes import arguments, constant, keyword
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject, names_rank
 
 _ON_ONE = re.compile("distributed|parallel|is_initialized", re.IGNORECASE)

@@ -11,7 +11,8 @@ from functools import partial
 from windtunnel.errors import SourceError
 from windtunnel.porting.finding import Edit, Finding, Removal
 from windtunnel.porting.names import Names
-from windtunnel.porting.script import Script, brings_torch
+from windtunnel.porting.nodes import brings_torch
+from windtunnel.porting.script import Script
 from windtunnel.porting.tidy import needless
 
 _REPLACED = ("torch.cuda", "torch.amp")

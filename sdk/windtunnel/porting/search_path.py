@@ -7,7 +7,8 @@ import os.path
 from collections.abc import Iterator
 from pathlib import Path
 
-from windtunnel.porting.script import Script, constant
+from windtunnel.porting.nodes import constant
+from windtunnel.porting.script import Script
 
 _ADD = ("sys.path.append", "sys.path.insert")
 _AS_IT_IS = ("str", "pathlib.Path", "os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath")

@@ -11,16 +11,8 @@ from functools import cached_property
 from windtunnel.porting import trainers
 from windtunnel.porting.loaders import Loaders
 from windtunnel.porting.names import Names
-from windtunnel.porting.script import (
-    Loop,
-    Script,
-    arguments,
-    constant,
-    is_method,
-    keyword,
-    parameters,
-    receiver,
-)
+from windtunnel.porting.nodes import arguments, constant, is_method, keyword, parameters, receiver
+from windtunnel.porting.script import Loop, Script
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
 _CHOSEN = (_ACCELERATOR, "torch_geometric.device")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.script import constant, handed, is_method, parameters, receiver
+from windtunnel.porting.nodes import constant, handed, is_method, parameters, receiver
 from windtunnel.porting.subject import Subject
 
 FETCHES = {"item", "tolist", "cpu", "numpy"}

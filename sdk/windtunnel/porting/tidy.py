@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 from windtunnel.porting.finding import Edit, Removal
-from windtunnel.porting.script import Script, constant
+from windtunnel.porting.nodes import constant
+from windtunnel.porting.script import Script
 
 _OF_THE_FUNCTION = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 """Code with one of these stays: without it the function around would be another, as a generator without `yield`."""

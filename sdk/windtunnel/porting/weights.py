@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from windtunnel.porting.models import NO_MODEL, makes_a_model
-from windtunnel.porting.script import constant, is_main, keyword
+from windtunnel.porting.nodes import constant, is_main, keyword
 from windtunnel.porting.subject import Subject
 
 _PARTS = ("Head", "Predictor", "Classifier", "Projector")

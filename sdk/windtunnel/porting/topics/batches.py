@@ -8,17 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.loaders import LOADERS
-from windtunnel.porting.script import (
-    Loop,
-    Script,
-    arguments,
-    branches,
-    constant,
-    handed,
-    is_call_of,
-    keyword,
-    parameters,
-)
+from windtunnel.porting.nodes import arguments, branches, constant, handed, keyword, parameters
+from windtunnel.porting.script import Loop, Script, is_call_of
 from windtunnel.porting.subject import Subject
 
 _SHUFFLE = 2

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from windtunnel.porting import checkpointing
 from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
 from windtunnel.porting.models import is_model
-from windtunnel.porting.script import Script, arguments, constant, is_method, keyword, receiver
+from windtunnel.porting.nodes import arguments, constant, is_method, keyword, receiver
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Loop, constant, is_call_of, keyword
+from windtunnel.porting.nodes import constant, keyword
+from windtunnel.porting.script import Loop, is_call_of
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.topics.batches import is_shared
 from windtunnel.porting.topics.first_weights import TORCH_SEEDS, chance_of

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.script import constant, handed, is_call_of, is_method, keyword, receiver
+from windtunnel.porting.nodes import constant, handed, is_method, keyword, receiver
+from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 

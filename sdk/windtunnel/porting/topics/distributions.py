@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import arguments, constant, is_method, keyword
+from windtunnel.porting.nodes import arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _OTHERS = ("torch.distributions.kl", "torch.distributions.constraints", "torch.distributions.transforms")

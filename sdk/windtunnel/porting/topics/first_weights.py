@@ -12,17 +12,8 @@ from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding, behind
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.script import (
-    Scope,
-    Script,
-    arguments,
-    constant,
-    handed,
-    is_main,
-    is_method,
-    keyword,
-    receiver,
-)
+from windtunnel.porting.nodes import arguments, constant, handed, is_main, is_method, keyword, receiver
+from windtunnel.porting.script import Scope, Script
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
 

@@ -8,16 +8,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import (
-    Loop,
-    Script,
-    arguments,
-    constant,
-    handed,
-    is_call_of,
-    is_method,
-    receiver,
-)
+from windtunnel.porting.nodes import arguments, constant, handed, is_method, receiver
+from windtunnel.porting.script import Loop, Script, is_call_of
 from windtunnel.porting.subject import Subject, computes_gradients, names_rank
 from windtunnel.porting.tensors import FETCHES
 

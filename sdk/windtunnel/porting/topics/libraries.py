@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, is_main
+from windtunnel.porting.nodes import is_main
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
 from windtunnel.porting.trainers import is_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import constant, keyword
+from windtunnel.porting.nodes import constant, keyword
 from windtunnel.porting.subject import Subject
 
 _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")

@@ -8,15 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import (
-    constant,
-    default_of,
-    handed,
-    is_call_of,
-    is_method,
-    parameters,
-    receiver,
-)
+from windtunnel.porting.nodes import constant, default_of, handed, is_method, parameters, receiver
+from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject
 
 PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import arguments, constant
+from windtunnel.porting.nodes import arguments, constant
 from windtunnel.porting.subject import Subject
 
 _TAKE_IT = ("device", "to", "compile", "autocast", "init_process_group", "set_default_device")

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.names import GONE
+from windtunnel.porting.nodes import is_main
 from windtunnel.porting.one_rank import deciding
-from windtunnel.porting.script import Script, is_main
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
 

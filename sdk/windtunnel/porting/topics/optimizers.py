@@ -10,16 +10,8 @@ from functools import partial
 from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model
-from windtunnel.porting.script import (
-    Loop,
-    Script,
-    arguments,
-    constant,
-    handed,
-    is_method,
-    parameters,
-    receiver,
-)
+from windtunnel.porting.nodes import arguments, constant, handed, is_method, parameters, receiver
+from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject, computes_gradients
 from windtunnel.porting.topics.ties import is_made_by, that_hold
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
-from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.nodes import constant, keyword
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
 

@@ -6,16 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import (
-    Script,
-    arguments,
-    brings_torch,
-    constant,
-    is_call_of,
-    is_main,
-    is_method,
-    keyword,
-)
+from windtunnel.porting.nodes import arguments, brings_torch, constant, is_main, is_method, keyword
+from windtunnel.porting.script import Script, is_call_of
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.some_ranks import is_lone
 

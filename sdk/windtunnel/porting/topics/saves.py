@@ -8,8 +8,9 @@ from functools import partial
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.models import is_model, made_by
+from windtunnel.porting.nodes import arguments, constant, handed, is_method, keyword, receiver
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
-from windtunnel.porting.script import Script, arguments, constant, handed, is_method, keyword, receiver
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.tensors import holds_device_tensors
 from windtunnel.porting.topics.model_paths import PICKLES

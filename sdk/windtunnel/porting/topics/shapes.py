@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, is_call_of, is_method, keyword
+from windtunnel.porting.nodes import constant, is_method, keyword
+from windtunnel.porting.script import Script, is_call_of
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
 

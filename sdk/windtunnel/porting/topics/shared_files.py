@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.nodes import arguments, constant, is_method, keyword
 from windtunnel.porting.one_rank import is_by_one
-from windtunnel.porting.script import arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _WAITS = ("rendezvous", "barrier", "main_process_first", "local_main_process_first")

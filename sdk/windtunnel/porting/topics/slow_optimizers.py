@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import constant, is_method, keyword
+from windtunnel.porting.nodes import constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _CAPTURABLE = ("ASGD", "Rprop")

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
+from windtunnel.porting.nodes import is_method, receiver
 from windtunnel.porting.one_rank import is_by_some
-from windtunnel.porting.script import is_method, receiver
 from windtunnel.porting.subject import Subject
 
 _XM = "torch_xla.core.xla_model."

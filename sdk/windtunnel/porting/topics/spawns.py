@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, is_main, is_method, keyword
+from windtunnel.porting.nodes import constant, is_main, is_method, keyword
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
 

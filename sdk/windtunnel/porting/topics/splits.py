@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import arguments, constant, is_call_of, keyword
+from windtunnel.porting.nodes import arguments, constant, keyword
+from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.data_without_loader import SEEDS
 

@@ -6,17 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import (
-    Loop,
-    Scope,
-    Script,
-    constant,
-    handed,
-    is_call_of,
-    is_method,
-    parameters,
-    receiver,
-)
+from windtunnel.porting.nodes import constant, handed, is_method, parameters, receiver
+from windtunnel.porting.script import Loop, Scope, Script, is_call_of
 from windtunnel.porting.subject import Subject, computes_gradients
 from windtunnel.porting.tensors import FETCHES
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import branches, constant, is_call_of, is_method, parameters, receiver
+from windtunnel.porting.nodes import branches, constant, is_method, parameters, receiver
+from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.device import TYPES, asks_cuda_more, is_dead
 

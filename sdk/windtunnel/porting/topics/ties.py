@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Finding, behind
-from windtunnel.porting.script import handed, parameters, receiver
+from windtunnel.porting.nodes import handed, parameters, receiver
 from windtunnel.porting.subject import Subject
 
 

@@ -1,0 +1,69 @@
+"""What single nodes of a syntax tree say, without the script around them."""
+
+from __future__ import annotations
+
+import ast
+
+
+def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether an import brings something of the package torch."""
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    return any(name.partition(".")[0] == "torch" for name in names)
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """The values of all arguments of a call."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def keyword(call: ast.Call, name: str) -> ast.keyword | None:
+    """The keyword argument of this name; None where it is not given."""
+    return next((one for one in call.keywords if one.arg == name), None)
+
+
+def constant(node: ast.AST | None) -> object:
+    """The value of a literal; None for any other node."""
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def parameters(scope: ast.AST) -> list[str]:
+    """The names of a function's parameters."""
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return []
+    return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+
+
+def handed(function: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """A function's parameters, with what a call passes to them."""
+    names = parameters(function)
+    given = list(zip(names[names[:1] == ["self"] :], call.args, strict=False))
+    return given + [(one.arg, one.value) for one in call.keywords if one.arg]
+
+
+def branches(node: ast.expr) -> list[ast.expr]:
+    """Both values of an ``a if b else c``; for another expression itself."""
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+
+
+def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
+    """The default of a function's parameter; None where it has none."""
+    positional = [*function.args.posonlyargs, *function.args.args]
+    pairs: list[tuple[ast.arg, ast.expr | None]] = []
+    pairs += zip(reversed(positional), reversed(function.args.defaults), strict=False)
+    pairs += zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+    return next((value for one, value in pairs if one.arg == name), None)
+
+
+def is_method(call: ast.Call, *names: str) -> bool:
+    """Whether a call is ``something.name(...)`` with one of these names."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in names
+
+
+def receiver(call: ast.Call) -> ast.expr:
+    """``model`` of ``model.to(device)``; for what is no method, the function that is called."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
+
+
+def is_main(node: ast.AST) -> bool:
+    """Whether a node is ``if __name__ == "__main__":``."""
+    return isinstance(node, ast.If | ast.IfExp) and "__name__" in ast.unparse(node.test)
