@@ -185,12 +185,14 @@ def test_remarks_on_a_script_bear_the_kinds_of_findings() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
     ]
     given = {
-        node.args[1].value
+        one.value.value
         for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding"
-        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        for one in node.keywords
+        if one.arg == "kind" and isinstance(one.value, ast.Constant)
     }
-    assert given - {""} <= kinds()
+    assert given
+    assert given <= kinds()
     assert {node.value for node in nodes if isinstance(node, ast.Constant)} & kinds() == {
         "device_unused",
         "optimizer_before_move",

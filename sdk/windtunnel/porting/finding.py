@@ -30,16 +30,16 @@ class Finding:
 
     Attributes:
         line: the line of the script, from 1.
-        kind: the diagnostic that says the same of a script that runs (`device_unused`, ...); empty: there is none.
         text: the remark; empty where the edits alone say it.
         edits: what settles the finding; empty where that is not sure.
+        kind: the diagnostic that says the same of a script that runs (`device_unused`, ...); empty: there is none.
         sure: False where it depends on what the text does not tell, such as the length of the data.
     """
 
     line: int
-    kind: str
     text: str
     edits: tuple[Edit | Removal, ...] = ()
+    kind: str = ""
     sure: bool = True
 
     def __str__(self) -> str:

@@ -42,13 +42,11 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
             instead = f" It has {same[0]}: name the hyperparameter {same[0].lstrip('-')!r}." if same else ""
             yield Finding(
                 calls[0].lineno,
-                "",
                 f"the script has no option {option}: its argparse ends with 'unrecognized arguments'.{instead}",
             )
         if named and all(map(_takes_none, named)):
             yield Finding(
                 named[0].lineno,
-                "",
                 f"{option} is a flag without a value, but SageMaker gives each hyperparameter a value: called with "
                 f"{option} True, the script ends with 'unrecognized arguments: True'. Let the flag take a value: "
                 f'add_argument("{option}", {_INSTEAD}).',
@@ -64,7 +62,6 @@ def _of_hydra(script: Script, hyperparameters: Collection[str]) -> Iterator[Find
             first = min(hyperparameters)
             yield Finding(
                 call.lineno,
-                "",
                 f"Hydra takes {first}=VALUE, but SageMaker gives --{first} VALUE: the script ends with 'unrecognized "
                 "arguments'. Write before the call: sys.argv[1:] = [f\"{name.lstrip('-')}={value}\" for name, value in "
                 "zip(sys.argv[1::2], sys.argv[2::2])].",
@@ -86,7 +83,6 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
             continue
         yield Finding(
             named[0].lineno,
-            "",
             f"{option} {value} reaches the script as text, and type={types.pop()} makes it {becomes}. To read the "
             f'text: add_argument("{option}", {instead}).',
         )

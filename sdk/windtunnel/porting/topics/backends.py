@@ -44,7 +44,6 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             node.lineno,
-            "",
             f'the process group\'s backend {script.segment(node)} does not exist on Trainium. Use "xla" (import '
             "torch_xla.distributed.xla_backend).",
             (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
@@ -87,10 +86,10 @@ def _gloo(subject: Subject) -> Iterator[Finding]:
             if constant(backend) == "gloo":
                 yield Finding(
                     backend.lineno,
-                    "no_exchange",
                     'the process group "gloo" is for the host: its all_reduce does not change tensors of the device, '
                     'and raises no error. Use "xla" (import torch_xla.distributed.xla_backend).',
                     (Edit(subject.script.start(backend), subject.script.end(backend), '"xla"'),),
+                    kind="no_exchange",
                 )
 
 
@@ -101,7 +100,6 @@ def _looked_up(subject: Subject) -> Iterator[Finding]:
         if name.rpartition(".")[2] == "get_default_backend_for_device":
             yield Finding(
                 call.lineno,
-                "",
                 'torch knows no backend for the device xla, so this raises. Use "xla" (import '
                 "torch_xla.distributed.xla_backend).",
                 (Edit(script.start(call), script.end(call), '"xla"'),),
@@ -120,7 +118,6 @@ def _told_elsewhere(subject: Subject) -> Iterator[Finding]:
         if not any(found for one in subject.program for found in (*_nccl(one), *_gloo(one))):
             yield Finding(
                 call.lineno,
-                "",
                 f'the process group\'s backend is what {subject.script.segment(given)} says: on Trainium "xla" (import '
                 "torch_xla.distributed.xla_backend).",
                 sure=False,
@@ -137,7 +134,6 @@ def _device_ids(subject: Subject) -> Iterator[Finding]:
         if given is not None and not any(map(_is_nccl, arguments(call))):
             yield Finding(
                 call.lineno,
-                "",
                 "device_id binds the group to a GPU, and raises for another device: leave it out.",
                 (*_without_device_id(script, call),),
             )

@@ -50,7 +50,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
                 "A stream takes no sampler: let its __iter__ give each core a part, with itertools.islice(samples, "
                 f"{names.rank()}, None, {names.world_size()}), or with split_dataset_by_node of datasets."
             )
-        yield Finding(call.lineno, "same_data", f"every core gets the same batches. {sampler}", edits)
+        yield Finding(call.lineno, f"every core gets the same batches. {sampler}", edits, kind="same_data")
 
 
 def last_batches(subject: Subject) -> Iterator[Finding]:
@@ -67,10 +67,10 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
         if not decided and not drops and not (isinstance(size, ast.Constant) and size.value in (None, 1)):
             yield Finding(
                 call.lineno,
-                "ragged_batch",
                 "unless batch_size divides the number of samples of each core, the last batch is smaller: another "
                 "shape, and each shape is compiled by itself. Pass drop_last=True, or pad that batch.",
                 sure=False,
+                kind="ragged_batch",
             )
 
 

@@ -51,7 +51,6 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:
             yield Finding(
                 call.lineno,
-                "",
                 "fused=True is for CUDA's optimizers; XLA fuses the step itself.",
                 (Edit(script.start(fused.value), script.end(fused.value), "False"),),
             )
@@ -64,14 +63,12 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         elif _recomputes(subject, call, name):
             yield Finding(
                 call.lineno,
-                "",
                 "the library's gradient checkpointing asks for torch.xla, which does not exist. Write, "
                 f"{checkpointing.FOR_A_LIBRARY}",
             )
         elif name.startswith("torch.utils.checkpoint.checkpoint") and not _has_torch_xla_there(subject):
             yield Finding(
                 call.lineno,
-                "",
                 "torch.utils.checkpoint asks for torch.xla, which does not exist; use "
                 "torch_xla.utils.checkpoint.checkpoint(function, *args, use_reentrant=True).",
             )
@@ -90,7 +87,6 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
                 yield Finding(
                     node.lineno,
-                    "",
                     "the process group xla has no ReduceOp.AVG (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
@@ -110,7 +106,6 @@ def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         edit = Edit(place, place, f'{", " if arguments(call) else ""}optim="adamw_torch"')
     yield Finding(
         call.lineno,
-        "",
         "the fused optimizer, transformers' default since 4.54, raises without CUDA: pass "
         'optim="adamw_torch".',
         (edit,),
@@ -125,21 +120,19 @@ def _sparse(script: Script) -> Iterator[Finding]:
         if name in _SPARSE and given is not None and constant(given.value) is True:
             yield Finding(
                 call.lineno,
-                "",
                 "sparse=True: XLA's device has no sparse gradients, so the backward pass raises (SparseXLA).",
                 (Edit(script.start(given.value), script.end(given.value), "False"),),
             )
         elif name in _BAGS:
             yield Finding(
                 call.lineno,
-                "cpu_fallback",
                 f"{name.removesuffix('.from_pretrained')} has no XLA form: the CPU computes it in each step. With "
                 "bags of one size take torch.nn.Embedding, and .sum(1) or .mean(1) of what it gives.",
+                kind="cpu_fallback",
             )
         elif name == "torch.optim.SparseAdam":
             yield Finding(
                 call.lineno,
-                "",
                 "SparseAdam raises, as gradients are dense on XLA's device. torch.optim.Adam takes them; it also "
                 "changes rows that are not in the batch.",
             )
@@ -151,9 +144,9 @@ def _normed_weights(script: Script) -> Iterator[Finding]:
         if name in _WEIGHT_NORM:
             yield Finding(
                 call.lineno,
-                "cpu_fallback",
                 "weight_norm has no XLA form: the CPU computes each such weight in each step. Leave it out, or write "
                 "it as a parametrization of torch's operations: g * v / v.norm(dim=(1, 2), keepdim=True).",
+                kind="cpu_fallback",
             )
             return
 
@@ -166,7 +159,6 @@ def _unequal_parts(script: Script) -> Iterator[Finding]:
         if name == "torch.distributed.all_to_all_single" and sizes:
             yield Finding(
                 call.lineno,
-                "",
                 f"the process group xla takes no sizes of parts, and raises: {script.segment(sizes[0])}. Exchange "
                 "parts of one size, padded.",
                 sure=False,
@@ -182,7 +174,6 @@ def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
         if before and all(_is_sparse(subject.script, one) for one in before):
             yield Finding(
                 move.lineno,
-                "",
                 "XLA's device has no sparse tensors, so this raises (SparseXLA): move a dense one (x.to_dense()).",
             )
 
@@ -230,10 +221,10 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         edits = (Removal(statement),)
     yield Finding(
         call.lineno,
-        kind,
         f"torch.compile is {why}: leave it out.",
         edits or _without(subject, call),
         sure=not _is_optional(subject, call),
+        kind=kind,
     )
 
 
@@ -248,7 +239,7 @@ def _decorators(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for node in script.walk(ast.Attribute, ast.Name):
         if script.dotted(node) == "torch.compile" and (edit := _undecorated(script, node)):
-            yield Finding(node.lineno, "", f"torch.compile is {_INDUCTOR}: leave it out.", (edit,))
+            yield Finding(node.lineno, f"torch.compile is {_INDUCTOR}: leave it out.", (edit,))
 
 
 def _undecorated(script: Script, node: ast.expr) -> Edit | None:
@@ -268,7 +259,7 @@ def _refused(script: Script) -> Iterator[Finding]:
             text = (
                 f"{name} needs {needs}. On the device this ends the job; on the CPU (tensor.cpu()) it works."
             )
-            yield Finding(call.lineno, "", text, sure=False)
+            yield Finding(call.lineno, text, sure=False)
 
 
 def _inference_mode(subject: Subject) -> Iterator[Finding]:
@@ -281,7 +272,6 @@ def _inference_mode(subject: Subject) -> Iterator[Finding]:
             edit = Edit(script.start(node), script.end(node), f"{subject.names.module('torch')}.no_grad")
             yield Finding(
                 node.lineno,
-                "",
                 "torch.inference_mode: a linear layer on XLA's device raises in it (Cannot set version_counter for "
                 "inference tensor). Use torch.no_grad().",
                 () if given else (edit,),
@@ -298,7 +288,6 @@ def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     if library or ((subject.cuda or subject.xla) and subject.is_cuda_place(given)):
         yield Finding(
             call.lineno,
-            "",
             f"torch.Generator({subject.script.segment(given)}) raises: Trainium's device has no generator. Make it for "
             '"cpu", which draws on the host; or leave it out, and the device draws (xm.set_rng_state seeds it).',
             (Edit(subject.script.start(given), subject.script.end(given), '"cpu"'),),
@@ -318,11 +307,11 @@ def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     )
     sure = not _is_optional(subject, call)
     if edits:
-        yield Finding(call.lineno, "", f"{raises} Keep BatchNorm.", edits, sure=sure)
+        yield Finding(call.lineno, f"{raises} Keep BatchNorm.", edits, sure=sure)
         # What is learnt changes: a finding of its own, as the text of those with edits is not printed beside the diff.
-        yield Finding(call.lineno, "", instead, sure=False)
+        yield Finding(call.lineno, instead, sure=False)
     else:
-        yield Finding(call.lineno, "", f"{raises} {instead}", sure=sure)
+        yield Finding(call.lineno, f"{raises} {instead}", sure=sure)
 
 
 def _without(subject: Subject, call: ast.Call) -> tuple[Edit | Removal, ...]:

@@ -55,20 +55,20 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
                 instead = where.script.segment(seed.func)
             yield Finding(
                 call.lineno,
-                "same_data",
                 f"every core draws the same numbers with {script.segment(call.func)}: {why}. If the batches are made "
                 f"of them, seed each core by its rank once the model is made: {instead}(seed + "
                 f"{subject.names.rank()}).",
                 sure=False,
+                kind="same_data",
             )
             return
     if loops and not any(_may_differ(one, seeds) for one in subject.program):
         yield Finding(
             loops[0].lineno,
-            "same_data",
             "nothing here tells the cores apart, so they may all train on the same data. Give each core a part, by "
             f"{subject.names.rank()} of {subject.names.world_size()}.",
             sure=False,
+            kind="same_data",
         )
 
 

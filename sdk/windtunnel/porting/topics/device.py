@@ -43,9 +43,9 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
         line = subject.training_loops[0].lineno
         yield Finding(
             line,
-            _UNUSED,
             "the loop trains on the host's CPU: nothing names torch_xla's device. Move the model to it "
             f"(model.to({subject.names.device()})), and iterate over pl.MpDeviceLoader(loader, device).",
+            kind=_UNUSED,
         )
 
 
@@ -167,16 +167,19 @@ def _questions(subject: Subject) -> Iterator[Finding]:
                 there = f'{script.segment(node.value)}.device.type == "xla"'
                 edit = Edit(edit.start, edit.end, there)
                 yield Finding(
-                    node.lineno, _UNUSED, f"{said}, even for tensors on the device. Write {there}.", (edit,)
+                    node.lineno,
+                    f"{said}, even for tensors on the device. Write {there}.",
+                    (edit,),
+                    kind=_UNUSED,
                 )
         elif name == _BF16:
             text = f"{said}, although trn1 has bf16: code that depends on it uses fp16 or fp32."
-            yield Finding(node.lineno, "", text, (edit,))
+            yield Finding(node.lineno, text, (edit,))
         elif isinstance(outer, ast.Assert):
             asked = [one for one in ast.walk(outer.test) if FUNCTIONS.match(script.dotted(one))]
             other = isinstance(outer.test, ast.BoolOp) and len(asked) == 1
             edits = (edit,) if other else (Removal(outer),)
-            yield Finding(node.lineno, "", f"{said}: this raises.", edits)
+            yield Finding(node.lineno, f"{said}: this raises.", edits)
         elif isinstance(outer, ast.If) and not _decides(subject, outer):
             continue
         elif isinstance(outer, ast.If | ast.Assign) or any(_moves_by(subject, one) for one in above):
@@ -184,7 +187,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
                 f"{said}: code that depends on it does not run, or uses the CPU. "
                 f"There is a device: {subject.names.device()}."
             )
-            yield Finding(node.lineno, _UNUSED, text, (edit,))
+            yield Finding(node.lineno, text, (edit,), kind=_UNUSED)
 
 
 def _moves_by(subject: Subject, outer: ast.AST) -> bool:
@@ -217,22 +220,22 @@ def _devices(subject: Subject) -> Iterator[Finding]:
                 text = f"{script.segment(parent)} is False on Trainium: check what depends on it."
                 there = (Edit(script.start(node), script.end(node), '"xla"'),)
                 guards = isinstance(parent, ast.Compare) and _guards_a_move(subject, node, parent)
-                yield Finding(node.lineno, "", text, there if guards else ())
+                yield Finding(node.lineno, text, there if guards else ())
             continue
         said = script.segment(node)
         if isinstance(parent, ast.keyword) and parent.arg == "map_location":
             edit = Edit(script.start(node), script.end(node), '"cpu"')
             yield Finding(
-                node.lineno, "", f'map_location={said} does not exist on Trainium. Load to "cpu".', (edit,)
+                node.lineno, f'map_location={said} does not exist on Trainium. Load to "cpu".', (edit,)
             )
             continue
         device = _device_there(subject, node, parent)
         edits = (Edit(script.start(node), script.end(node), device),) if device else ()
         yield Finding(
             node.lineno,
-            _UNUSED,
             f"device {said} does not exist on Trainium; use torch_xla's device: {subject.names.device()}.",
             edits,
+            kind=_UNUSED,
         )
     for call, name in script.calls:
         place = keyword(call, "map_location")
@@ -241,7 +244,6 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             said = f"map_location={script.segment(place.value)}"
             yield Finding(
                 call.lineno,
-                "",
                 f'{said}: files cannot be loaded to a NeuronCore directly. Load to "cpu".',
                 (edit,),
             )
@@ -324,19 +326,19 @@ def _moves(subject: Subject) -> Iterator[Finding]:
             edit = Edit(script.end(call.func) - len("cuda"), script.end(call), f"to({given})")
             yield Finding(
                 call.lineno,
-                _UNUSED,
                 f".cuda() does not exist on Trainium; use torch_xla's device: .to({subject.names.device()}).",
                 (edit,),
+                kind=_UNUSED,
             )
             continue
         number = subject.device_given(call)
         if number is not None and ast.unparse(number) in numbers:
             yield Finding(
                 call.lineno,
-                _UNUSED,
                 f"device {script.segment(number)} is a GPU's number; use torch_xla's device: "
                 f"{subject.names.device()}.",
                 (Edit(script.start(number), script.end(number), device),),
+                kind=_UNUSED,
             )
 
 
@@ -354,4 +356,4 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
             edit = Edit(script.start(asked.value), script.end(asked.value), "False")
         else:
             continue
-        yield Finding(call.lineno, "", "without a GPU's driver pinned memory raises: leave it out.", (edit,))
+        yield Finding(call.lineno, "without a GPU's driver pinned memory raises: leave it out.", (edit,))

@@ -43,13 +43,13 @@ def checked(subject: Subject) -> Iterator[Finding]:
         bare = script.end(given[-1]) == script.end(call)  # a generator in the call's own parentheses
         yield Finding(
             call.lineno,
-            "host_read",
             f"{made} looks at what it is given, and the host waits for the device, here and where a value's "
             "probability is asked for: validate_args=False, or once "
             f"torch.distributions.Distribution.{_SETTING}(False).",
             (Edit(place, place, ", validate_args=False"),)
             if all(one.arg for one in call.keywords) and not bare
             else (),
+            kind="host_read",
         )
 
 

@@ -70,12 +70,12 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
         drawn_alone = not drawn.partly and subject.whole and not _others_are_loaded(subject)
         yield Finding(
             drawn.made.lineno,
-            "unequal_weights",
             f"each core draws its own initial weights of {drawn.name}{which}, and summed gradients do not make them "
             f"equal. {seed}"
             + (": on XLA the library does not send rank 0's to the others." if managed else f"{sent}."),
             _sent(subject) if drawn_alone and not managed else (),  # equal weights stay as they are
             sure=drawn_alone and not but,
+            kind="unequal_weights",
         )
         return
 

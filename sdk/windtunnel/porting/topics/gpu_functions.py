@@ -30,33 +30,33 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
         short, statement = found[2], script.statement(call)
         if short in _DROPPED:
             edits = (Removal(statement),) if statement else ()
-            yield Finding(call.lineno, "", f"{name} has no counterpart on Trainium: leave it out.", edits)
+            yield Finding(call.lineno, f"{name} has no counterpart on Trainium: leave it out.", edits)
         elif short == "synchronize" and statement and _is_in_each_step(subject, statement):
             text = (
                 f"{name} in each step: what stands for it on Trainium would have the host wait, and record no next "
                 "step meanwhile. Leave it out: what reads a value waits. To time steps, wait before and after many."
             )
-            yield Finding(call.lineno, "", text, (Removal(statement),))
+            yield Finding(call.lineno, text, (Removal(statement),))
         elif short == "synchronize":
             instead = subject.names.finish()
             edit = Edit(script.start(call), script.end(call), instead)
             text = f"{name} does not exist on Trainium: {instead} runs all that is pending, and waits for it."
-            yield Finding(call.lineno, "", text, (edit,) if statement else ())
+            yield Finding(call.lineno, text, (edit,) if statement else ())
         elif short == "device_count" and _is_number(script, call):
             number, text = "1", "a process has one NeuronCore, and needs no DataParallel. Write 1."
             if not _counts_for_one(subject):
                 number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
                 text = f"torchrun starts a process for each NeuronCore. Their number is {number}."
             edit = Edit(script.start(call), script.end(call), number)
-            yield Finding(call.lineno, "", f"{name}() is 0 on trn1, where {text}", (edit,))
+            yield Finding(call.lineno, f"{name}() is 0 on trn1, where {text}", (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
             if not script.calls_any("set_rng_state"):
                 edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
                 text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
-                yield Finding(call.lineno, "", text, (edit,))
+                yield Finding(call.lineno, text, (edit,))
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
             text = f"{name} is for CUDA: without a GPU it raises, or says that there is none. Leave it out."
-            yield Finding(call.lineno, "", text)
+            yield Finding(call.lineno, text)
 
 
 def _is_in_each_step(subject: Subject, statement: ast.stmt) -> bool:

@@ -89,10 +89,10 @@ def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[F
             said.add(node.lineno)
             yield Finding(
                 node.lineno,
-                "host_read",
                 f"{_shown(script, node)} in each step: the host waits for the device, and cannot record the next step "
                 "meanwhile. Leave the wait out: reading a value waits anyway. To time steps, wait before and after "
                 "many.",
+                kind="host_read",
             )
 
 
@@ -112,9 +112,9 @@ def _remarks(
         said.add(read.lineno)
         yield Finding(
             read.lineno,
-            "host_read",
             f"{_shown(script, read)} in each step{given}: the host waits for the device. Do this in "
             "xm.add_step_closure(fn, args=(tensor,)), or every N steps only. Keep sums on the device.",
+            kind="host_read",
         )
 
 

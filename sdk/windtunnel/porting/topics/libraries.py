@@ -74,7 +74,7 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
     for of, (first, *more) in uses.items():
         edits = tuple(edit for use in (first, *more) for edit in use.edits)
         if edits or of not in said:
-            yield Finding(first.line, "", f"{first.text}.", edits, sure=first.sure)
+            yield Finding(first.line, f"{first.text}.", edits, sure=first.sure)
 
 
 def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
@@ -92,7 +92,6 @@ def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
         if any(name.startswith(("ignite.metrics", "ignite.distributed")) for name in modules):
             yield Finding(
                 node.lineno,
-                "",
                 "ignite's metrics and idist use names that torch_xla 2.7 removed, and raise. Write before this line: "
                 "xm.xrt_world_size, xm.get_ordinal, xm.get_local_ordinal = xr.world_size, xr.global_ordinal, "
                 "xr.local_ordinal.",

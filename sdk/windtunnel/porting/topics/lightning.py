@@ -28,15 +28,14 @@ def without_neuron(subject: Subject) -> Iterator[Finding]:
         if not of_neuron:
             yield Finding(
                 call.lineno,
-                "device_unused",
                 'Lightning uses no NeuronCore by itself: accelerator="gpu" and "tpu" end with an error, "auto" trains '
                 "on the host's CPU. AWS has NeuronXLAStrategy and NeuronLTModule (neuronx_distributed.lightning). Or "
                 "train in a loop of your own: training_step(batch, index) gives the loss.",
+                kind="device_unused",
             )
         elif asked and constant(asked.value) in _GPUS:
             yield Finding(
                 call.lineno,
-                "",
                 f"{subject.script.segment(asked.value)} as Lightning's accelerator ends with an error, as there is no "
                 "GPU. Leave it out, and give strategy=NeuronXLAStrategy(...).",
             )

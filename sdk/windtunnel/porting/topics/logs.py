@@ -27,7 +27,6 @@ def unheard(subject: Subject) -> Iterator[Finding]:
         place = script.end_of_arguments(call) if call.keywords else None
         yield Finding(
             call.lineno,
-            "",
             "logging.basicConfig has no effect here: the import of torch_xla has called it already. INFO lines "
             "are lost. Add force=True.",
             () if place is None else (Edit(place, place, ", force=True"),),

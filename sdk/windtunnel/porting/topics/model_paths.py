@@ -31,7 +31,6 @@ def lost(subject: Subject) -> Iterator[Finding]:
         path = saved[0][2]
         yield Finding(
             path.lineno,
-            "",
             f"the model goes to {subject.script.segment(path)}. SageMaker keeps only what is below /opt/ml/model. Let "
             'the path begin with os.environ["SM_MODEL_DIR"], or with /opt/ml/checkpoints for checkpoints.',
             sure=False,

@@ -26,10 +26,10 @@ def of_native_pytorch(subject: Subject) -> Iterator[Finding]:
         if any(_is_neuron(value) for value in given):
             yield Finding(
                 call.lineno,
-                "device_unused",
                 'the device "neuron" belongs to native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is not '
                 "simulated: it fails here, and on trn1. For trn1, and for PyTorch up to 2.9, use "
                 'torch_xla.device() and the process group "xla".',
+                kind="device_unused",
             )
             return
 

@@ -20,7 +20,6 @@ def of_torch_xla(subject: Subject) -> Iterator[Finding]:
             told.add("spmd")
             yield Finding(
                 call.lineno,
-                "",
                 f"SPMD ({last}) is not simulated: the job ends there. Rehearse with one process a core, as torchrun "
                 "starts them: xm.optimizer_step exchanges gradients, torch_xla.distributed.fsdp's "
                 "XlaFullyShardedDataParallel splits the weights.",
@@ -30,7 +29,6 @@ def of_torch_xla(subject: Subject) -> Iterator[Finding]:
             told.add("kernel")
             yield Finding(
                 call.lineno,
-                "",
                 f"{last} is a Pallas kernel, which is for TPUs: the job ends there. Call PyTorch's own operations, "
                 "such as torch.nn.functional.scaled_dot_product_attention.",
             )

@@ -34,7 +34,6 @@ def gone(subject: Subject) -> Iterator[Finding]:
         new = _new(subject, instead)
         yield Finding(
             (certain or uses)[0].lineno,  # type: ignore[attr-defined]
-            "",
             f"PyTorch {last[0]}.{last[1] + 1} and newer have no {short}, so the script ends there. "
             + (f"Use {new}. " if new else "Nothing replaces it. ")
             + f'framework_version="{last[0]}.{last[1]}" and older have it.',

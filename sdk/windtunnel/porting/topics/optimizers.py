@@ -38,19 +38,19 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
         sure = subject.whole and plain and script.statement(call) is not None
         yield Finding(
             call.lineno,
-            "no_exchange",
             f"each core trains its own model. {advice}",
             edits if sure else (),
             sure=subject.whole,
+            kind="no_exchange",
         )
     for node in script.walk(ast.For):
         line = _update_by_hand(node) if isinstance(node, ast.For) else None
         if line is not None:
             yield Finding(
                 line,
-                "no_exchange",
                 f"each core trains its own model. Call, before this loop, {xm}.all_reduce({xm}.REDUCE_SUM, "
                 "[p.grad for p in model.parameters()], scale=1 / world size).",
+                kind="no_exchange",
             )
 
 
@@ -82,7 +82,6 @@ def early_clips(subject: Subject) -> Iterator[Finding]:
         found = next((one for one in clipped if call.lineno in one.lines), None)
         yield Finding(
             call.lineno,
-            "",
             "clips each core's own gradients, before they are exchanged. To clip the sum of all cores, call "
             f"{xm}.reduce_gradients(optimizer) before this line, and optimizer.step() after it.",
             found.edits if found and subject.whole else (),
@@ -108,11 +107,11 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
             (other, move), *_ = moves
             yield Finding(
                 call.lineno,
-                "optimizer_before_move",
                 "the optimizer is made before the model moves to the device in "
                 f"{subject.line_in(other, move.lineno)}, which makes new parameters: the optimizer would change none "
                 "of them. Make it after that line.",
                 _moved_before(subject, call, model) if model != "self" and _is_sure(other, move) else (),
+                kind="optimizer_before_move",
             )
 
 
@@ -158,10 +157,10 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
         if back and is_model(script, model) and not _is_new_in(script, name, loops or [here, *called]):
             yield Finding(
                 call.lineno,
-                "optimizer_before_move",
                 f"{name} leaves the device here and comes back in line {back.lineno}, which makes new parameters: an "
                 "optimizer that was made before changes none of them. Save from the device (xm.save("
                 f"{name}.state_dict(), path)), or move a copy (copy.deepcopy({name}).cpu()).",
+                kind="optimizer_before_move",
             )
 
 

@@ -31,10 +31,10 @@ def of_sizes(subject: Subject) -> Iterator[Finding]:
         if getattr(script.scopes(call)[0], "name", "") == "forward":
             yield Finding(
                 call.lineno,
-                "wrong_split",
                 f"{call.func.attr}() with a list of sizes gives other values on trn1, without an error "
                 "(https://github.com/pytorch/xla/issues/8640). Use tensor_split.",
                 tuple(_edits(subject, call.func, sizes)),
+                kind="wrong_split",
             )
 
 

@@ -60,7 +60,6 @@ def _autocasts(subject: Subject) -> Iterator[Finding]:
         told = "".join(f", {one}={script.segment(value)}" for one, value in kept)
         yield Finding(
             call.lineno,
-            "",
             f"{script.segment(call)} is for CUDA. On Trainium use bf16, which has fp32's range: {given_on}{told}).",
             tuple(edits),
         )
@@ -82,7 +81,6 @@ def _scalers(subject: Subject) -> Iterator[Finding]:
             edits = [*uses, off if others else Removal(made)]  # type: ignore[arg-type]
         yield Finding(
             call.lineno,
-            "",
             "GradScaler scales losses for fp16 on CUDA; bf16 needs no scaling. Leave it out: call loss.backward(), and "
             "the optimizer's own step.",
             tuple(edits),
@@ -111,7 +109,7 @@ def _arguments(script: Script) -> Iterator[Finding]:
             if argument == "fp16" and isinstance(given.value, ast.Attribute) and not keyword(call, "bf16"):
                 asked = script.segment(given.value)
                 text = f"fp16={asked}, if true, {bf16}. Write bf16={asked}."
-                yield Finding(given.value.lineno, "", text, sure=False)
+                yield Finding(given.value.lineno, text, sure=False)
                 continue
             if argument == "fp16" and asks == "torch.cuda.is_available":
                 text = f"fp16={asks}() gives fp32 on trn1, which has bf16. Write bf16=True."
@@ -119,7 +117,7 @@ def _arguments(script: Script) -> Iterator[Finding]:
                 continue
             doubled = argument == "fp16" and keyword(call, "bf16")
             edits = () if doubled else (Edit(script.start(given), script.end(given), instead),)
-            yield Finding(given.value.lineno, "", text, edits)
+            yield Finding(given.value.lineno, text, edits)
 
 
 def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:

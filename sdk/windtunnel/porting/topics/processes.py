@@ -32,7 +32,6 @@ def groups(subject: Subject) -> Iterator[Finding]:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
             yield Finding(
                 call.lineno,
-                "",
                 "torch.multiprocessing.spawn starts a process for each GPU. On trn1 torchrun starts one for each "
                 "NeuronCore: call the function once, with RANK and WORLD_SIZE of the environment (or use xmp.spawn).",
             )
@@ -41,7 +40,6 @@ def groups(subject: Subject) -> Iterator[Finding]:
             if target and _trains(subject, subject.script.dotted(target.value).rpartition(".")[2]):
                 yield Finding(
                     call.lineno,
-                    "",
                     "torchrun starts a process for each NeuronCore; one that is started here has no core. Call "
                     f"{subject.script.segment(target.value)} once, and let the processes exchange gradients. They "
                     "cannot share one model: the device's memory is not shared (share_memory raises).",
@@ -90,7 +88,6 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         edits = (Edit(place, place, join),)
     yield Finding(
         line,
-        "",
         "no process group: torchrun starts a process for each NeuronCore. Let each join the group, with "
         'torch.distributed.init_process_group("xla").',
         edits,
@@ -114,12 +111,12 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
         last = name.rpartition(".")[2]
         if last == "DataParallel" and name.startswith("torch."):
             yield Finding(
-                call.lineno, "", "DataParallel finds no GPU, and does nothing. Leave it out: torchrun has a "
+                call.lineno, "DataParallel finds no GPU, and does nothing. Leave it out: torchrun has a "
                 "process for each NeuronCore.",
             )  # fmt: skip
         if name.startswith("torch.distributed.fsdp") and last in ("FullyShardedDataParallel", "fully_shard"):
             yield Finding(
-                call.lineno, "", f"torch's {last} does not know the device xla, and raises. torch_xla has its own: "
+                call.lineno, f"torch's {last} does not know the device xla, and raises. torch_xla has its own: "
                 "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel(model).",
             )  # fmt: skip
         of_torch = name == last or name.startswith("torch.")  # apex has one, and scripts of their own
@@ -137,7 +134,6 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
             edits.append(Edit(place, place, f", {view}"))
         yield Finding(
             call.lineno,
-            "",
             f"DistributedDataParallel {'takes no GPU number' if gpu else 'needs one more argument'} on Trainium: "
             f"DistributedDataParallel(model, {view}).",
             tuple(edits),
@@ -162,7 +158,6 @@ def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
                 device = subject.device_at(call)
                 yield Finding(
                     given.lineno,
-                    "",
                     "without a GPU number DistributedDataParallel moves nothing to the device, and the model raises "
                     f"on a tensor of the host (Expected XLA tensor). Write {script.segment(given)}.to({device}).",
                     (Edit(script.end(given), script.end(given), f".to({device})"),),
@@ -185,7 +180,6 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             node.lineno,
-            "",
             f"torchrun sets {name}, where its own server listens. With another value init_process_group waits for a "
             "server that nobody starts.",
             (
@@ -213,10 +207,10 @@ def _own_url(subject: Subject) -> Iterator[Finding]:
         if default and is_method(call, "add_argument") and isinstance(url, str) and url.startswith("tcp://"):
             yield Finding(
                 call.lineno,
-                "no_exchange",
                 'only with "env://" does the script read the number of processes from torchrun\'s environment: with '
                 f'{script.segment(default.value)} each process thinks it is alone. Write default="env://".',
                 (Edit(script.start(default.value), script.end(default.value), '"env://"'),),
+                kind="no_exchange",
             )
 
 
@@ -234,10 +228,10 @@ def _local_rank(subject: Subject) -> Iterator[Finding]:
             instead = subject.names.told_by_torchrun("LOCAL_RANK", -1)
             yield Finding(
                 call.lineno,
-                "no_exchange",
                 "torchrun sets LOCAL_RANK in the environment and gives no such argument: with -1 each process thinks "
                 f"it is alone, and joins no group. Write default={instead}.",
                 (Edit(script.start(default.value), script.end(default.value), instead),),
+                kind="no_exchange",
             )
 
 
@@ -255,7 +249,6 @@ def _barriers(subject: Subject) -> Iterator[Finding]:
             waits = f'{subject.names.module("xm")}.rendezvous("barrier")'
             yield Finding(
                 call.lineno,
-                "",
                 f"barrier() does nothing in the process group xla: no process waits. {waits} waits for all, and runs "
                 "all that is pending.",
                 (Edit(subject.script.start(call), subject.script.end(call), waits),),

@@ -65,7 +65,6 @@ def saves(subject: Subject) -> Iterator[Finding]:
         stays = stays or is_whole or name in PICKLES
         yield Finding(
             call.lineno,
-            "",
             f"{name}: {what}. {saving} moves them to the host, and only the master writes{for_all}{why}."
             f"{without}",
             (edit, *path, *(out or ())) if not stays else (),
@@ -82,7 +81,7 @@ def _file_of(subject: Subject, call: ast.Call) -> ast.expr | None:
 def _emptied(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """A file that all processes open for an xm.save, which empties it."""
     if subject.several and _file_of(subject, call) is not None:
-        yield Finding(call.lineno, "", f"rank 0 alone writes here. {_EMPTIED}")
+        yield Finding(call.lineno, f"rank 0 alone writes here. {_EMPTIED}")
 
 
 def _its_path(subject: Subject, file: ast.expr) -> Edit:
@@ -97,7 +96,6 @@ def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     if subject.several and is_in_a_step(subject, call) and not subject.script.calls_any(*_RUNS):
         yield Finding(
             call.lineno,
-            "",
             "one process alone saves in the loop: it runs the step, and waits for the others' exchange. Let all call "
             f"xm.save, which tests the rank itself, or end the step before it: {subject.names.end_of_step()}.",
             sure=False,
@@ -155,7 +153,6 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
         if not other and is_model(script, receiver(call)) and _has_trained(subject, call):
             yield Finding(
                 call.lineno,
-                "",
                 f"{name}.save_pretrained raises while the model is on the device, whose memory safetensors cannot "
                 f'read. After training, call {name}.to("cpu") before it; or pass state_dict= with tensors of the '
                 "host.",

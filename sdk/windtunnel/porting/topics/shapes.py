@@ -56,7 +56,6 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
             what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
             yield Finding(
                 call.lineno,
-                "",
                 f"{what}: each length is a graph to compile. Pad to one length (a tokenizer: "
                 'padding="max_length" and max_length).',
                 sure=False,
@@ -73,7 +72,7 @@ def of_libraries(subject: Subject) -> Iterator[Finding]:
         text = next((text for library, text in _LIBRARIES.items() if name.startswith(library)), "")
         if text and text not in said:
             said.add(text)
-            yield Finding(call.lineno, "", f"{text}.", sure=False)
+            yield Finding(call.lineno, f"{text}.", sure=False)
 
 
 def of_sentences(subject: Subject) -> Iterator[Finding]:
@@ -86,7 +85,6 @@ def of_sentences(subject: Subject) -> Iterator[Finding]:
         if name == "sentence_transformers.SentenceTransformer":
             yield Finding(
                 call.lineno,
-                "",
                 "pads each batch to its longest sentence: each length is a graph to compile. For one length: "
                 'model[0].tokenize = functools.partial(model[0].tokenize, padding="max_length").',
                 sure=False,
@@ -117,11 +115,11 @@ def of_growth(subject: Subject) -> Iterator[Finding]:
         if grows and runs and subject.calls_of(function):
             yield Finding(
                 node.lineno,
-                "growing_graphs",
                 f"{target} grows in each pass of this loop: each length is a graph to compile (if nothing reads a "
                 "value, all passes are one graph). Pad it to its full length and write each token into it, or run the "
                 "loop on the host, with a copy of the model (copy.deepcopy(model).cpu()).",
                 sure=False,
+                kind="growing_graphs",
             )
 
 
@@ -147,11 +145,11 @@ def of_places(subject: Subject) -> Iterator[Finding]:
             if isinstance(target, ast.Subscript) and _is_filled(subject, loop, target):
                 yield Finding(
                     node.lineno,
-                    "growing_graphs",
                     f"{script.segment(target)} = ... on the device, in a loop that reads a value in each pass: each "
                     "place is a graph to compile, and until a step ends each is larger than the one before. Put the "
                     f"pieces into a list, call {subject.names.end_of_step()} in each pass, and torch.stack() them "
                     "behind the loop.",
+                    kind="growing_graphs",
                 )
                 break
 
@@ -183,7 +181,6 @@ def of_pieces(subject: Subject) -> Iterator[Finding]:
         if ast.unparse(call.func) in cutters:
             yield Finding(
                 call.lineno,
-                "",
                 f"{script.segment(call.func)} cuts a piece of another size from each batch: on the device each size is "
                 "a graph to compile. Cut on the host, in the loader's collate function (timm: FastCollateMixup).",
                 sure=False,
@@ -249,7 +246,6 @@ def packed(subject: Subject) -> Iterator[Finding]:
         if name.endswith(_PACKS) and not _is_packed_on_the_host(subject, call):
             yield Finding(
                 call.lineno,
-                "",
                 f"{subject.script.segment(call.func)}: torch's RNN, LSTM and GRU raise on sequences packed on the "
                 "device (its data is not allocated yet). Give them the padded batch, all of one length, and mask the "
                 "outputs of the padding.",
@@ -283,7 +279,6 @@ def of_values(subject: Subject) -> Iterator[Finding]:
             said.add(call.lineno)
             yield Finding(
                 call.lineno,
-                "",
                 f"{script.segment(call.func)} gives as many elements as it finds: another shape in each step, which "
                 "is compiled again. Keep the shape, and mask: torch.where(condition, x, 0).",
                 sure=False,
@@ -303,7 +298,6 @@ def of_chance(subject: Subject) -> Iterator[Finding]:
         if drawn and forward and subject.loops_around(node):
             yield Finding(
                 node.lineno,
-                "",
                 "the loop takes one branch or another by chance, and each sequence of branches is a graph to compile. "
                 "Choose on the device: torch.where(torch.rand(1, device=x.device) < p, one, other).",
                 sure=False,

@@ -31,7 +31,6 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
         else:
             yield Finding(
                 call.lineno,
-                "",
                 "each process of an instance downloads to the same files at once, and may read what another is still "
                 "writing. Give the data as a channel. Or let one process download first: it calls "
                 f"{subject.names.module('xm')}.rendezvous(name) after the download, the others before it.",
@@ -69,7 +68,6 @@ def _folder(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
         edits.append(Edit(script.end(call.func) - len("mkdir"), script.end(call.func), "makedirs"))
     yield Finding(
         call.lineno,
-        "",
         "each process makes this folder, and all but the first raise FileExistsError, even if the script checks "
         "before that it is not there. Pass exist_ok=True.",
         tuple(edits),

@@ -40,7 +40,6 @@ def by_the_host(subject: Subject) -> Iterator[Finding]:
         if name == "torch.optim.swa_utils.update_bn" and not _is_of_the_host(call):
             yield Finding(
                 call.lineno,
-                "",
                 "update_bn compiles a graph for each batch: the number of batches so far is a constant in it. Run it "
                 "on the host: update_bn(loader, model.cpu()), with the DataLoader itself.",
                 sure=False,
@@ -48,7 +47,8 @@ def by_the_host(subject: Subject) -> Iterator[Finding]:
         if package != "torch.optim":
             continue
         if called in _OTHERS:
-            yield Finding(call.lineno, *_OTHERS[called])
+            kind, text = _OTHERS[called]
+            yield Finding(call.lineno, text, kind=kind)
         elif called in _CAPTURABLE:
             yield from _without_capturable(subject, call, name)
 
@@ -65,9 +65,9 @@ def _without_capturable(subject: Subject, call: ast.Call, name: str) -> Iterator
         edits = (Edit(place, place, ", capturable=True"),)
     yield Finding(
         call.lineno,
-        "host_read",
         f"{name} reads values of the device in each step, or compiles a new graph for them. Pass capturable=True.",
         edits,
+        kind="host_read",
     )
 
 

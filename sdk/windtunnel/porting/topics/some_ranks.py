@@ -41,7 +41,6 @@ def lone_collectives(subject: Subject) -> Iterator[Finding]:
         if is_lone(subject, call, name) and name != f"{_DIST}barrier":  # which does nothing
             yield Finding(
                 call.lineno,
-                "",
                 f"only some processes call {subject.script.segment(call.func)}: they wait for the others, which never "
                 "come. Call it on all, outside of the test of the rank.",
             )

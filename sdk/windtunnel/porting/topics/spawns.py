@@ -33,7 +33,6 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
         if number is not None and number != 1:
             yield Finding(
                 call.lineno,
-                "",
                 f"xmp.spawn raises for {number} processes: it takes 1, or starts as many as "
                 f"NEURONCORE_NUM_DEVICES says. Leave nprocs out, and put NEURONCORE_NUM_DEVICES={number} into the "
                 "job's environment.",
@@ -42,7 +41,6 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
         elif told is not None and number is None and (usual := _by_default(subject, told)) not in (None, 1):
             yield Finding(
                 call.lineno,
-                "",
                 f"xmp.spawn raises for any number but 1, and {ast.unparse(told)} is {usual} by default. Leave "
                 "nprocs out: NEURONCORE_NUM_DEVICES in the job's environment says how many start.",
                 sure=False,
@@ -59,7 +57,6 @@ def used_too_soon(subject: Subject) -> Iterator[Finding]:
             if used in _USES and _is_before(script, use, call):
                 yield Finding(
                     use.lineno,
-                    "",
                     f"xmp.spawn (line {call.lineno}) raises once the device has been used. Call "
                     f"{ast.unparse(use.func)} in the function that it starts.",
                     sure=not any(_is_choice(one) for node in (use, call) for one in script.above(node)),

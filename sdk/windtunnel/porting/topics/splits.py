@@ -32,7 +32,6 @@ def split_by_chance(subject: Subject) -> Iterator[Finding]:
         if library and not any(_seeds(one, library) for one in subject.program):
             yield Finding(
                 call.lineno,
-                "",
                 "each core splits the data in its own way: what one trains on, another evaluates. Make all splits "
                 f"alike: {_INSTEAD[library]}.",
                 sure=False,

@@ -38,10 +38,10 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             node.lineno,
-            "step_without_end",
             "nothing ends a step of this loop: all its operations are one graph, which grows. Iterate over "
             f"pl.MpDeviceLoader(loader, device), or call {subject.names.end_of_step()} at the end of each step.",
             edits,
+            kind="step_without_end",
         )
 
 

@@ -36,9 +36,9 @@ def of_cuda(subject: Subject) -> Iterator[Finding]:
         if used and name and (asks_cuda_more(subject, parent) or not is_dead(subject, node)):
             yield Finding(
                 node.lineno,
-                "device_unused",
                 f"{name} is for CUDA: without a GPU it raises. Make tensors with device={subject.names.device()}.",
                 tuple(types.edits(node)),
+                kind="device_unused",
             )
 
 

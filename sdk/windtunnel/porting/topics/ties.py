@@ -57,11 +57,11 @@ def _remark(subject: Subject, move: ast.Call, tie: _Tie) -> Finding:
     edit = behind(subject.script, statement, again) if alone else None  # type: ignore[arg-type]
     return Finding(
         move.lineno,
-        "untied_weights",
         f"{there} makes {' and '.join(tie.names)} one parameter, but on XLA .to() makes each a parameter of its "
         f"own again. Tie them after this line, before the optimizer is made{again and f': {again}'}.",
         (edit,) if edit else (),
         sure=sure,
+        kind="untied_weights",
     )
 
 
