@@ -6,9 +6,8 @@ import ast
 import functools
 from dataclasses import dataclass, replace
 
-from windtunnel.porting.finding import Edit
-from windtunnel.porting.nodes import is_method, receiver
-from windtunnel.porting.script import is_call_of
+from windtunnel.porting.finding import Edit, replaced
+from windtunnel.porting.nodes import calls_in, is_method, receiver
 from windtunnel.porting.subject import Subject, computes_gradients
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
@@ -43,7 +42,7 @@ def early(subject: Subject) -> list[ast.Call]:
     """The calls that clip gradients before the cores have exchanged them."""
     script = subject.script
     exchanged = subject.exchanges and not script.calls_any("optimizer_step")
-    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or exchanged:
+    if not subject.several or subject.managed or not subject.uses_device or exchanged:
         return []
     if subject.parallel_model or script.calls_any(*_BEFORE) or not subject.training_loops:
         return []
@@ -66,16 +65,11 @@ def clipped(subject: Subject) -> dict[ast.Call, Clipped]:
 def _step_behind(subject: Subject, clip: ast.Call) -> tuple[ast.Call, ast.expr, ast.stmt] | None:
     """The step behind a clip, its optimizer, and the statement of its block that clips; None where not sure."""
     script = subject.script
-    first = next(one for one in script.above(clip) if isinstance(one, ast.stmt))
+    first = script.statement_with(clip)
     for one in (first, *script.above(first)):
-        outer = script.parents.get(one)
-        if not isinstance(one, ast.stmt) or outer is None or isinstance(one, ast.FunctionDef):
+        if not isinstance(one, ast.stmt) or isinstance(one, ast.FunctionDef):
             return None
-        block = next(
-            body
-            for field in ("body", "orelse", "finalbody")
-            if one in (body := getattr(outer, field, None) or [])
-        )
+        block = script.block(one)
         behind = block[block.index(one) + 1 :]
         steps = [
             (call, optimizer)
@@ -83,8 +77,7 @@ def _step_behind(subject: Subject, clip: ast.Call) -> tuple[ast.Call, ast.expr, 
             if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call)
             if (optimizer := _stepped_alone(subject, call)) is not None
         ]
-        every = [part for part in (one, *behind) for part in ast.walk(part)]
-        if any(isinstance(part, ast.Call) and computes_gradients(part) for part in every):
+        if any(map(computes_gradients, calls_in(one, *behind))):
             return None
         if len(steps) == 1:
             return (*steps[0], one)
@@ -95,7 +88,7 @@ def _step_behind(subject: Subject, clip: ast.Call) -> tuple[ast.Call, ast.expr, 
 
 def _stepped_alone(subject: Subject, call: ast.Call) -> ast.expr | None:
     """The optimizer of a plain step, torch's or torch_xla's; None for other calls."""
-    if is_call_of(subject.script, call, "optimizer_step"):
+    if subject.script.is_call_of(call, "optimizer_step"):
         return call.args[0] if len(call.args) == 1 and not call.keywords else None
     optimizer = stepped(subject, call)
     return optimizer if not call.keywords and call.args in ([], [optimizer]) else None
@@ -108,4 +101,4 @@ def _exchanged(subject: Subject, step: ast.Call, optimizer: ast.expr, clips: ast
     line = f"{subject.names.module('xm')}.reduce_gradients({name}){end}"
     edits = (Edit(script.start(clips), script.start(clips), line),)
     plain = isinstance(step.func, ast.Attribute) and step.func.value is optimizer
-    return edits if plain else (*edits, Edit(script.start(step), script.end(step), f"{name}.step()"))
+    return edits if plain else (*edits, replaced(script, step, f"{name}.step()"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from windtunnel.porting.script import Script
+from windtunnel.porting.script import Placed, Script
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,16 @@ class Finding:
     def __str__(self) -> str:
         words = ("" if self.sure else "note", self.kind, self.text)
         return f"{self.line}: {' '.join(': '.join(filter(None, words)).split())}"
+
+
+def replaced(script: Script, node: Placed, text: str) -> Edit:
+    """Replace a node."""
+    return Edit(script.start(node), script.end(node), text)
+
+
+def without_lines(script: Script, node: Placed) -> Edit:
+    """Remove a node with its lines."""
+    return Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], "")
 
 
 def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit | Removal, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import arguments, constant, keyword
+from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword
 from windtunnel.porting.script import Script
 
 _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "count")
@@ -74,7 +74,7 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
     for name, value in sorted(hyperparameters.items()):
         option = _option(name)
         named = [call for call in _declarations(script) if option in _options(call)]
-        types = {one and ast.unparse(one.value) for call in named for one in [keyword(call, "type")]} - own
+        types = {kind and ast.unparse(kind) for call in named for kind in [argument(call, "type")]} - own
         if types == {"bool"} and str(value).lower() in _NO:
             becomes, instead = "True, as every text that is not empty", _TRUTH
         elif types == {"list"} and isinstance(value, list):
@@ -91,11 +91,11 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
 def _gets_all_words(script: Script) -> bool:
     """Whether argparse reads the command line as it is, and ends the script over an unknown word."""
     for call, _ in script.calls:
-        name = _called(call)
-        if name.startswith("parse_known_") or keyword(call, "return_remaining_strings"):
+        known = is_method(call, "parse_known_args", "parse_known_intermixed_args")
+        if known or keyword(call, "return_remaining_strings"):
             return False
         given = (ast.unparse(one) for one in arguments(call) if not isinstance(one, ast.Name))
-        if name == "parse_args" and any(one not in ("sys.argv[1:]", "None") for one in given):
+        if is_method(call, "parse_args") and any(one not in ("sys.argv[1:]", "None") for one in given):
             return False
     uses = (node for node in script.walk(ast.Attribute) if script.dotted(node) == "sys.argv")
     return all(isinstance(_around(script, node), ast.Call) for node in uses)
@@ -129,7 +129,7 @@ def _around(script: Script, node: ast.AST) -> ast.AST:
 
 
 def _declarations(script: Script) -> list[ast.Call]:
-    return [call for call, _ in script.calls if _called(call) == "add_argument"]
+    return [call for call, _ in script.calls if is_method(call, "add_argument")]
 
 
 def _option(name: str) -> str:
@@ -137,17 +137,13 @@ def _option(name: str) -> str:
     return f"{'-' if len(name) == 1 else '--'}{name}"
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
-
-
 def _options(call: ast.Call) -> list[str]:
     return [name for one in call.args if isinstance(name := constant(one), str)]
 
 
 def _takes_none(call: ast.Call) -> bool:
-    action = keyword(call, "action")
+    action = argument(call, "action")
     if action is None:
         return False
-    words = ast.unparse(action.value).rpartition(".")[2]
-    return constant(action.value) in _WITHOUT_VALUE or words == "BooleanOptionalAction"
+    words = ast.unparse(action).rpartition(".")[2]
+    return constant(action) in _WITHOUT_VALUE or words == "BooleanOptionalAction"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import is_main
+from windtunnel.porting.nodes import is_main, terms
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
@@ -164,7 +164,8 @@ def _lines(script: Script, asks: Callable[[Script, ast.expr], bool | None]) -> s
             continue
         others = node.orelse if asked else node.body
         if asked and not others and isinstance(node.body[-1], _ENDS):
-            others = _behind(script, node)
+            block = script.block(node)
+            others = block[block.index(node) + 1 :]
         found = found.union(*map(_lines_of, others))
     return found
 
@@ -179,9 +180,7 @@ def _asks_for_cuda(script: Script, test: ast.expr) -> bool | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         asked = _asks_for_cuda(script, test.operand)
         return None if asked is None else not asked
-    all_of = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    calls = [script.dotted(one.func) for one in all_of if isinstance(one, ast.Call)]
-    return False if "torch.cuda.is_available" in calls else None
+    return False if "torch.cuda.is_available" in map(script.callee, terms(test)) else None
 
 
 def _asks(script: Script, test: ast.expr) -> bool | None:
@@ -194,7 +193,7 @@ def _asks(script: Script, test: ast.expr) -> bool | None:
         asked = _asks(script, test.operand)
         return None if asked is None else not asked
     for node in ast.walk(test):
-        if isinstance(node, ast.Call) and script.dotted(node.func).startswith("torch_xla."):
+        if script.callee(node).startswith("torch_xla."):
             return None
         if isinstance(node, ast.Constant) and node.value == "TPU":
             return None
@@ -217,13 +216,3 @@ def _names_xla(script: Script, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
     return bool(_XLA.search(ast.unparse(node))) or script.dotted(node).startswith("torch_xla")
-
-
-def _behind(script: Script, node: ast.If) -> list[ast.stmt]:
-    """The statements behind a statement in its block."""
-    outer = script.parents[node]
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, [])
-        if node in block:
-            return list(block[block.index(node) + 1 :])
-    return []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from windtunnel.porting.nodes import handed
-from windtunnel.porting.script import Loop, Script, is_call_of
+from windtunnel.porting.script import Loop, Script
 
 LOADERS = ("DataLoader", "StatefulDataLoader")
 """Classes of DataLoaders: torch's, and torchdata's, which takes the same arguments."""
@@ -47,7 +47,7 @@ class Loaders:
                 given += [(name, node.value) for name in names]
                 given += [(f"{name}[]", value) for name in names for value in _values(node.value)]
             elif isinstance(node, ast.Return) and node.value is not None:
-                given.append((f"{getattr(self._script.scopes(node)[0], 'name', '')}()", node.value))
+                given.append((f"{self._script.scope_name(node)}()", node.value))
             elif isinstance(node, ast.arg) and node.annotation is not None:
                 yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
         given += [(name, value) for _, name, value in self._given]
@@ -66,14 +66,14 @@ class Loaders:
 
     def maker(self, name: str, loop: Loop) -> ast.Call | None:
         """The call that makes the loader of a loop; for a parameter, the one that its function is called with."""
-        here = self._script.scopes(loop)[0]
+        here = self._script.scope(loop)
         own = [value for function, parameter, value in self._given if function is here and parameter == name]
         made = [call for value in own for call in self._makers(value, self.all)]
         return next(filter(None, made), None) if own else self.all.get(name)
 
     def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
         """The call that makes the DataLoader that an expression is; empty if it is no DataLoader."""
-        if isinstance(node, ast.Call) and is_call_of(self._script, node, *LOADERS):
+        if self._script.is_call_of(node, *LOADERS):
             return [node]
         name = f"{self._script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
         return [found[name]] if name in found else []
@@ -89,16 +89,12 @@ class Loaders:
         for target, node in self._script.assigned:
             if target == name and node.lineno < loop.lineno and self._script.parents[node] in around:
                 made.append((node, node.value))
-        for outer in around:
-            for item in outer.items if isinstance(outer, ast.With) else ():
-                if (
-                    isinstance(outer, ast.With)
-                    and item.optional_vars
-                    and ast.unparse(item.optional_vars) == name
-                ):
-                    made.append((outer, item.context_expr))
+        items = [(outer, item) for outer in around if isinstance(outer, ast.With) for item in outer.items]
+        for outer, item in items:
+            if item.optional_vars and ast.unparse(item.optional_vars) == name:
+                made.append((outer, item.context_expr))
         statement, value = max(made, key=lambda one: one[0].lineno, default=(None, None))
-        if statement is None or value is None or not is_call_of(self._script, value, *_BARS):
+        if statement is None or value is None or not self._script.is_call_of(value, *_BARS):
             return None
         return statement, value
 
@@ -118,7 +114,7 @@ class Loaders:
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.all
         ]
         others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
-        wrapped = any(is_call_of(self._script, node, *others) for node in parts)
+        wrapped = any(self._script.is_call_of(node, *others) for node in parts)
         return found[0] if len(found) == 1 and not wrapped else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import filterfalse
 
 from windtunnel.porting.nodes import is_method, receiver
 from windtunnel.porting.script import Script
@@ -16,9 +17,14 @@ _MAKES_A_MODEL = re.compile(r"(^|\.)(from_pretrained|from_config|get_peft_model|
 
 def made_by(node: ast.expr | None) -> ast.Call | None:
     """The call that makes a value, which may be moved in the same expression; None: no call does."""
-    while isinstance(node, ast.Call) and is_method(node, *_MOVES):
+    while is_method(node, *_MOVES):
         node = receiver(node)
     return node if isinstance(node, ast.Call) else None
+
+
+def makers_of(script: Script, name: str) -> list[ast.Call]:
+    """The calls that make the values of a name, or of another expression."""
+    return [call for value in script.values(name) if (call := made_by(value)) is not None]
 
 
 def makes_a_model(name: str) -> bool:
@@ -35,9 +41,7 @@ def is_model(script: Script, owner: ast.expr) -> bool:
     name = ast.unparse(owner).removesuffix(".module")
     if isinstance(owner, ast.Call):
         return bool(_MAKES_A_MODEL.search(made := ast.unparse(owner.func))) and not NO_MODEL.search(made)
-    makers = [ast.unparse(call.func) for value in script.values(name) if (call := made_by(value)) is not None]
-    if name in script.models or any(
-        _MAKES_A_MODEL.search(one) and not NO_MODEL.search(one) for one in makers
-    ):
+    made_with = [ast.unparse(call.func) for call in makers_of(script, name)]
+    if name in script.models or any(map(_MAKES_A_MODEL.search, filterfalse(NO_MODEL.search, made_with))):
         return True
-    return "model" in name.rpartition(".")[2].lower() and not any(map(NO_MODEL.search, makers))
+    return "model" in name.rpartition(".")[2].lower() and not any(map(NO_MODEL.search, made_with))

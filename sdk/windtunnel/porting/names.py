@@ -60,11 +60,6 @@ class Names:
         known = [name for name, full in self._script.imports.items() if full == dotted]
         return known[0] if known else (f"xla_{usual}" if usual in self._bound else usual)
 
-    @property
-    def has_old(self) -> bool:
-        """Whether xla_model still has the names that torch_xla.runtime has."""
-        return not self._new
-
     def has_until(self, last: tuple[int, ...]) -> bool:
         """Whether this version still has a name that ``last`` is the last version to have."""
         return self._version <= last

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from typing import Any, TypeGuard
 
 
 def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:
@@ -19,6 +21,14 @@ def arguments(call: ast.Call) -> list[ast.expr]:
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
     """The keyword argument of this name; None where it is not given."""
     return next((one for one in call.keywords if one.arg == name), None)
+
+
+def argument(call: ast.Call, name: str, place: int | None = None) -> ast.expr | None:
+    """The value of an argument that is given by its name, or at its place; None where it is not given."""
+    named = keyword(call, name)
+    if named is not None:
+        return named.value
+    return call.args[place] if place is not None and place < len(call.args) else None
 
 
 def constant(node: ast.AST | None) -> object:
@@ -54,9 +64,14 @@ def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
     return next((value for one, value in pairs if one.arg == name), None)
 
 
-def is_method(call: ast.Call, *names: str) -> bool:
-    """Whether a call is ``something.name(...)`` with one of these names."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in names
+def calls_in(*nodes: ast.AST) -> Iterator[ast.Call]:
+    """The calls in nodes."""
+    return (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call))
+
+
+def is_method(node: ast.AST | None, *names: str) -> TypeGuard[ast.Call]:
+    """Whether a node is ``something.name(...)`` with one of these names."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
 def receiver(call: ast.Call) -> ast.expr:
@@ -67,3 +82,8 @@ def receiver(call: ast.Call) -> ast.expr:
 def is_main(node: ast.AST) -> bool:
     """Whether a node is ``if __name__ == "__main__":``."""
     return isinstance(node, ast.If | ast.IfExp) and "__name__" in ast.unparse(node.test)
+
+
+def terms(test: ast.AST) -> list[Any]:
+    """The expressions that `and` joins; for another node itself."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from windtunnel.porting.finding import Edit
-from windtunnel.porting.nodes import arguments, constant, keyword
+from windtunnel.porting.finding import Edit, replaced
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, terms
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject, names_rank
 
@@ -64,7 +64,7 @@ def taken_out(
         (one for one in script.above(call) if isinstance(one, ast.If) and names_rank(ast.unparse(one.test))),
         None,
     )
-    if guard is None or guard.orelse or script.before(guard).strip() or _is_elif(subject, guard):
+    if guard is None or guard.orelse or script.before(guard).strip() or script.is_elif(guard):
         return None
     if _is_of_one_rank(subject, guard) or any(_is_of_one_rank(*to) for to in _callers(subject, call)):
         return None  # only one rank reaches the test
@@ -73,14 +73,13 @@ def taken_out(
     stays = stays or _makes_folders_of_the_time(script, guard)
     if stays or _lacks_a_name(subject, guard) or "#" in script.segment(guard.test):
         return None
-    terms = guard.test.values if _is_and(guard.test) else [guard.test]  # type: ignore[attr-defined]
-    rest = [one for one in terms if not names_rank(ast.unparse(one))]
-    gone = [one for one in terms if one not in rest]
+    rest = [one for one in terms(guard.test) if not names_rank(ast.unparse(one))]
+    gone = [one for one in terms(guard.test) if one not in rest]
     if not all(map(_asks_for_rank_alone, gone)) or any(map(_gives_a_name, gone)):
         return None
     if rest:
         kept = " and ".join(_as_term(script.segment(one), one, len(rest)) for one in rest)
-        return (Edit(script.start(guard.test), script.end(guard.test), kept),)
+        return (replaced(script, guard.test, kept),)
     indent = script.before(guard)
     before = script.text[script.start(guard) : script.start(guard.test)]
     behind = script.text[script.end(guard.test) : script.start(guard.body[0])]
@@ -107,8 +106,7 @@ def leaves_out_the_first(subject: Subject, call: ast.Call) -> bool:
 
 def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]:
     """The program's calls of the function that a call is in."""
-    function = subject.script.scopes(call)[0]
-    return subject.calls_of(function) if isinstance(function, ast.FunctionDef) else []
+    return subject.calls_of(subject.script.scope(call))
 
 
 def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
@@ -152,8 +150,8 @@ def _splits_ranks(script: Script, test: ast.expr) -> bool:
     """Whether a test is true on some ranks and false on others, perhaps by a name."""
     if isinstance(test, ast.UnaryOp):
         return _splits_ranks(script, test.operand)
-    if _is_and(test):
-        return any(_splits_ranks(script, one) for one in test.values)  # type: ignore[attr-defined]
+    if len(joined := terms(test)) > 1:
+        return any(_splits_ranks(script, one) for one in joined)
     if isinstance(test, ast.Compare):
         sides = (test.left, test.comparators[0])
         number = next((value for one in sides if type(value := constant(one)) is int), -1)
@@ -165,26 +163,19 @@ def _splits_ranks(script: Script, test: ast.expr) -> bool:
     return name == "rank" or bool(_IS_FIRST.search(name))
 
 
-def _is_elif(subject: Subject, guard: ast.If) -> bool:
-    return subject.script.text[subject.script.start(guard) :].startswith(b"elif")
-
-
 def _is_harmless(subject: Subject, statement: ast.stmt, is_for_all: Callable[[ast.Call], bool]) -> bool:
     """Whether all processes may run a statement beside the call: it makes a value, or a folder that may exist."""
-    calls = [one for one in ast.walk(statement) if isinstance(one, ast.Call)]
+    calls = list(calls_in(statement))
     if any(subject.script.called(one) == "open" for one in calls):
         return False
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        there = keyword(statement.value, "exist_ok")
-        return is_for_all(statement.value) or bool(there and constant(there.value) is True)
+        return is_for_all(statement.value) or constant(argument(statement.value, "exist_ok")) is True
     return isinstance(statement, ast.Assign) and all(_makes_a_value(subject.script, one) for one in calls)
 
 
 def _makes_folders_of_the_time(script: Script, guard: ast.If) -> bool:
     """Whether each process would make a folder of its own, named by the time, while only one of these is written to."""
-    calls = {
-        script.called(part) for one in guard.body for part in ast.walk(one) if isinstance(part, ast.Call)
-    }
+    calls = {script.called(call) for call in calls_in(*guard.body)}
     return not calls.isdisjoint(_TIMES) and not calls.isdisjoint(("makedirs", "mkdir"))
 
 
@@ -203,7 +194,7 @@ def _lacks_a_name(subject: Subject, guard: ast.If) -> bool:
     scopes = script.scopes(guard)
     return any(
         not used.isdisjoint(_given_names(node))
-        and (isinstance(node, ast.Attribute | ast.Subscript) or script.scopes(node)[0] in scopes)
+        and (isinstance(node, ast.Attribute | ast.Subscript) or script.scope(node) in scopes)
         and guard not in script.above(node)
         and _is_of_one_rank(subject, node)
         for node in script.nodes
@@ -221,10 +212,6 @@ def _given_names(node: ast.AST) -> set[str]:
 
 def _gives_a_name(test: ast.expr) -> bool:
     return any(isinstance(part, ast.NamedExpr) for part in ast.walk(test))
-
-
-def _is_and(test: ast.expr) -> bool:
-    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
 
 
 def _asks_for_rank_alone(test: ast.expr) -> bool:

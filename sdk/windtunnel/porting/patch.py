@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from windtunnel.errors import SourceError
-from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.finding import Edit, Finding, Removal, replaced, without_lines
 from windtunnel.porting.names import Names
 from windtunnel.porting.nodes import brings_torch
 from windtunnel.porting.script import Script
@@ -71,14 +71,10 @@ def _is_within(edit: Edit, other: Edit) -> bool:
 
 def _removal(script: Script, statement: ast.stmt, removed: set[ast.stmt]) -> Edit:
     """The edit that removes a statement: with its lines if it is alone there; `pass` where the block would be empty."""
-    block = next(
-        body
-        for field in ("body", "orelse", "finalbody")
-        if statement in (body := getattr(script.parents[statement], field, None) or [])
-    )
+    block = script.block(statement)
     if not script.is_alone(statement) or (removed.issuperset(block) and statement is block[0]):
-        return Edit(script.start(statement), script.end(statement), "pass")
-    return Edit(script.lines[statement.lineno - 1], script.lines[statement.end_lineno or 0], "")
+        return replaced(script, statement, "pass")
+    return without_lines(script, statement)
 
 
 def _without_unused_imports(edited: Script) -> bytes:

@@ -12,11 +12,11 @@ import tokenize
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeGuard, TypeVar
 
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import reading
-from windtunnel.porting.nodes import arguments, brings_torch, constant, is_method, receiver
+from windtunnel.porting.nodes import arguments, brings_torch, constant, is_main, is_method, receiver
 
 Placed = ast.expr | ast.stmt | ast.keyword | ast.alias
 Loop = ast.For | ast.While
@@ -88,6 +88,10 @@ class Script:
     def start(self, node: Placed) -> int:
         """Offset in `text` of a node's first byte."""
         return self.lines[node.lineno - 1] + node.col_offset
+
+    def is_elif(self, node: ast.stmt) -> bool:
+        """Whether an `if` continues another one as its `elif`."""
+        return self.text.startswith(b"elif", self.start(node))
 
     def end(self, node: Placed) -> int:
         """Offset in `text` behind a node's last byte."""
@@ -180,10 +184,20 @@ class Script:
             return f"{before}.{node.attr}" if before else ""
         return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
-    def called(self, call: ast.Call) -> str:
-        """The last name of what a call calls, as imported: ``step`` for ``make().step()``."""
-        attribute = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        return self.dotted(call.func).rpartition(".")[2] or attribute
+    def callee(self, node: ast.AST | None) -> str:
+        """The dotted name of what a call calls, as imported; empty for another node."""
+        return self.dotted(node.func) if isinstance(node, ast.Call) else ""
+
+    def called(self, node: ast.AST | None) -> str:
+        """The last name of what a call calls, as imported: ``step`` for ``make().step()``; empty for another node."""
+        if not isinstance(node, ast.Call):
+            return ""
+        attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        return self.dotted(node.func).rpartition(".")[2] or attribute
+
+    def is_call_of(self, node: ast.AST | None, *names: str) -> TypeGuard[ast.Call]:
+        """Whether a node calls something whose last name is one of these."""
+        return self.callee(node).rpartition(".")[2] in names
 
     # --- places ---
 
@@ -226,7 +240,7 @@ class Script:
         for made in (file, *self.values(ast.unparse(file))):
             if isinstance(made, ast.Call) and self.dotted(made.func) in _OPENS and made.args:
                 return made.args[0]
-            if isinstance(made, ast.Call) and is_method(made, "open"):
+            if is_method(made, "open"):
                 path = receiver(made)
                 paths = [path, *self.values(ast.unparse(path))]
                 if any(self.dotted(part) in _PATHS for one in paths for part in ast.walk(one)):
@@ -251,6 +265,36 @@ class Script:
     def scopes(self, node: ast.AST) -> list[Scope]:
         """The functions around a node, from the inside out, and the module."""
         return [one for one in self.above(node) if isinstance(one, Scope)]
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The function that a node is in; the module if it is in none."""
+        return next(one for one in self.above(node) if isinstance(one, Scope))
+
+    def scope_name(self, node: ast.AST) -> str:
+        """The name of the function that a node is in; empty for the module."""
+        return getattr(self.scope(node), "name", "")
+
+    def statement_with(self, node: ast.AST) -> ast.stmt:
+        """The statement that an expression is in."""
+        return next(one for one in self.above(node) if isinstance(one, ast.stmt))
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements of the block that a statement is in."""
+        blocks = (getattr(self.parents[statement], name, []) for name in ("body", "orelse", "finalbody"))
+        return next(block for block in blocks if statement in block)
+
+    def is_chosen(self, node: ast.AST, *also: type[ast.AST]) -> bool:
+        """Whether a node stands under a condition, as ``if args.flash:``. ``also``: what else counts as one."""
+        conditions = (ast.If, ast.IfExp, *also)
+        return any(isinstance(outer, conditions) and not is_main(outer) for outer in self.above(node))
+
+    def is_tried(self, node: ast.AST) -> bool:
+        """Whether a `try` is around a node after which the script goes on."""
+        return any(
+            isinstance(outer, ast.Try)
+            and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
+            for outer in self.above(node)
+        )
 
     def block_that_gives(self, made: ast.stmt, name: str) -> ast.AST:
         """The block where a name has a value after a statement: its own, or that of an `if` whose ends all give one."""
@@ -321,8 +365,3 @@ def _gives(block: list[ast.stmt], name: str) -> bool:
         else isinstance(one, ast.If) and _gives(one.body, name) and _gives(one.orelse, name)
         for one in block
     )
-
-
-def is_call_of(script: Script, node: ast.AST, *names: str) -> bool:
-    """Whether a node calls something whose last name is one of these."""
-    return isinstance(node, ast.Call) and script.dotted(node.func).rpartition(".")[2] in names

@@ -11,7 +11,7 @@ from functools import cached_property
 from windtunnel.porting import trainers
 from windtunnel.porting.loaders import Loaders
 from windtunnel.porting.names import Names
-from windtunnel.porting.nodes import arguments, constant, is_method, keyword, parameters, receiver
+from windtunnel.porting.nodes import argument, arguments, constant, handed, is_method, parameters, receiver
 from windtunnel.porting.script import Loop, Script
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
@@ -74,11 +74,7 @@ class Subject:
                 return number or any(
                     self.is_cuda_device(value) or self._numbers_accelerator(value) for value in given
                 )
-            return (
-                isinstance(node.func, ast.Attribute)
-                and node.func.attr == "format"
-                and self.is_cuda_device(node.func.value)
-            )
+            return is_method(node, "format") and self.is_cuda_device(receiver(node))
         return False
 
     def _numbers_accelerator(self, node: ast.expr) -> bool:
@@ -106,7 +102,7 @@ class Subject:
         }
         return ast.unparse(node) in held or any(
             self.is_cuda_device(part)
-            or (isinstance(part, ast.Call) and is_method(part, "cuda"))
+            or is_method(part, "cuda")
             or (isinstance(part, ast.JoinedStr) and self._numbers_accelerator(part))
             for part in ast.walk(node)
         )
@@ -115,6 +111,11 @@ class Subject:
     def cuda(self) -> bool:
         """Whether the program is written for CUDA."""
         return any(one._is_for_cuda for one in self.program)
+
+    @cached_property
+    def uses_device(self) -> bool:
+        """Whether the program is written for CUDA, or for torch_xla's device."""
+        return self.cuda or self.xla
 
     @cached_property
     def _is_for_cuda(self) -> bool:
@@ -130,11 +131,9 @@ class Subject:
 
     def device_given(self, call: ast.Call) -> ast.expr | None:
         """The argument that tells ``x.to(...)``, or a function of torch, the device; None: none does."""
-        moves = is_method(call, "to")
-        named = (
-            keyword(call, "device") if moves or self.script.dotted(call.func).startswith("torch.") else None
-        )
-        return named.value if named else next(iter(call.args), None) if moves else None
+        if is_method(call, "to"):
+            return argument(call, "device", 0)
+        return argument(call, "device") if self.script.dotted(call.func).startswith("torch.") else None
 
     @cached_property
     def gpu_numbers(self) -> set[str]:
@@ -145,8 +144,8 @@ class Subject:
         for call, name in self.script.calls:
             if name == "torch.cuda.set_device":
                 found += call.args
-            ids = keyword(call, "device_ids")
-            found += ids.value.elts if ids and isinstance(ids.value, ast.List) else []
+            ids = argument(call, "device_ids")
+            found += ids.elts if isinstance(ids, ast.List) else []
             given = self.device_given(call)
             if given is not None and _numbers_gpu(given) and not self.xla:
                 found.append(given)
@@ -163,9 +162,7 @@ class Subject:
 
     def is_xla_device(self, node: ast.AST | None) -> bool:
         """Whether an expression is torch_xla's device."""
-        return isinstance(node, ast.Call) and self.script.dotted(node.func) in (
-            "torch_xla.device", "torch_xla.core.xla_model.xla_device",
-        )  # fmt: skip
+        return self.script.callee(node) in ("torch_xla.device", "torch_xla.core.xla_model.xla_device")
 
     def _is_device(self, node: ast.AST | None) -> bool:
         return self.is_xla_device(node) or self.is_cuda_device(node) or constant(node) == "xla"
@@ -186,8 +183,9 @@ class Subject:
         for scope in scopes:
             for name, made in self._named_devices:
                 # Of the same block or one around it; methods do not see the names of their class.
+                of_a_class = isinstance(self.script.parents[made], ast.ClassDef)
                 around = self.script.block_that_gives(made, name) in (scope, *self.script.above(place))
-                visible = around and self.script.scopes(made)[0] is scope and not self._of_a_class(made)
+                visible = around and self.script.scope(made) is scope and not of_a_class
                 if name in parameters(scope) or (visible and (scope is not here or made.lineno < line)):
                     return name
         return self.names.device()
@@ -197,16 +195,13 @@ class Subject:
         """Calls of ``something.to(device)`` and ``something.cuda()``."""
         return [
             call
-            for call, _ in self.script.calls
-            if (is_method(call, "cuda") and self.script.dotted(call.func) != "torch.cuda")
-            or (is_method(call, "to") and any(self._may_be_device(value) for value in arguments(call)))
+            for call, name in self.script.calls
+            if (is_method(call, "cuda") and name != "torch.cuda")
+            or (is_method(call, "to") and any(map(self._may_be_device, arguments(call))))
         ]
 
     def _may_be_device(self, node: ast.expr) -> bool:
         return self._is_device(node) or bool(_DEVICE.search(ast.unparse(node)))
-
-    def _of_a_class(self, node: ast.stmt) -> bool:
-        return isinstance(self.script.parents[node], ast.ClassDef)
 
     # --- training ---
 
@@ -220,12 +215,14 @@ class Subject:
         """Whether the library that runs the loop leaves the weights of each process's model as they are."""
         return trainers.send_no_weights([one.script for one in self.program])
 
-    def calls_of(self, function: ast.FunctionDef) -> list[tuple[Subject, ast.Call]]:
-        """The program's calls of a function of this file, with their files.
+    def calls_of(self, function: ast.AST) -> list[tuple[Subject, ast.Call]]:
+        """The program's calls of a function of this file, with their files; empty for what is no function.
 
         ``x.name()`` calls a method, or a function of a module: `generator.train()` is no call of the script's own
         function `train`.
         """
+        if not isinstance(function, ast.FunctionDef):
+            return []
         owner = self.script.parents[function]
         of_a_class = isinstance(owner, ast.ClassDef)
         name = (
@@ -237,6 +234,17 @@ class Subject:
             if not isinstance(call.func, ast.Attribute)
             or (of_a_class and name == function.name and not _is_of_torch(one.script, call.func))
             or _is_of_a_module(one.script, call.func)
+        ]
+
+    def passed(self, function: ast.AST, name: str) -> list[tuple[Subject, ast.expr]]:
+        """What the program's calls of a function pass to its parameter, with the files of these calls."""
+        if not isinstance(function, ast.FunctionDef) or name not in parameters(function):
+            return []
+        return [
+            (one, value)
+            for one, call in self.calls_of(function)
+            for parameter, value in handed(function, call)
+            if parameter == name
         ]
 
     @cached_property
@@ -258,8 +266,8 @@ class Subject:
         for call, _ in self.script.calls:
             if computes_gradients(call):
                 places: list[ast.AST] = [call]
-                function = self.script.scopes(call)[0]
-                if not self.loops_around(call) and isinstance(function, ast.FunctionDef):
+                function = self.script.scope(call)
+                if isinstance(function, ast.FunctionDef) and not self.loops_around(call):
                     places = [call for one, call in self.calls_of(function) if one is self]
                 for loops in map(self.loops_around, places):
                     over_data = [loop for loop in loops if self.loaders.iterated(loop) is not None]
@@ -269,7 +277,7 @@ class Subject:
     @cached_property
     def steps(self) -> list[Loop | ast.FunctionDef]:
         """What runs once a step or more: the training loops, and functions called there that compute gradients."""
-        computing = (self.script.scopes(call)[0] for call, _ in self.script.calls if computes_gradients(call))
+        computing = (self.script.scope(call) for call, _ in self.script.calls if computes_gradients(call))
         functions = [
             one
             for one in computing
@@ -283,18 +291,22 @@ class Subject:
         ]
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
+    @cached_property
+    def training_functions(self) -> set[str]:
+        """The names of the program's functions with a training loop; empty for one that is in no function."""
+        return {one.script.scope_name(loop) for one in self.program for loop in one.training_loops}
+
     def has_trained(self, place: ast.Call) -> bool:
         """Whether something trains before a call, in the same function."""
-        loops = [(one, loop) for one in self.program for loop in one.training_loops]
-        trainers = {getattr(one.script.scopes(loop)[0], "name", "") for one, loop in loops}
         before: list[ast.stmt | ast.expr] = [*self.training_loops]
         before += [
             call
             for call, name in self.script.calls
-            if (name and name.rpartition(".")[2] in trainers) or name.lower().endswith("trainer.train")
+            if (name and name.rpartition(".")[2] in self.training_functions)
+            or name.lower().endswith("trainer.train")
         ]
-        scope = self.script.scopes(place)[0]
-        return any(one.lineno < place.lineno and self.script.scopes(one)[0] is scope for one in before)
+        scope = self.script.scope(place)
+        return any(one.lineno < place.lineno and self.script.scope(one) is scope for one in before)
 
     def knows_rank(self, call: ast.Call, before: int = sys.maxsize) -> bool:
         """Whether a call's arguments depend on the rank, perhaps by a name that is assigned before a line."""
@@ -316,13 +328,13 @@ class Subject:
             if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
             if ast.unparse(target) in names
-            and (isinstance(target, ast.Attribute) or script.scopes(node)[0] in script.scopes(call))
+            and (isinstance(target, ast.Attribute) or script.scope(node) in script.scopes(call))
         ]
         return any(names_rank(ast.unparse(value)) for value in (*given, *made))
 
     def loops_around(self, node: ast.AST) -> list[Loop]:
         """The loops around a node in the same function, from the inside out."""
-        (function, *_) = self.script.scopes(node)
+        function = self.script.scope(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
         return [one for one in within if isinstance(one, Loop)]
 
@@ -332,9 +344,8 @@ class Subject:
         made = {
             target
             for target, node in self.script.assigned
-            if isinstance(node.value, ast.Call)
-            if self.script.dotted(node.value.func).startswith("torch.optim.")
-            and ".lr_scheduler" not in self.script.dotted(node.value.func)
+            if self.script.callee(node.value).startswith("torch.optim.")
+            and ".lr_scheduler" not in self.script.callee(node.value)
         }
         return made | {
             ast.unparse(receiver(call)) for call, _ in self.script.calls if is_method(call, "zero_grad")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.nodes import constant, handed, is_method, parameters, receiver
+from windtunnel.porting.nodes import calls_in, constant, is_method, receiver
 from windtunnel.porting.subject import Subject
 
 FETCHES = {"item", "tolist", "cpu", "numpy"}
@@ -65,10 +65,8 @@ def _values(subject: Subject, name: ast.Name) -> Iterator[tuple[Subject, ast.exp
     for call, _ in script.calls:
         if is_method(call, "append", "extend") and ast.unparse(receiver(call)) == name.id:
             given += call.args
-    yield from ((subject, value) for value in given if script.scopes(value)[0] in scopes)
-    if isinstance(scopes[0], ast.FunctionDef) and name.id in parameters(scopes[0]):
-        for one, call in subject.calls_of(scopes[0]):
-            yield from ((one, value) for parameter, value in handed(scopes[0], call) if parameter == name.id)
+    yield from ((subject, value) for value in given if script.scope(value) in scopes)
+    yield from subject.passed(scopes[0], name.id)
 
 
 def _of_its_class(subject: Subject, node: ast.Attribute) -> Iterator[tuple[Subject, ast.expr]]:
@@ -87,8 +85,7 @@ def _of_its_class(subject: Subject, node: ast.Attribute) -> Iterator[tuple[Subje
 def _is_fetched(node: ast.expr) -> bool:
     """Whether a part of an expression is moved to the host."""
     return any(
-        isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and (part.func.attr in FETCHES or any(constant(one) == "cpu" for one in part.args))
-        for part in ast.walk(node)
+        isinstance(call.func, ast.Attribute)
+        and (call.func.attr in FETCHES or any(constant(one) == "cpu" for one in call.args))
+        for call in calls_in(node)
     )

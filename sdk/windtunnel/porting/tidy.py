@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from windtunnel.porting.finding import Edit, Removal
+from windtunnel.porting.finding import Edit, Removal, replaced, without_lines
 from windtunnel.porting.nodes import constant
 from windtunnel.porting.script import Script
 
@@ -55,7 +55,7 @@ def _of_parts(script: Script, node: ast.AST) -> Sequence[Edit]:
     index = next(index for index, one in enumerate(values) if _truth(one) is not None)
     if _truth(values[index]) is not neutral:
         text = "not True" if neutral else "True"
-        whole = Edit(script.start(node), script.end(node), text)
+        whole = replaced(script, node, text)
         return (whole,) if all(map(_is_only_looked_at, values[:index])) and _is_test(script, node) else ()
     if not _is_test(script, node) and not all(map(_is_truth, (one for one in values if _truth(one) is None))):
         return ()
@@ -96,8 +96,8 @@ def _decides_nothing(node: ast.AST) -> bool:
 
 def _of_nothing(script: Script, node: ast.AST) -> Sequence[Edit | Removal]:
     assert isinstance(node, ast.If)  # noqa: S101 - decides nothing
-    if script.text[script.start(node) :].startswith(b"elif"):
-        return (Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], ""),)
+    if script.is_elif(node):
+        return (without_lines(script, node),)
     return (Removal(node),) if script.is_alone(node) else ()
 
 
@@ -120,7 +120,7 @@ def _of_statement(script: Script, node: ast.If) -> Sequence[Edit | Removal]:
     kept, gone = (node.body, node.orelse) if true else (node.orelse, node.body)
     if any(isinstance(part, _OF_THE_FUNCTION) for one in gone for part in ast.walk(one)):
         return ()
-    if script.text[script.start(node) :].startswith(b"elif"):
+    if script.is_elif(node):
         return _of_elif(script, node) if true else _without_elif(script, node)
     if not script.is_alone(node):
         return ()
@@ -139,7 +139,7 @@ def _without_elif(script: Script, node: ast.If) -> tuple[Edit, ...]:
     if not node.orelse:
         return (Edit(script.lines[node.lineno - 1], end, ""),)
     first = script.start(node.orelse[0])
-    more = script.text[first:].startswith(b"elif")
+    more = script.is_elif(node.orelse[0])
     return (Edit(script.start(node), first if more else script.text.rindex(b"else", 0, first), ""),)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from windtunnel.porting.models import NO_MODEL, makes_a_model
-from windtunnel.porting.nodes import constant, is_main, keyword
+from windtunnel.porting.nodes import argument, constant, is_main
 from windtunnel.porting.subject import Subject
 
 _PARTS = ("Head", "Predictor", "Classifier", "Projector")
@@ -46,7 +46,7 @@ def is_of_pretrained_parts(subject: Subject, made: str) -> bool:
         names = [
             (call, one.script.dotted(call.func))
             for call, _ in one.script.calls
-            if one.script.scopes(call)[0] is makes
+            if one.script.scope(call) is makes
         ]
         others = [name for call, name in names if not is_pretrained(name, call)]
         return len(others) < len(names) and not any(map(_may_have_weights, others))
@@ -72,12 +72,11 @@ def is_made_once(subject: Subject, made: ast.expr) -> bool:
     are passed is a copy. Otherwise each of them reads the file again.
     """
     script = subject.script
-    here = script.scopes(made)[0]
+    here = script.scope(made)
     for call, name in script.calls:
         if name != "torch_xla.distributed.xla_multiprocessing.spawn":
             continue
-        method = keyword(call, "start_method")
-        forks = method is not None and constant(method.value) == "fork"
+        forks = constant(argument(call, "start_method")) == "fork"
         around = script.scopes(call)
         earlier = (made.lineno, made.col_offset) < (call.lineno, call.col_offset)
         before = here is around[0] and earlier

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import arguments, constant, default_of, is_method, keyword
+from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.nodes import argument, arguments, constant, default_of, is_method, keyword
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
@@ -24,7 +24,7 @@ def of_groups(subject: Subject) -> Iterator[Finding]:
 def _is_nccl(node: ast.AST | None) -> bool:
     if isinstance(node, ast.IfExp):
         return _is_nccl(node.body) or _is_nccl(node.orelse)
-    if isinstance(node, ast.Call) and is_method(node, "get", "getenv"):
+    if is_method(node, "get", "getenv"):
         return any(map(_is_nccl, node.args[1:]))
     value = constant(node)
     return isinstance(value, str) and (value == "nccl" or value.endswith(":nccl"))
@@ -37,7 +37,7 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
         if not _is_nccl(node) or _is_nccl(parent):
             continue
         call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
-        joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
+        joins = script.callee(call).endswith("init_process_group")
         flag = isinstance(parent, ast.keyword) and parent.arg == "default" and not joins
         read = isinstance(parent, ast.Assign) and _is_read(subject, parent)
         if not (joins or flag or read or _is_default(script, node)):
@@ -46,7 +46,7 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
             node.lineno,
             f'the process group\'s backend {script.segment(node)} does not exist on Trainium. Use "xla" (import '
             "torch_xla.distributed.xla_backend).",
-            (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
+            (replaced(script, node, '"xla"'), *_without_device_id(script, call)),
         )
 
 
@@ -88,7 +88,7 @@ def _gloo(subject: Subject) -> Iterator[Finding]:
                     backend.lineno,
                     'the process group "gloo" is for the host: its all_reduce does not change tensors of the device, '
                     'and raises no error. Use "xla" (import torch_xla.distributed.xla_backend).',
-                    (Edit(subject.script.start(backend), subject.script.end(backend), '"xla"'),),
+                    (replaced(subject.script, backend, '"xla"'),),
                     kind="no_exchange",
                 )
 
@@ -102,7 +102,7 @@ def _looked_up(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 'torch knows no backend for the device xla, so this raises. Use "xla" (import '
                 "torch_xla.distributed.xla_backend).",
-                (Edit(script.start(call), script.end(call), '"xla"'),),
+                (replaced(script, call, '"xla"'),),
             )
 
 
@@ -111,8 +111,7 @@ def _told_elsewhere(subject: Subject) -> Iterator[Finding]:
     if not subject.several or not subject.cuda or subject.xla:
         return
     for call, name in subject.script.calls:
-        named = keyword(call, "backend")
-        given = named.value if named else next(iter(call.args), None)
+        given = argument(call, "backend", 0)
         if not name.endswith("init_process_group") or given is None or constant(given) is not None:
             continue
         if not any(found for one in subject.program for found in (*_nccl(one), *_gloo(one))):
@@ -128,7 +127,7 @@ def _device_ids(subject: Subject) -> Iterator[Finding]:
     """A group bound to a GPU by device_id. Where the backend is nccl, the edit of that removes device_id, too."""
     script = subject.script
     for call, name in script.calls:
-        if not name.endswith("init_process_group") or not (subject.cuda or subject.xla):
+        if not name.endswith("init_process_group") or not subject.uses_device:
             continue
         given = keyword(call, "device_id")
         if given is not None and not any(map(_is_nccl, arguments(call))):

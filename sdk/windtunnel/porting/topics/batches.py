@@ -6,10 +6,19 @@ import ast
 import functools
 from collections.abc import Iterator, Sequence
 
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.loaders import LOADERS
-from windtunnel.porting.nodes import arguments, branches, constant, handed, keyword, parameters
-from windtunnel.porting.script import Loop, Script, is_call_of
+from windtunnel.porting.nodes import (
+    argument,
+    arguments,
+    branches,
+    calls_in,
+    constant,
+    handed,
+    keyword,
+    parameters,
+)
+from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject
 
 _SHUFFLE = 2
@@ -25,7 +34,7 @@ _ONE, _NO = ast.Constant(1), ast.Constant(False)
 
 def same_data(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops that give every core the same batches."""
-    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or is_shared(subject):
+    if not subject.several or subject.managed or not subject.uses_device or is_shared(subject):
         return
     for name, call, loop in _trained_loaders(subject):
         shuffle, own = keyword(call, "shuffle"), keyword(call, "sampler")
@@ -55,7 +64,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
 
 def last_batches(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops whose last batch is smaller, unless the number of samples happens to fit."""
-    if subject.managed or not (subject.cuda or subject.xla) or not _is_map_style(subject):
+    if subject.managed or not subject.uses_device or not _is_map_style(subject):
         return
     plain = [call for _, call, _ in _trained_loaders(subject)]
     for call in dict.fromkeys((*plain, *_wrapped_loaders(subject))):
@@ -80,10 +89,10 @@ def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
         ast.unparse(node) for loop in subject.training_loops for node in subject.loaders.gone_over(loop)
     }
     for target, node in subject.script.assigned:
-        if target in iterated and is_call_of(subject.script, node.value, "MpDeviceLoader"):
+        if target in iterated and subject.script.is_call_of(node.value, "MpDeviceLoader"):
             for inner in ast.walk(node.value):
                 made = inner if isinstance(inner, ast.Call) else subject.loaders.all.get(ast.unparse(inner))
-                if made is not None and is_call_of(subject.script, made, *LOADERS):
+                if made is not None and subject.script.is_call_of(made, *LOADERS):
                     yield made
 
 
@@ -93,9 +102,7 @@ def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
     return all(
         one.value is None
         if isinstance(one, ast.Constant)
-        else isinstance(one, ast.Call)
-        and is_call_of(subject.script, one, *_OF_ALL)
-        and not subject.knows_rank(one)
+        else subject.script.is_call_of(one, *_OF_ALL) and not subject.knows_rank(one)
         for value in values
         for one in branches(value)
     )
@@ -103,14 +110,12 @@ def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
 
 def _is_random_alone(subject: Subject, sampler: ast.expr, data: ast.expr | None) -> bool:
     """Whether a sampler is ``RandomSampler(data)``, written where it is given."""
-    made = is_call_of(subject.script, sampler, "RandomSampler") and isinstance(sampler, ast.Call)
-    given = [ast.unparse(one) for one in arguments(sampler)] if made and isinstance(sampler, ast.Call) else []
-    return data is not None and given == [ast.unparse(data)]
+    given = arguments(sampler) if subject.script.is_call_of(sampler, "RandomSampler") else []
+    return data is not None and [*map(ast.unparse, given)] == [ast.unparse(data)]
 
 
 def _data_set(call: ast.Call) -> ast.expr | None:
-    named = keyword(call, "dataset")
-    return named.value if named else next(iter(call.args), None)
+    return argument(call, "dataset", 0)
 
 
 def _options(call: ast.Call) -> ast.expr | None:
@@ -174,19 +179,19 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
     ):  # written out a second time, it would be made twice, and perhaps not the same
         name = "dataset" if "dataset" not in bound else f"{prefix}_dataset"
         lines, given = [f"{name} = {given}"], name
-        yield Edit(script.start(data), script.end(data), given)
+        yield replaced(script, data, given)
     lines.append(
         f"{made} = {names.sampler()}({given}, num_replicas={names.world_size()}, "
         f"rank={names.rank()}, shuffle={shuffles})"
     )
     yield _before(script, script.parents[call], *lines)
     if shuffle is not None:
-        yield Edit(script.start(shuffle), script.end(shuffle), f"sampler={made}")
+        yield replaced(script, shuffle, f"sampler={made}")
     elif options is not None:
         text = f'{{**{script.segment(options)}, "shuffle": False}}'
         place = script.text.rindex(b"**", 0, script.start(options))
         yield Edit(place, place, f"sampler={made}, ")
-        yield Edit(script.start(options), script.end(options), text)
+        yield replaced(script, options, text)
     else:
         place = script.end_of_arguments(call)
         yield Edit(place, place, f", sampler={made}")
@@ -241,7 +246,7 @@ def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]
 def _made_by_functions(subject: Subject, one: Subject, name: str) -> Iterator[str]:
     """Functions of this file whose result another file gives this name, as `Loaders` writes it: ``make_loader()``."""
     for value in one.script.values(name) if one is not subject else ():
-        made = one.script.called(value) if isinstance(value, ast.Call) else ""
+        made = one.script.called(value)
         if made in subject.script.functions:
             yield f"{made}()"
 
@@ -254,8 +259,8 @@ def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
     taken = {
         ast.unparse(call.args[0])
         for loop in subject.training_loops
-        for call in ast.walk(loop)
-        if isinstance(call, ast.Call) and call.args and is_call_of(script, call, "next")
+        for call in calls_in(loop)
+        if call.args and script.is_call_of(call, "next")
         # Not of an occasional evaluation.
         if not any(isinstance(one, ast.If) and loop in script.above(one) for one in script.above(call))
     }
@@ -263,7 +268,7 @@ def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
         for part in (part for value in script.values(name) for part in ast.walk(value)):
             known = isinstance(part, ast.Name | ast.Attribute)
             made = subject.loaders.all.get(ast.unparse(part)) if known else part
-            if isinstance(made, ast.Call) and is_call_of(script, made, *LOADERS):
+            if isinstance(made, ast.Call) and script.is_call_of(made, *LOADERS):
                 yield name, made
 
 
@@ -272,7 +277,7 @@ def _trained_names(program: Sequence[Subject]) -> set[tuple[Subject, ast.AST, st
     """What training loops go over, and what calls pass on to that, as a file, a function, and a name in it."""
     handed_on = [
         (
-            (one, one.script.scopes(call)[0], ast.unparse(value)),
+            (one, one.script.scope(call), ast.unparse(value)),
             (other, other.script.functions[last], parameter),
         )
         for one in program
@@ -282,7 +287,7 @@ def _trained_names(program: Sequence[Subject]) -> set[tuple[Subject, ast.AST, st
         for parameter, value in handed(other.script.functions[last], call)
     ]
     found: set[tuple[Subject, ast.AST, str]] = {
-        (one, one.script.scopes(loop)[0], ast.unparse(node))
+        (one, one.script.scope(loop), ast.unparse(node))
         for one in program
         for loop in one.training_loops
         for node in one.loaders.gone_over(loop)
@@ -310,12 +315,13 @@ def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterat
         return
     bar = subject.loaders.bar(loop)
     first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order at once
-    here = script.scopes(loop)[0]
+    here = script.scope(loop)
     epoch = _epoch_around(subject, first)
     if not epoch and "epoch" in parameters(here) and script.parents.get(first) is here:
         epoch = "epoch"
-    calls = subject.calls_of(here) if isinstance(here, ast.FunctionDef) else []
-    places = [(one, call, _loader_there(subject, call, here, loader, made)) for one, call in calls]
+    places = [
+        (one, call, _loader_there(subject, call, here, loader, made)) for one, call in subject.calls_of(here)
+    ]
     known = [
         value is not None and one.loaders.all.get(ast.unparse(value)) is made for one, _, value in places
     ]
@@ -340,7 +346,7 @@ def _loader_there(
     if isinstance(function, ast.FunctionDef) and loader in parameters(function):
         return dict(handed(function, call)).get(loader)
     of_self = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "self"
-    same = of_self if loader.startswith("self.") else isinstance(subject.script.scopes(made)[0], ast.Module)
+    same = of_self if loader.startswith("self.") else isinstance(subject.script.scope(made), ast.Module)
     return ast.parse(loader, mode="eval").body if same and "[]" not in loader else None
 
 

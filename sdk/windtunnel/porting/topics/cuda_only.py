@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting import checkpointing
-from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
+from windtunnel.porting.finding import Edit, Finding, Removal, replaced, unwrapped, without_lines
 from windtunnel.porting.models import is_model
-from windtunnel.porting.nodes import arguments, constant, is_method, keyword, receiver
+from windtunnel.porting.nodes import argument, arguments, constant, is_method, receiver
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
@@ -47,12 +47,12 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
     for call, name in script.calls:
         if is_arguments(name) and not name.startswith("optimum."):  # whose default is torch's plain AdamW
             yield from _fused_by_default(subject, call)
-        fused = keyword(call, "fused")
-        if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:
+        fused = argument(call, "fused")
+        if name.startswith("torch.optim.") and fused is not None and constant(fused) is True:
             yield Finding(
                 call.lineno,
                 "fused=True is for CUDA's optimizers; XLA fuses the step itself.",
-                (Edit(script.start(fused.value), script.end(fused.value), "False"),),
+                (replaced(script, fused, "False"),),
             )
         elif name == "torch.compile":
             yield from _compiled(subject, call)
@@ -75,32 +75,26 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         elif _compiles_itself(script, call):
             yield from _compiled(subject, call)
     yield from _decorators(subject)
-    if subject.cuda or subject.xla or subject.managed:
+    if subject.uses_device or subject.managed:
         yield from _inference_mode(subject)
         yield from _refused(script)
-    if subject.cuda or subject.xla:
+    if subject.uses_device:
         yield from _sparse(script)
         yield from _sparse_tensors(subject)
         yield from _unequal_parts(script)
         yield from _normed_weights(script)
-        for node in script.walk(ast.Attribute):
-            if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
-                yield Finding(
-                    node.lineno,
-                    "the process group xla has no ReduceOp.AVG (Invalid reduce op): reduce with ReduceOp.SUM and "
-                    "divide by the world size.",
-                )
+        yield from _averages(script)
 
 
 def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """The optimizer of transformers' Trainer, since 4.54 fused by default; a note, as the version is not known."""
-    script, named = subject.script, keyword(call, "optim")
+    script, named = subject.script, argument(call, "optim")
     if named is None and any(one.arg is None for one in call.keywords):
         return  # it may be in the unpacked dict
-    if named is not None and constant(named.value) != "adamw_torch_fused":
+    if named is not None and constant(named) != "adamw_torch_fused":
         return
     if named is not None:
-        edit = Edit(script.start(named.value), script.end(named.value), '"adamw_torch"')
+        edit = replaced(script, named, '"adamw_torch"')
     else:
         place = script.end_of_arguments(call)
         edit = Edit(place, place, f'{", " if arguments(call) else ""}optim="adamw_torch"')
@@ -116,12 +110,12 @@ def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
 def _sparse(script: Script) -> Iterator[Finding]:
     """Sparse gradients. On XLA, EmbeddingBag makes dense ones by itself, which all other optimizers of torch accept."""
     for call, name in script.calls:
-        given = keyword(call, "sparse")
-        if name in _SPARSE and given is not None and constant(given.value) is True:
+        given = argument(call, "sparse")
+        if name in _SPARSE and given is not None and constant(given) is True:
             yield Finding(
                 call.lineno,
                 "sparse=True: XLA's device has no sparse gradients, so the backward pass raises (SparseXLA).",
-                (Edit(script.start(given.value), script.end(given.value), "False"),),
+                (replaced(script, given, "False"),),
             )
         elif name in _BAGS:
             yield Finding(
@@ -149,6 +143,16 @@ def _normed_weights(script: Script) -> Iterator[Finding]:
                 kind="cpu_fallback",
             )
             return
+
+
+def _averages(script: Script) -> Iterator[Finding]:
+    for node in script.walk(ast.Attribute):
+        if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
+            yield Finding(
+                node.lineno,
+                "the process group xla has no ReduceOp.AVG (Invalid reduce op): reduce with ReduceOp.SUM and "
+                "divide by the world size.",
+            )
 
 
 def _unequal_parts(script: Script) -> Iterator[Finding]:
@@ -179,9 +183,7 @@ def _sparse_tensors(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_sparse(script: Script, node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    return script.dotted(node.func) in _MAKES_SPARSE or is_method(node, *_TO_SPARSE)
+    return script.callee(node) in _MAKES_SPARSE or is_method(node, *_TO_SPARSE)
 
 
 def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
@@ -190,11 +192,11 @@ def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
     """
     modules = {module for one in subject.program for module in one.script.imported_modules}
     own = any(module.startswith(("torch_xla.utils", *_OWN_RECOMPUTING)) for module in modules)
-    if own or _has_torch_xla_there(subject) or not (subject.cuda or subject.xla or subject.managed):
+    if own or _has_torch_xla_there(subject) or not (subject.uses_device or subject.managed):
         return False
-    asked = keyword(call, "gradient_checkpointing")
+    asked = constant(argument(call, "gradient_checkpointing")) is True
     return (name.rpartition(".")[2] in _RECOMPUTING and not call.args) or (
-        asked is not None and constant(asked.value) is True and name.endswith(("Arguments", "Config"))
+        asked and name.endswith(("Arguments", "Config"))
     )
 
 
@@ -205,10 +207,10 @@ def _has_torch_xla_there(subject: Subject) -> bool:
 
 def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """torch.compile, by its backend: inductor, the default, or torch_xla's. Other backends are not reported."""
-    backend = keyword(call, "backend")
+    backend = argument(call, "backend")
     if backend is None:
         kind, why = "", _INDUCTOR
-    elif constant(backend.value) == "openxla":
+    elif constant(backend) == "openxla":
         kind = "torch_compile"
         why = "TorchDynamo, which AWS does not support on Neuron, and XLA compiles the whole step anyway"
     else:
@@ -247,7 +249,7 @@ def _undecorated(script: Script, node: ast.expr) -> Edit | None:
     of = script.parents[node]
     if not isinstance(of, ast.FunctionDef | ast.ClassDef) or node not in of.decorator_list:
         return None
-    return Edit(script.lines[node.lineno - 1], script.lines[node.end_lineno or 0], "")
+    return without_lines(script, node)
 
 
 def _refused(script: Script) -> Iterator[Finding]:
@@ -269,7 +271,7 @@ def _inference_mode(subject: Subject) -> Iterator[Finding]:
         called = script.parents[node]
         if script.dotted(node) == "torch.inference_mode":
             given = isinstance(called, ast.Call) and (called.args or called.keywords)
-            edit = Edit(script.start(node), script.end(node), f"{subject.names.module('torch')}.no_grad")
+            edit = replaced(script, node, f"{subject.names.module('torch')}.no_grad")
             yield Finding(
                 node.lineno,
                 "torch.inference_mode: a linear layer on XLA's device raises in it (Cannot set version_counter for "
@@ -280,23 +282,22 @@ def _inference_mode(subject: Subject) -> Iterator[Finding]:
 
 def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """A generator on a device. One of the CPU draws for the device, too."""
-    place = keyword(call, "device")
-    given = place.value if place else next(iter(call.args), None)
+    given = argument(call, "device", 0)
     if given is None:
         return
     library = subject.managed and ast.unparse(given).rpartition(".")[2] == "device"  # as accelerator.device
-    if library or ((subject.cuda or subject.xla) and subject.is_cuda_place(given)):
+    if library or (subject.uses_device and subject.is_cuda_place(given)):
         yield Finding(
             call.lineno,
             f"torch.Generator({subject.script.segment(given)}) raises: Trainium's device has no generator. Make it for "
             '"cpu", which draws on the host; or leave it out, and the device draws (xm.set_rng_state seeds it).',
-            (Edit(subject.script.start(given), subject.script.end(given), '"cpu"'),),
+            (replaced(subject.script, given, '"cpu"'),),
         )
 
 
 def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """Batch norm over all GPUs, made or converted to, in a script whose model is, or will be, on the device."""
-    if not (subject.cuda or subject.xla):
+    if not subject.uses_device:
         return
     converts = ast.unparse(call.func).endswith("convert_sync_batchnorm")
     edits = _without(subject, call) if converts else ()
@@ -323,7 +324,4 @@ def _without(subject: Subject, call: ast.Call) -> tuple[Edit | Removal, ...]:
 
 def _is_optional(subject: Subject, call: ast.Call) -> bool:
     """Whether a call stands under a condition, as ``if args.compile:``."""
-    node: ast.AST | None = call
-    while node is not None and not isinstance(node, ast.If | ast.IfExp):
-        node = subject.script.parents.get(node)
-    return node is not None
+    return any(isinstance(outer, ast.If | ast.IfExp) for outer in subject.script.above(call))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.nodes import constant, keyword
-from windtunnel.porting.script import Loop, is_call_of
+from windtunnel.porting.script import Loop
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.topics.batches import is_shared
 from windtunnel.porting.topics.first_weights import TORCH_SEEDS, chance_of
@@ -32,7 +32,7 @@ _OF_DEVICE = re.compile(r"(set_rng_state|cuda\.manual_seed|cuda\.manual_seed_all
 
 def same_draws(subject: Subject) -> Iterator[Finding]:
     """A finding on the first such loop."""
-    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or is_shared(subject):
+    if not subject.several or subject.managed or not subject.uses_device or is_shared(subject):
         return
     script, seeds = subject.script, _seeds(subject)
     if any(one.script.calls_any("parallelize_module") for one in subject.program):
@@ -85,9 +85,7 @@ def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
     name = one.script.dotted(call.func)
     made = one.script.values(ast.unparse(call.func.value)) if isinstance(call.func, ast.Attribute) else []
     library = next((library for library, (head, _) in _DRAWS.items() if name.startswith(head)), "")
-    if any(
-        isinstance(value, ast.Call) and one.script.dotted(value.func).startswith(_OF_TORCH) for value in made
-    ):
+    if any(one.script.callee(value).startswith(_OF_TORCH) for value in made):
         library = "the device"
     return library in seeds or (keyword(call, "seed") is not None and not one.knows_rank(call))
 
@@ -95,8 +93,8 @@ def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
 def _takes_no_batches(subject: Subject, loop: Loop) -> bool:
     """Whether a loop counts, or is endless, and nothing in it takes the next batch of a loader."""
     parts = subject.loaders.gone_over(loop)
-    counts = any(is_call_of(subject.script, part, "range", "trange", "count") for part in parts)
-    takes = any(is_call_of(one.script, call, "next") for one, call in within(subject, loop))
+    counts = any(subject.script.is_call_of(part, "range", "trange", "count") for part in parts)
+    takes = any(one.script.is_call_of(call, "next") for one, call in within(subject, loop))
     return not takes and (counts or isinstance(loop, ast.While))
 
 

@@ -7,9 +7,8 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.nodes import constant, handed, is_method, keyword, receiver
-from windtunnel.porting.script import is_call_of
+from windtunnel.porting.finding import Edit, Finding, Removal, replaced
+from windtunnel.porting.nodes import argument, constant, handed, is_method, keyword, receiver, terms
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
@@ -85,8 +84,9 @@ def is_dead(subject: Subject, node: ast.AST) -> bool:
                 return True
         if child is getattr(outer, "body", None) and asks_cuda_more(subject, outer):
             return True
-        joined = outer.values if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And) else []
-        if child in joined and any(_asks(subject, one) for one in joined[: joined.index(child)]):
+        if child in (joined := terms(outer)) and any(
+            _asks(subject, one) for one in joined[: joined.index(child)]
+        ):
             return True
         if isinstance(outer, ast.IfExp) and subject.xla and child is not outer.test:
             there = outer.orelse if child is outer.body else outer.body
@@ -108,9 +108,7 @@ def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
     ):
         return False
     return any(
-        bool(FUNCTIONS.match(subject.script.dotted(node.func)))
-        if isinstance(node, ast.Call)
-        else bool(TYPES.fullmatch(subject.script.dotted(node)))
+        FUNCTIONS.match(subject.script.callee(node)) or TYPES.fullmatch(subject.script.dotted(node))
         for node in ast.walk(outer.body)
     )
 
@@ -119,7 +117,7 @@ def _asks(subject: Subject, node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
         return named and isinstance(node.ops[0], ast.Eq | ast.In)
-    return isinstance(node, ast.Call) and subject.script.dotted(node.func) in QUESTIONS
+    return subject.script.callee(node) in QUESTIONS
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:
@@ -149,7 +147,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
     """
     script = subject.script
     for node in script.walk(ast.Call, ast.Attribute):
-        name = script.dotted(node.func) if isinstance(node, ast.Call) else ""
+        name = script.callee(node)
         on_cuda = isinstance(node, ast.Attribute) and node.attr == "is_cuda"
         if subject.xla or not (on_cuda or name in (*QUESTIONS, _BF16)):
             continue
@@ -161,7 +159,7 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             continue  # True would turn on what only CUDA has
         outer = script.parents[above[-1] if above else node]
         said = f"{script.segment(node)} is False on trn1"
-        edit = Edit(script.start(node), script.end(node), "True")
+        edit = replaced(script, node, "True")
         if on_cuda and isinstance(node, ast.Attribute):
             if any(_moves_by(subject, one) for one in (outer, *above)):
                 there = f'{script.segment(node.value)}.device.type == "xla"'
@@ -207,30 +205,28 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         if not subject.is_cuda_device(node) or subject.is_cuda_device(parent) or is_dead(subject, node):
             continue
         word = isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute)
-        word |= isinstance(parent, ast.Call) and is_method(parent, *_OF_TEXTS)
+        word |= is_method(parent, *_OF_TEXTS)
         if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
             continue
         if isinstance(parent, ast.arguments) and _is_always_given(subject, node, parent):
             continue
-        if isinstance(parent, ast.Compare) or (
-            isinstance(parent, ast.Call) and is_method(parent, "startswith")
-        ):
+        if isinstance(parent, ast.Compare) or is_method(parent, "startswith"):
             test = script.parents[parent]
             if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
                 text = f"{script.segment(parent)} is False on Trainium: check what depends on it."
-                there = (Edit(script.start(node), script.end(node), '"xla"'),)
+                there = (replaced(script, node, '"xla"'),)
                 guards = isinstance(parent, ast.Compare) and _guards_a_move(subject, node, parent)
                 yield Finding(node.lineno, text, there if guards else ())
             continue
         said = script.segment(node)
         if isinstance(parent, ast.keyword) and parent.arg == "map_location":
-            edit = Edit(script.start(node), script.end(node), '"cpu"')
+            edit = replaced(script, node, '"cpu"')
             yield Finding(
                 node.lineno, f'map_location={said} does not exist on Trainium. Load to "cpu".', (edit,)
             )
             continue
         device = _device_there(subject, node, parent)
-        edits = (Edit(script.start(node), script.end(node), device),) if device else ()
+        edits = (replaced(script, node, device),) if device else ()
         yield Finding(
             node.lineno,
             f"device {said} does not exist on Trainium; use torch_xla's device: {subject.names.device()}.",
@@ -238,10 +234,10 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             kind=_UNUSED,
         )
     for call, name in script.calls:
-        place = keyword(call, "map_location")
-        if name == "torch.load" and place and subject.is_cuda_place(place.value):
-            edit = Edit(script.start(place.value), script.end(place.value), '"cpu"')
-            said = f"map_location={script.segment(place.value)}"
+        place = argument(call, "map_location")
+        if name == "torch.load" and place and subject.is_cuda_place(place):
+            edit = replaced(script, place, '"cpu"')
+            said = f"map_location={script.segment(place)}"
             yield Finding(
                 call.lineno,
                 f'{said}: files cannot be loaded to a NeuronCore directly. Load to "cpu".',
@@ -268,9 +264,9 @@ def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool
     kind = asked.left if asked.left is not node else asked.comparators[0]
     if not isinstance(kind, ast.Attribute) or kind.attr != "type" or not isinstance(asked.ops[0], ast.Eq):
         return False
-    test = next((one for one in subject.script.above(node) if isinstance(one, ast.stmt)), None)
+    test = subject.script.statement_with(node)
     return isinstance(test, ast.If) and any(
-        is_method(part, "cuda") for one in test.body for part in ast.walk(one) if isinstance(part, ast.Call)
+        is_method(part, "cuda") for one in test.body for part in ast.walk(one)
     )
 
 
@@ -291,7 +287,7 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
         return subject.names.device() if _is_object(subject, node) else '"xla"'  # a string stays a string
     if isinstance(parent, ast.IfExp):
         outer = subject.script.parents[parent]
-        if isinstance(outer, ast.Assign | ast.Return) or is_call_of(subject.script, outer, "device"):
+        if isinstance(outer, ast.Assign | ast.Return) or subject.script.is_call_of(outer, "device"):
             return subject.device_at(node) if _is_object(subject, node) else '"xla"'
         return ""
     if isinstance(parent, ast.keyword):
@@ -303,7 +299,7 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
         if parent.arg == "default" and option and isinstance(node, ast.Constant):
             return "" if keyword(call, "choices") else '"xla"'  # type: ignore[arg-type]
         return subject.device_at(node) if is_device else ""
-    return subject.device_at(node) if isinstance(parent, ast.Call) and is_method(parent, "to") else ""
+    return subject.device_at(node) if is_method(parent, "to") else ""
 
 
 def _is_object(subject: Subject, node: ast.expr) -> bool:
@@ -337,7 +333,7 @@ def _moves(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 f"device {script.segment(number)} is a GPU's number; use torch_xla's device: "
                 f"{subject.names.device()}.",
-                (Edit(script.start(number), script.end(number), device),),
+                (replaced(script, number, device),),
                 kind=_UNUSED,
             )
 
@@ -346,14 +342,14 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
     """Pinned memory, which needs a GPU's driver. DataLoader's pin_memory=True is ignored without one."""
     script = subject.script
     for call, name in script.calls:
-        asked = keyword(call, "pin_memory")
-        if is_dead(subject, call) or not (subject.cuda or subject.xla):
+        asked = argument(call, "pin_memory")
+        if is_dead(subject, call) or not subject.uses_device:
             continue
         if is_method(call, "pin_memory") and not call.args:
             place = script.behind(script.end(receiver(call)), script.end(call.func))
             edit = Edit(place, script.end(call), "")
-        elif asked and constant(asked.value) is True and name.startswith("torch.") and name.count(".") == 1:
-            edit = Edit(script.start(asked.value), script.end(asked.value), "False")
+        elif asked and constant(asked) is True and name.startswith("torch.") and name.count(".") == 1:
+            edit = replaced(script, asked, "False")
         else:
             continue
         yield Finding(call.lineno, "without a GPU's driver pinned memory raises: leave it out.", (edit,))

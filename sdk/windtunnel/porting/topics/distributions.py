@@ -17,7 +17,7 @@ _SETTING = "set_default_validate_args"
 def checked(subject: Subject) -> Iterator[Finding]:
     """Distributions that a training program makes of the device's tensors, unless it turns the checks off."""
     script = subject.script
-    if not subject.trains or not (subject.cuda or subject.xla):
+    if not subject.trains or not subject.uses_device:
         return
     if any(one.script.calls_any(_SETTING) for one in subject.program):
         return

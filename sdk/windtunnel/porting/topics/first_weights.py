@@ -11,8 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding, behind
-from windtunnel.porting.models import NO_MODEL, is_model, made_by, makes_a_model
-from windtunnel.porting.nodes import arguments, constant, handed, is_main, is_method, keyword, receiver
+from windtunnel.porting.models import NO_MODEL, is_model, made_by, makers_of, makes_a_model
+from windtunnel.porting.nodes import (
+    argument,
+    arguments,
+    calls_in,
+    constant,
+    is_main,
+    is_method,
+    receiver,
+)
 from windtunnel.porting.script import Scope, Script
 from windtunnel.porting.subject import Subject, names_rank
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
@@ -87,7 +95,7 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
         moves = [
             statement
             for move in subject.moves
-            if script.scopes(move)[0] is script.scopes(drawn.made)[0] and _moves(script, move, drawn.name)
+            if script.scope(move) is script.scope(drawn.made) and _moves(script, move, drawn.name)
             if isinstance(statement := script.parents[move], ast.Assign | ast.Expr)
         ]
         line = f"{subject.names.module('xm')}.broadcast_master_param({drawn.name})"
@@ -125,7 +133,7 @@ def _moves(script: Script, move: ast.Call, name: str) -> bool:
 
 def _trained(subject: Subject) -> Iterator[_Drawn]:
     """Models whose parameters an optimizer gets, in a program that has a training loop of its own."""
-    if subject.trains and (subject.cuda or subject.xla):
+    if subject.trains and subject.uses_device:
         for name in dict.fromkeys([*subject.script.models, *_handed_to_optimizers(subject)]):
             if not _is_frozen(subject, name):
                 yield from _first_making(subject, name)
@@ -135,14 +143,12 @@ def _handed_to_optimizers(subject: Subject) -> Iterator[str]:
     """Models for which a function of another file makes an optimizer."""
     for other in subject.program:
         for call, _ in other.script.calls if other is not subject else ():
-            function, outer = other.script.scopes(call)[0], other.script.parents[call]
-            makes = isinstance(outer, ast.Call) and "optim" in other.script.dotted(outer.func)
-            if not makes or not is_method(call, "parameters") or not isinstance(function, ast.FunctionDef):
-                continue
-            for one, to in other.calls_of(function):
-                given = dict(handed(function, to)).get(ast.unparse(receiver(call)))
-                if one is subject and isinstance(given, ast.Name):
-                    yield given.id
+            function, outer = other.script.scope(call), other.script.parents[call]
+            makes = "optim" in other.script.callee(outer)
+            if makes and is_method(call, "parameters"):
+                for one, given in other.passed(function, ast.unparse(receiver(call))):
+                    if one is subject and isinstance(given, ast.Name):
+                        yield given.id
 
 
 def _is_frozen(subject: Subject, name: str) -> bool:
@@ -164,10 +170,10 @@ def _handed_over(subject: Subject) -> Iterator[_Drawn]:
     for call, name in script.calls:
         given: list[ast.expr] = []
         if name.endswith("Trainer"):
-            named = keyword(call, "model")
-            given = [named.value] if named else call.args[:1]
-            adapter = keyword(call, "peft_config")
-            if adapter and not isinstance(adapter.value, ast.Constant):
+            model = argument(call, "model", 0)
+            given = [] if model is None else [model]
+            adapter = argument(call, "peft_config")
+            if adapter and not isinstance(adapter, ast.Constant):
                 yield _Drawn("the adapter of peft_config", call, partly=True)
         elif name.endswith((".prepare", ".prepare_model")):
             given = call.args
@@ -220,15 +226,12 @@ def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
     for _, node in script.assigned:
         if not isinstance(node.value, ast.Call) or not has_weights(script.dotted(node.value.func)):
             continue
-        within = getattr(script.scopes(node)[0], "name", "") in functions
+        within = script.scope_name(node) in functions
         owner: ast.expr = node.targets[0]
         while isinstance(owner, ast.Attribute | ast.Subscript):
             owner = owner.value
-            made = [
-                call for value in script.values(ast.unparse(owner)) if (call := made_by(value)) is not None
-            ]
             if (within or ast.unparse(owner) == model) and any(
-                _is_loaded(script.dotted(call.func), call) for call in made
+                _is_loaded(script.dotted(call.func), call) for call in makers_of(script, ast.unparse(owner))
             ):
                 return True
     return False
@@ -273,7 +276,7 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
                 )
                 continue
             for where, place, certain in _runs(one, call, set(lines)):
-                late = place.lineno > lines.get(where.script.scopes(place)[0], place.lineno)
+                late = place.lineno > lines.get(where.script.scope(place), place.lineno)
                 late = late if seeds else where.has_trained(place)
                 if certain and not late:
                     return True, ""
@@ -286,8 +289,8 @@ def _made_equal(subject: Subject, drawn: _Drawn) -> tuple[bool, str]:
 def _seeds(one: Subject, name: str, call: ast.Call) -> bool:
     """Whether a call seeds torch, as a library's ``set_seed`` does, and alike on all cores."""
     last = name.rpartition(".")[2].lower()
-    own = keyword(call, "device_specific")
-    if one.knows_rank(call, before=call.lineno) or (own and constant(own.value) is not False):
+    own = argument(call, "device_specific")
+    if one.knows_rank(call, before=call.lineno) or (own and constant(own) is not False):
         return False
     if name in TORCH_SEEDS or last == "enable_full_determinism":
         return True
@@ -299,10 +302,7 @@ def chance_of(one: Subject, seed: ast.Call) -> int | None:
     names = {ast.unparse(given) for given in arguments(seed)}
     drawn: list[ast.expr | ast.stmt] = [node for target, node in one.script.assigned if target in names]
     for made in (seed, *drawn):
-        calls = [
-            (part, one.script.dotted(part.func)) for part in ast.walk(made) if isinstance(part, ast.Call)
-        ]
-        random = any(name.startswith(_CHANCE) for _, name in calls)
+        random = any(one.script.callee(call).startswith(_CHANCE) for call in calls_in(made))
         seeded = any(_SEEDED.search(name) and call.lineno < made.lineno for call, name in one.script.calls)
         if random and not seeded:
             return made.lineno
@@ -315,8 +315,8 @@ def _fills(subject: Subject, one: Subject, call: ast.Call, drawn: _Drawn) -> boo
     """
     called = one.script.called(call)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    makers = {subject.script.called(made) for made in ast.walk(drawn.made) if isinstance(made, ast.Call)}
-    if getattr(one.script.scopes(call)[0], "name", "") in makers and _is_loaded(called, call):
+    makers = {subject.script.called(made) for made in calls_in(drawn.made)}
+    if one.script.scope_name(call) in makers and _is_loaded(called, call):
         return owner is None or not _NO_WEIGHTS.search(ast.unparse(owner))
     loads = called == "load_state" or (
         _LOADS.search(called)
@@ -334,11 +334,11 @@ def _calls_above(subject: Subject, node: ast.expr) -> Iterator[tuple[Scope, int]
     open_, seen = [(subject, node)], set()
     while open_:
         one, place = open_.pop()
-        scope = one.script.scopes(place)[0]
+        scope = one.script.scope(place)
         if scope not in seen:
             seen.add(scope)
             yield scope, place.lineno
-            open_ += one.calls_of(scope) if isinstance(scope, ast.FunctionDef) else []
+            open_ += one.calls_of(scope)
 
 
 def _runs(
@@ -347,8 +347,8 @@ def _runs(
     """The calls from which a node is run, in one of the functions ``here`` or in one that nothing calls, each with
     whether it is certain to run.
     """
-    scope, certain = one.script.scopes(node)[0], not _under_condition(one, node)
-    calls = one.calls_of(scope) if isinstance(scope, ast.FunctionDef) and scope not in here else []
+    scope, certain = one.script.scope(node), not _under_condition(one, node)
+    calls = one.calls_of(scope) if scope not in here else []
     if not calls:
         yield one, node, certain
     for other, call in calls if scope not in seen else ():
@@ -358,7 +358,7 @@ def _runs(
 
 def _under_condition(one: Subject, node: ast.expr) -> bool:
     """Whether an `if` of its function decides on a node, other than that of ``__name__``."""
-    scope = one.script.scopes(node)[0]
+    scope = one.script.scope(node)
     return any(
         isinstance(outer, ast.If | ast.IfExp | ast.ExceptHandler) and not is_main(outer)
         for outer in itertools.takewhile(lambda above: above is not scope, one.script.above(node))

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.finding import Finding, Removal, replaced
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.device import FUNCTIONS, QUESTIONS, TYPES, is_dead
@@ -39,7 +39,7 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
             yield Finding(call.lineno, text, (Removal(statement),))
         elif short == "synchronize":
             instead = subject.names.finish()
-            edit = Edit(script.start(call), script.end(call), instead)
+            edit = replaced(script, call, instead)
             text = f"{name} does not exist on Trainium: {instead} runs all that is pending, and waits for it."
             yield Finding(call.lineno, text, (edit,) if statement else ())
         elif short == "device_count" and _is_number(script, call):
@@ -47,11 +47,11 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
             if not _counts_for_one(subject):
                 number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
                 text = f"torchrun starts a process for each NeuronCore. Their number is {number}."
-            edit = Edit(script.start(call), script.end(call), number)
+            edit = replaced(script, call, number)
             yield Finding(call.lineno, f"{name}() is 0 on trn1, where {text}", (edit,))
         elif short in ("manual_seed", "manual_seed_all"):
             if not script.calls_any("set_rng_state"):
-                edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
+                edit = replaced(script, call.func, f"{xm}.set_rng_state")
                 text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
                 yield Finding(call.lineno, text, (edit,))
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import arguments, constant, handed, is_method, receiver
-from windtunnel.porting.script import Loop, Script, is_call_of
+from windtunnel.porting.nodes import arguments, calls_in, constant, handed, is_method, receiver
+from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject, computes_gradients, names_rank
 from windtunnel.porting.tensors import FETCHES
 
@@ -34,14 +34,10 @@ _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "
 def host_reads(subject: Subject) -> Iterator[Finding]:
     """Findings on `loss.item()` and its like, where they run in every step."""
     script = subject.script
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     said: set[int] = set()
-    returning = _returning(subject)
-    for step in subject.steps:
-        if not _names_a_device(script.scopes(step)[0] if isinstance(step, Loop) else step):
-            continue  # a reference that runs on the host
-        tensors = _Tensors(script, step, steps=returning)
+    for step, tensors in _on_the_device(subject):
         yield from _remarks(script, _each_step(step.body), tensors, said)
         yield from _waits(script, _each_step(step.body), said)
     for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
@@ -56,6 +52,14 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         yield from _remarks(script, _each_step(function.body, _LEAVES), tensors, said, given)
 
 
+def _on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, _Tensors]]:
+    """The steps of a file with their tensors, without steps that run on the host for reference."""
+    returning = _returning(subject)
+    for step in subject.steps:
+        if _names_a_device(subject.script.scope(step) if isinstance(step, Loop) else step):
+            yield step, _Tensors(subject.script, step, steps=returning)
+
+
 def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
     """The forward passes of the file's modules, and methods that these always call; with the names of buffers."""
     for module in subject.script.nodes:
@@ -64,18 +68,16 @@ def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
         methods = {one.name: one for one in module.body if isinstance(one, ast.FunctionDef)}
         names = {
             f"self.{constant(part.args[0])}"
-            for part in ast.walk(module)
-            if isinstance(part, ast.Call) and part.args and ast.unparse(part.func) == "self.register_buffer"
+            for part in calls_in(module)
+            if part.args and ast.unparse(part.func) == "self.register_buffer"
         }
         reached = [methods["forward"]] if names and "forward" in methods else []
         for function in reached:  # grows in the loop
             yield function, names
             for part in _each_step(function.body, _LEAVES):
-                own = isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self.")
-                called = (
-                    methods.get(subject.script.called(part)) if own and isinstance(part, ast.Call) else None
-                )
-                reached += [called] if called is not None and called not in reached else []
+                if isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self."):
+                    called = methods.get(subject.script.called(part))
+                    reached += [called] if called is not None and called not in reached else []
 
 
 def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[Finding]:
@@ -104,9 +106,7 @@ def _remarks(
         read, *of = _read(script, node) or (None,)
         if read is None or read.lineno in said:
             continue
-        fetches = isinstance(read, ast.Call) and is_method(
-            read, *FETCHES
-        )  # only tensors, or numpy's arrays, have these
+        fetches = is_method(read, *FETCHES)  # only tensors, or numpy's arrays, have these
         if not any(tensors.gave(one, widely=fetches) for one in of):
             continue
         said.add(read.lineno)
@@ -125,11 +125,7 @@ def _handed_over(
     """The program's functions that a step calls with tensors of the device: the parameters, and the first such call."""
     found: dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]] = {}
     for one in program:
-        returning = _returning(one)
-        for step in one.steps:
-            if not _names_a_device(one.script.scopes(step)[0] if isinstance(step, Loop) else step):
-                continue
-            tensors = _Tensors(one.script, step, steps=returning)
+        for step, tensors in _on_the_device(one):
             for call in (node for node in _each_step(step.body) if isinstance(node, ast.Call)):
                 for other, function in _called(program, one, call):
                     given = {name for name, value in handed(function, call) if tensors.gave(value)}
@@ -156,7 +152,7 @@ def _called(
                 if isinstance(call.func, ast.Attribute)
                 else []
             )
-            if not any(is_call_of(one.script, value, owner.name) for value in made):
+            if not any(one.script.is_call_of(value, owner.name) for value in made):
                 continue
         if any(to is call for _, to in other.calls_of(function)):
             yield other, function
@@ -196,10 +192,11 @@ def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
         return (node.value, node.value) if isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
         asked = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-        if isinstance(asked, ast.Call) and is_method(asked, "any", "all"):
+        if is_method(asked, "any", "all"):
             asked = receiver(asked)
-        question = isinstance(asked, ast.Call) and script.dotted(asked.func) in _QUESTIONS
-        return (asked, asked.args[0]) if question and isinstance(asked, ast.Call) and asked.args else None
+        if isinstance(asked, ast.Call) and asked.args and script.dotted(asked.func) in _QUESTIONS:
+            return asked, asked.args[0]
+        return None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(constant(node.left), str):
         return node, *(node.right.elts if isinstance(node.right, ast.Tuple) else [node.right])
     if not isinstance(node, ast.Call):
@@ -247,8 +244,8 @@ class _Tensors:
             if any(_read(script, part) for part in ast.walk(value)):
                 self._fetched.setdefault(name, value.lineno)
         self._names = set(given)
-        for node in ast.walk(step):
-            if isinstance(node, ast.Call) and computes_gradients(node):
+        for node in calls_in(step):
+            if computes_gradients(node):
                 self._names |= self._sources(
                     receiver(node) if is_method(node, "backward") else arguments(node)[0]
                 )
@@ -300,9 +297,7 @@ class _Tensors:
 
     def _reads(self, node: ast.AST) -> bool:
         """Whether a node fetches a value, or calls a function of the file that does."""
-        function = (
-            self._script.functions.get(self._script.called(node)) if isinstance(node, ast.Call) else None
-        )
+        function = self._script.functions.get(self._script.called(node))
         within = [node, *(ast.walk(function) if function is not None else ())]
         return any(_read(self._script, part) is not None for part in within)
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import is_main
+from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
@@ -81,7 +80,7 @@ def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
     """ignite's metrics and its idist, which ask for the world size by names that torch_xla no longer has."""
     script = subject.script
     if (
-        subject.names.has_old
+        subject.names.has_until((2, 6))
         or not subject.xla
         or any("xrt_world_size" in one.script.words for one in subject.program)
     ):
@@ -123,14 +122,14 @@ def _imports(script: Script) -> Iterator[_Use]:
             if known and not _is_optional(script, node):
                 of = _SAME.get(known[0], known[0])
                 lazy = imports and any(isinstance(one, ast.FunctionDef) for one in script.above(node))
-                yield _Use(of, node.lineno, _IMPORTED[of], not lazy and not _is_chosen(script, node))
+                yield _Use(of, node.lineno, _IMPORTED[of], not lazy and not script.is_chosen(node))
 
 
 def _arguments(script: Script) -> Iterator[_Use]:
     for call, name in script.calls:
         if _is_optional(script, call):
             continue
-        sure = not _is_chosen(script, call)
+        sure = not script.is_chosen(call)
         if name.endswith("BitsAndBytesConfig"):
             yield _Use("bitsandbytes", call.lineno, _QUANTIZED, sure)
         for given in call.keywords:
@@ -153,22 +152,13 @@ def _literals(script: Script) -> Iterator[_Use]:
             continue
         for words, of, text, instead in _LITERALS:
             if words.fullmatch(node.value):
-                edit = Edit(script.start(node), script.end(node), instead)
-                yield _Use(of, node.lineno, text, not _is_chosen(script, node), (edit,))
+                edit = replaced(script, node, instead)
+                yield _Use(of, node.lineno, text, not script.is_chosen(node), (edit,))
 
 
 def _is_optional(script: Script, node: ast.AST) -> bool:
     """Whether the script asks if a library is there, or goes on without it."""
-    return any(
-        (
-            isinstance(outer, ast.Try)
-            and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
-        )
-        or (isinstance(outer, ast.If | ast.IfExp) and bool(_ASKING.search(ast.unparse(outer.test))))
+    return script.is_tried(node) or any(
+        isinstance(outer, ast.If | ast.IfExp) and _ASKING.search(ast.unparse(outer.test))
         for outer in script.above(node)
     )
-
-
-def _is_chosen(script: Script, node: ast.AST) -> bool:
-    """Whether a use stands under a condition, as ``if args.flash:``."""
-    return any(isinstance(outer, ast.If | ast.IfExp) and not is_main(outer) for outer in script.above(node))

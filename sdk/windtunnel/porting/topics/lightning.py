@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import constant, keyword
+from windtunnel.porting.nodes import argument, constant
 from windtunnel.porting.subject import Subject
 
 _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
@@ -24,7 +24,7 @@ def without_neuron(subject: Subject) -> Iterator[Finding]:
         package, _, rest = name.partition(".")
         if package not in _PACKAGES or rest.rpartition(".")[2] not in _RUNNERS:
             continue
-        asked = keyword(call, "accelerator")
+        asked = argument(call, "accelerator")
         if not of_neuron:
             yield Finding(
                 call.lineno,
@@ -33,9 +33,9 @@ def without_neuron(subject: Subject) -> Iterator[Finding]:
                 "train in a loop of your own: training_step(batch, index) gives the loss.",
                 kind="device_unused",
             )
-        elif asked and constant(asked.value) in _GPUS:
+        elif asked and constant(asked) in _GPUS:
             yield Finding(
                 call.lineno,
-                f"{subject.script.segment(asked.value)} as Lightning's accelerator ends with an error, as there is no "
+                f"{subject.script.segment(asked)} as Lightning's accelerator ends with an error, as there is no "
                 "GPU. Leave it out, and give strategy=NeuronXLAStrategy(...).",
             )

@@ -13,7 +13,7 @@ from windtunnel.porting.subject import Subject
 def unheard(subject: Subject) -> Iterator[Finding]:
     """A finding on `logging.basicConfig` behind the import of torch_xla, which has called it already."""
     script = subject.script
-    if not (subject.cuda or subject.xla):
+    if not subject.uses_device:
         return
     imported = [
         node.lineno

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.nodes import constant, default_of, handed, is_method, parameters, receiver
-from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject
 
 PICKLES = ("pickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump")
@@ -24,7 +23,7 @@ _ELSEWHERE = re.compile(r"upload|push_to_hub|log_model|log_artifact|chdir|model_
 
 def lost(subject: Subject) -> Iterator[Finding]:
     """A finding on the first model that a program saves, where all of them go to paths written in its text."""
-    if not (subject.trains or subject.managed) or not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.trains or subject.managed) or not (subject.uses_device or subject.managed):
         return
     saved = _saved(tuple(subject.program)) if subject.whole else []
     if saved and saved[0][0] is subject:
@@ -69,14 +68,14 @@ def _models_of(one: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 def _bare(node: ast.expr) -> ast.expr:
     """``model`` of ``model.module.eval().cpu()``."""
-    while isinstance(node, ast.Call) and is_method(node, *_KEEPS):
+    while is_method(node, *_KEEPS):
         node = receiver(node)
     return node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node
 
 
 def _is_given(one: Subject, node: ast.expr) -> bool:
     """Whether an expression is a parameter of the function around it."""
-    return ast.unparse(node) in parameters(one.script.scopes(node)[0])
+    return ast.unparse(node) in parameters(one.script.scope(node))
 
 
 def _is_of_the_text(one: Subject, node: ast.expr, seen: set[ast.AST]) -> bool:
@@ -96,12 +95,12 @@ def _is_of_the_text(one: Subject, node: ast.expr, seen: set[ast.AST]) -> bool:
     if isinstance(node, ast.Call):
         if is_method(node, "format", "joinpath"):
             return _is_of_the_text(one, receiver(node), seen)
-        joins = is_call_of(one.script, node, *_JOINS) and bool(node.args)
+        joins = one.script.is_call_of(node, *_JOINS) and bool(node.args)
         return joins and _is_of_the_text(one, node.args[0], seen)
     if not isinstance(node, ast.Name):
         text = constant(node)
         return isinstance(text, str) and not text.startswith(("%", "{"))
-    scope = one.script.scopes(node)[0]
+    scope = one.script.scope(node)
     given = [(one, value) for value in one.script.values(node.id)]
     if isinstance(scope, ast.FunctionDef) and node.id in parameters(scope):
         for other, call in one.calls_of(scope):

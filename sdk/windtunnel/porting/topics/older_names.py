@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.names import GONE
-from windtunnel.porting.nodes import is_main
+from windtunnel.porting.nodes import calls_in
 from windtunnel.porting.one_rank import deciding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -29,7 +29,7 @@ def gone(subject: Subject) -> Iterator[Finding]:
         ]
         if not uses:
             continue
-        certain = [node for node in uses if not _is_chosen(subject.script, node)]
+        certain = [node for node in uses if not subject.script.is_chosen(node, ast.BoolOp)]
         short = f"{subject.names.module('xm') if module.endswith('xla_model') else module}.{name}"
         new = _new(subject, instead)
         yield Finding(
@@ -65,25 +65,9 @@ def _is_use(script: Script, node: ast.AST, module: str, name: str) -> bool:
 
 def _is_asked_for(script: Script, node: ast.AST) -> bool:
     """Whether the script goes on if the name is missing, or has looked in torch_xla for one that tells the version."""
-    tried = any(
-        isinstance(outer, ast.Try) and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
-        for outer in script.above(node)
-    )
-    return tried or any(
-        isinstance(part, ast.Call)
-        and script.called(part) == "hasattr"
-        and part.args
-        and script.dotted(part.args[0]).startswith("torch_xla")
-        for test in deciding(script, node)
-        for part in ast.walk(test)
-    )
-
-
-def _is_chosen(script: Script, node: ast.AST) -> bool:
-    """Whether a use stands under a condition, as ``if args.tpu:``."""
-    return any(
-        isinstance(outer, ast.If | ast.IfExp | ast.BoolOp) and not is_main(outer)
-        for outer in script.above(node)
+    return script.is_tried(node) or any(
+        script.called(call) == "hasattr" and call.args and script.dotted(call.args[0]).startswith("torch_xla")
+        for call in calls_in(*deciding(script, node))
     )
 
 
@@ -95,5 +79,5 @@ def _edits(subject: Subject, uses: list[ast.AST], new: str) -> Iterator[Edit]:
         given = isinstance(outer, ast.Call) and outer.func is node and (outer.args or outer.keywords)
         if not isinstance(node, ast.Attribute) or given:
             return
-        edits.append(Edit(script.start(node), script.end(node), new))
+        edits.append(replaced(script, node, new))
     yield from edits

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from windtunnel.porting import clips
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.models import is_model
-from windtunnel.porting.nodes import arguments, constant, handed, is_method, parameters, receiver
+from windtunnel.porting.nodes import arguments, calls_in, constant, handed, is_method, parameters, receiver
 from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject, computes_gradients
 from windtunnel.porting.topics.ties import is_made_by, that_hold
@@ -19,7 +19,7 @@ from windtunnel.porting.topics.ties import is_made_by, that_hold
 def no_exchange(subject: Subject) -> Iterator[Finding]:
     """`optimizer.step()`, or an update by hand, where nothing exchanges the gradients."""
     script, xm = subject.script, subject.names.module("xm")
-    if not subject.several or subject.managed or subject.exchanges or not (subject.cuda or subject.xla):
+    if not subject.several or subject.managed or subject.exchanges or not subject.uses_device:
         return
     for call, _ in script.calls:
         optimizer = clips.stepped(subject, call)
@@ -28,7 +28,7 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
         name = script.segment(optimizer)
         instead = f"{xm}.optimizer_step({name})"
         advice = f"Call {instead} instead."
-        edits: tuple[Edit, ...] = (Edit(script.start(call), script.end(call), instead),)
+        edits: tuple[Edit, ...] = (replaced(script, call, instead),)
         if (found := clips.clipped(subject).get(call)) is not None:
             advice = (
                 f"Call {xm}.reduce_gradients({name}) before line {found.lines[0]}, which clips the gradients."
@@ -44,7 +44,7 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
             kind="no_exchange",
         )
     for node in script.walk(ast.For):
-        line = _update_by_hand(node) if isinstance(node, ast.For) else None
+        line = _update_by_hand(node)
         if line is not None:
             yield Finding(
                 line,
@@ -90,12 +90,12 @@ def early_clips(subject: Subject) -> Iterator[Finding]:
 
 def early_optimizers(subject: Subject) -> Iterator[Finding]:
     """Optimizers made before the model goes to the device: in the same function, or given to the one that moves it."""
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     script = subject.script
     for call, _ in script.calls:
         model = _model_of(script, call) or _model_of_maker(subject, call)
-        here = script.scopes(call)[0]
+        here = script.scope(call)
         if not model or _is_moved(subject, here, model, before=call.lineno):
             continue
         moves = [
@@ -118,14 +118,14 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
 def _is_sure(subject: Subject, move: ast.Call) -> bool:
     """Whether nothing in its function decides on a move."""
     script = subject.script
-    inside = itertools.takewhile(lambda one: one is not script.scopes(move)[0], script.above(move))
+    inside = itertools.takewhile(lambda one: one is not script.scope(move), script.above(move))
     return not any(isinstance(one, ast.If | ast.IfExp | ast.Try) for one in inside)
 
 
 def _moved_before(subject: Subject, call: ast.Call, model: str) -> tuple[Edit, ...]:
     """Move the model to the device before its optimizer is made; the later move then changes nothing."""
     script = subject.script
-    statement = next(one for one in script.above(call) if isinstance(one, ast.stmt))
+    statement = script.statement_with(call)
     indent, place = script.before(statement), script.start(statement)
     if indent.strip() or not model.replace(".", "").isidentifier():
         return ()
@@ -134,21 +134,21 @@ def _moved_before(subject: Subject, call: ast.Call, model: str) -> tuple[Edit, .
 
 def models_that_leave(subject: Subject) -> Iterator[Finding]:
     """`model.cpu()` and back in a loop that trains, or in a function that is called there."""
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     script = subject.script
     for call, _ in script.calls:
         if not isinstance(call.func, ast.Attribute) or not _goes_to_the_host(call):
             continue
-        model, here = _moved(call), script.scopes(call)[0]
+        model, here = _moved(call), script.scope(call)
         loops = [loop for loop in subject.loops_around(call) if _trains(subject, loop)]
-        callers = subject.calls_of(here) if isinstance(here, ast.FunctionDef) else []
+        callers = subject.calls_of(here)
         called = [loop for one, to in callers for loop in one.loops_around(to) if _trains(one, loop)]
         back = next(
             (
                 move
                 for move in subject.moves
-                if ast.unparse(_moved(move)) == ast.unparse(model) and script.scopes(move)[0] is here
+                if ast.unparse(_moved(move)) == ast.unparse(model) and script.scope(move) is here
                 if (called and move.lineno > call.lineno) or any(loop in script.above(move) for loop in loops)
             ),
             None,
@@ -167,7 +167,7 @@ def models_that_leave(subject: Subject) -> Iterator[Finding]:
 def _moved(call: ast.Call) -> ast.expr:
     """The model in ``model.module.eval().cpu()``."""
     model = receiver(call)
-    while isinstance(model, ast.Call) and is_method(model, "eval", "train"):
+    while is_method(model, "eval", "train"):
         model = receiver(model)
     return model.value if isinstance(model, ast.Attribute) and model.attr == "module" else model
 
@@ -185,13 +185,10 @@ def _goes_to_the_host(call: ast.Call) -> bool:
 
 def _trains(one: Subject, loop: Loop) -> bool:
     """Whether gradients are computed in a loop, or in a function that is called there."""
-    calls = [part for part in ast.walk(loop) if isinstance(part, ast.Call)]
-    functions = {
-        getattr(other.script.scopes(inner)[0], "name", "")
-        for other in one.program
-        for inner in other.training_loops
-    }
-    return any(computes_gradients(call) or one.script.called(call) in functions for call in calls)
+    return any(
+        computes_gradients(call) or one.script.called(call) in one.training_functions
+        for call in calls_in(loop)
+    )
 
 
 def _is_new_in(script: Script, model: str, places: Sequence[ast.AST]) -> bool:
@@ -210,9 +207,7 @@ def _model_of(script: Script, call: ast.Call) -> str:
     given = call.args[0] if call.args else None
     if not _makes_one(script, call):
         return ""
-    if isinstance(given, ast.Call) and is_method(given, "parameters"):
-        return ast.unparse(receiver(given))
-    return ""
+    return ast.unparse(receiver(given)) if is_method(given, "parameters") else ""
 
 
 def _makes_one(script: Script, call: ast.Call) -> bool:
@@ -228,9 +223,9 @@ def _model_of_maker(subject: Subject, call: ast.Call) -> str:
     name = subject.script.called(call)
     for one in subject.program if isinstance(call.func, ast.Name) and "optim" in name.lower() else ():
         maker = one.script.functions.get(name)
-        if maker is None or any(one.script.scopes(move)[0] is maker for move in one.moves):
+        if maker is None or any(one.script.scope(move) is maker for move in one.moves):
             continue
-        inside = [part for part in ast.walk(maker) if isinstance(part, ast.Call)]
+        inside = list(calls_in(maker))
         asked = {
             ast.unparse(receiver(part))
             for part in inside
@@ -248,7 +243,7 @@ def _is_made_again(subject: Subject, move: ast.Call) -> bool:
     return any(
         (_model_of(script, call) or _model_of_maker(subject, call))
         and call.lineno > move.lineno
-        and script.scopes(call)[0] is script.scopes(move)[0]
+        and script.scope(call) is script.scope(move)
         for call, _ in script.calls
     )
 
@@ -258,7 +253,7 @@ def _is_moved(subject: Subject, scope: ast.AST, model: str, before: int) -> bool
     script = subject.script
     return any(
         move.lineno < before
-        and script.scopes(move)[0] is scope
+        and script.scope(move) is scope
         and (
             ast.unparse(receiver(move)) == model
             or any(isinstance(one, ast.Assign) and _gives(one, model) for one in script.above(move))
@@ -270,7 +265,7 @@ def _is_moved(subject: Subject, scope: ast.AST, model: str, before: int) -> bool
 def _moves_behind(subject: Subject, call: ast.Call, model: str) -> Iterator[ast.Call]:
     """Moves of the model later in the same function, in the same block or one inside it."""
     script = subject.script
-    statement = next(node for node in script.above(call) if isinstance(node, ast.stmt))
+    statement = script.statement_with(call)
     block = script.parents[statement]
     for move in subject.moves:
         if move.lineno > call.lineno and ast.unparse(receiver(move)) == model and block in script.above(move):
@@ -285,9 +280,9 @@ def _moves_of_what_is_given(
 ) -> Iterator[tuple[Subject, ast.Call]]:
     """Moves in functions that are given a model with its optimizer, where ``scope`` has just made both."""
     script = subject.script
-    made = any(_gives(one, model) and script.scopes(one)[0] is scope for one in script.walk(ast.Assign))
+    made = any(_gives(one, model) and script.scope(one) is scope for one in script.walk(ast.Assign))
     for other, move in [(one, move) for one in subject.program for move in one.moves if made]:
-        function = other.script.scopes(move)[0]
+        function = other.script.scope(move)
         names = parameters(function)
         if (
             function is scope
@@ -295,9 +290,9 @@ def _moves_of_what_is_given(
             or not any("optim" in name for name in names)
         ):
             continue
-        places = other.calls_of(function) if isinstance(function, ast.FunctionDef) else []
+        places = other.calls_of(function)
         if places and not any(
-            _is_moved(one, one.script.scopes(place)[0], ast.unparse(given), before=place.lineno)
+            _is_moved(one, one.script.scope(place), ast.unparse(given), before=place.lineno)
             for one, place in places
             for given in place.args
         ):

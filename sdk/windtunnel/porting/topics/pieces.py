@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import constant, keyword
+from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.nodes import argument, constant
 from windtunnel.porting.subject import Subject
 
 _VARIABLE = "XLA_DISABLE_FUNCTIONALIZATION"
@@ -28,7 +28,7 @@ def of_sizes(subject: Subject) -> Iterator[Finding]:
         sizes = call.args[place] if len(call.args) > place else None
         if not isinstance(sizes, ast.List | ast.Tuple) or len(sizes.elts) < 2 or _is_first(call, place + 1):
             continue
-        if getattr(script.scopes(call)[0], "name", "") == "forward":
+        if script.scope_name(call) == "forward":
             yield Finding(
                 call.lineno,
                 f"{call.func.attr}() with a list of sizes gives other values on trn1, without an error "
@@ -46,7 +46,7 @@ def _edits(subject: Subject, function: ast.Attribute, sizes: ast.List | ast.Tupl
         begins = ", ".join(" + ".join(pieces[:count]) for count in range(1, len(pieces)))
         end = script.end(function)
         yield Edit(end - len(function.attr), end, "tensor_split")
-        yield Edit(script.start(sizes), script.end(sizes), f"[{begins}]")
+        yield replaced(script, sizes, f"[{begins}]")
 
 
 def _is_simple(size: ast.expr) -> bool:
@@ -74,6 +74,5 @@ def _asks_for_it(subject: Subject) -> bool:
 
 def _is_first(call: ast.Call, place: int) -> bool:
     """Whether a call splits along the first dimension, which is right; a dimension with a name may be any."""
-    named = keyword(call, "dim")
-    dim = call.args[place] if len(call.args) > place else named.value if named else ast.Constant(0)
-    return isinstance(dim, ast.Constant) and dim.value == 0
+    dim = argument(call, "dim", place)
+    return dim is None or constant(dim) == 0

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting import clips
-from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
-from windtunnel.porting.nodes import constant, keyword
+from windtunnel.porting.finding import Edit, Finding, Removal, replaced, unwrapped
+from windtunnel.porting.nodes import argument, constant, keyword
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
@@ -38,8 +38,7 @@ def _autocasts(subject: Subject) -> Iterator[Finding]:
     for call, name in script.calls:
         if name not in _AUTOCASTS:
             continue
-        given = keyword(call, "device_type")
-        kind = given.value if given else (call.args[0] if call.args else None)
+        kind = argument(call, "device_type", 0)
         cuda = name.startswith("torch.cuda.") or subject.is_cuda_device(kind)
         half = any(script.dotted(node) in ("torch.float16", "torch.half") for node in ast.walk(call))
         if not cuda and not (half and constant(kind) != "cpu"):
@@ -68,8 +67,7 @@ def _autocasts(subject: Subject) -> Iterator[Finding]:
 def _scalers(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for call, name in script.calls:
-        enabled = keyword(call, "enabled")
-        if name not in _SCALERS or (enabled and constant(enabled.value) is False):
+        if name not in _SCALERS or constant(argument(call, "enabled")) is False:
             continue
         made = script.parents[call]
         torch = subject.names.module("torch")
@@ -77,7 +75,7 @@ def _scalers(subject: Subject) -> Iterator[Finding]:
         edits: list[Edit | Removal] = []
         if target is not None:
             uses, others = _uses(subject, ast.unparse(target))
-            off = Edit(script.start(call), script.end(call), f'{torch}.amp.GradScaler("cpu", enabled=False)')
+            off = replaced(script, call, f'{torch}.amp.GradScaler("cpu", enabled=False)')
             edits = [*uses, off if others else Removal(made)]  # type: ignore[arg-type]
         yield Finding(
             call.lineno,
@@ -92,7 +90,7 @@ def _arguments(script: Script) -> Iterator[Finding]:
     bf16 = "scales losses, as fp16 needs; bf16 has fp32's range and needs no scaling"
     for call, name in script.calls:
         for_trainer = is_arguments(name)
-        for argument, value, instead, text in (
+        for option, value, instead, text in (
             (for_trainer and "fp16", True, "bf16=True", f"fp16=True {bf16}. Write bf16=True."),
             (for_trainer and "tf32", True, "tf32=None", "tf32=True fails without a GPU: leave it out."),
             (
@@ -102,21 +100,21 @@ def _arguments(script: Script) -> Iterator[Finding]:
                 f'mixed_precision="fp16" {bf16}. Write "bf16".',
             ),
         ):
-            given = keyword(call, argument) if argument else None
+            given = keyword(call, option) if option else None
             if given is None:
                 continue
             asks = isinstance(given.value, ast.Call) and script.dotted(given.value.func)
-            if argument == "fp16" and isinstance(given.value, ast.Attribute) and not keyword(call, "bf16"):
+            if option == "fp16" and isinstance(given.value, ast.Attribute) and not keyword(call, "bf16"):
                 asked = script.segment(given.value)
                 text = f"fp16={asked}, if true, {bf16}. Write bf16={asked}."
                 yield Finding(given.value.lineno, text, sure=False)
                 continue
-            if argument == "fp16" and asks == "torch.cuda.is_available":
+            if option == "fp16" and asks == "torch.cuda.is_available":
                 text = f"fp16={asks}() gives fp32 on trn1, which has bf16. Write bf16=True."
             elif constant(given.value) != value:
                 continue
-            doubled = argument == "fp16" and keyword(call, "bf16")
-            edits = () if doubled else (Edit(script.start(given), script.end(given), instead),)
+            doubled = option == "fp16" and keyword(call, "bf16")
+            edits = () if doubled else (replaced(script, given, instead),)
             yield Finding(given.value.lineno, text, edits)
 
 
@@ -137,9 +135,7 @@ def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:
         elif call.func.attr in ("unscale_", "update") and statement:
             edits.append(Removal(statement))
         elif call.func.attr == "step" and given is not None and len(call.args) == 1:
-            edits.append(
-                Edit(script.start(call), script.end(call), _step(subject, call, script.segment(given)))
-            )
+            edits.append(replaced(script, call, _step(subject, call, script.segment(given))))
         else:
             settled -= 1
     return edits, len(mentions) > settled + 1

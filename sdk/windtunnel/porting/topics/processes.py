@@ -5,9 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import arguments, brings_torch, constant, is_main, is_method, keyword
-from windtunnel.porting.script import Script, is_call_of
+from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.nodes import (
+    argument,
+    arguments,
+    brings_torch,
+    calls_in,
+    constant,
+    is_main,
+    is_method,
+    keyword,
+)
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.some_ranks import is_lone
 
@@ -35,24 +44,23 @@ def groups(subject: Subject) -> Iterator[Finding]:
                 "torch.multiprocessing.spawn starts a process for each GPU. On trn1 torchrun starts one for each "
                 "NeuronCore: call the function once, with RANK and WORLD_SIZE of the environment (or use xmp.spawn).",
             )
-        elif name in _PROCESSES and subject.several and (subject.cuda or subject.xla):
-            target = keyword(call, "target")
-            if target and _trains(subject, subject.script.dotted(target.value).rpartition(".")[2]):
+        elif name in _PROCESSES and subject.several and subject.uses_device:
+            target = argument(call, "target")
+            if target and _trains(subject, subject.script.dotted(target).rpartition(".")[2]):
                 yield Finding(
                     call.lineno,
                     "torchrun starts a process for each NeuronCore; one that is started here has no core. Call "
-                    f"{subject.script.segment(target.value)} once, and let the processes exchange gradients. They "
+                    f"{subject.script.segment(target)} once, and let the processes exchange gradients. They "
                     "cannot share one model: the device's memory is not shared (share_memory raises).",
                 )
 
 
 def _trains(subject: Subject, name: str) -> bool:
     """Whether a function of the program computes gradients in a loop, or calls one that does."""
-    loops = {one.script.scopes(loop)[0] for one in subject.program for loop in one.training_loops}
-    names = {getattr(scope, "name", "") for scope in loops}
+    loops = {one.script.scope(loop) for one in subject.program for loop in one.training_loops}
     return any(
         function in loops
-        or any(one.script.called(part) in names for part in ast.walk(function) if isinstance(part, ast.Call))
+        or any(one.script.called(call) in subject.training_functions for call in calls_in(function))
         for one in subject.program
         if (function := one.script.functions.get(name)) is not None
     )
@@ -128,7 +136,7 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
         view = "gradient_as_bucket_view=True"
         edits = [without(script, call, one) for one in gpu[1:]]
         if gpu:
-            edits.append(Edit(script.start(gpu[0]), script.end(gpu[0]), view))
+            edits.append(replaced(script, gpu[0], view))
         else:
             place = script.end_of_arguments(call)
             edits.append(Edit(place, place, f", {view}"))
@@ -144,12 +152,10 @@ def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
     """Tensors made in the call of a model: with a GPU's number DistributedDataParallel moves them to the device."""
     script = subject.script
     wrapped = {
-        target
-        for target, made in script.assigned
-        if is_call_of(script, made.value, "DistributedDataParallel")
+        target for target, made in script.assigned if script.is_call_of(made.value, "DistributedDataParallel")
     }
     for call, _ in script.calls:
-        if ast.unparse(call.func) not in wrapped or not (subject.cuda or subject.xla):
+        if ast.unparse(call.func) not in wrapped or not subject.uses_device:
             continue
         for given in arguments(call):
             if not isinstance(given, ast.Call) or script.dotted(given.func) not in _FACTORIES:
@@ -168,7 +174,7 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
     """An address of the processes' meeting that overwrites torchrun's: no server listens there, and all wait for it."""
     script = subject.script
     own_start = any(name.startswith("torch_xla.") and name.endswith(_STARTS) for _, name in script.calls)
-    if not subject.several or not (subject.cuda or subject.xla) or own_start:
+    if not subject.several or not subject.uses_device or own_start:
         return
     for node in script.walk(ast.Assign):
         if not isinstance(target := node.targets[0], ast.Subscript):
@@ -178,17 +184,12 @@ def _own_address(subject: Subject) -> Iterator[Finding]:
         place, name = script.dotted(target.value), constant(target.slice)
         if place != "os.environ" or name not in _ADDRESS or constant(node.value) is None:
             continue
+        instead = f'{script.segment(target.value)}.setdefault("{name}", {script.segment(node.value)})'
         yield Finding(
             node.lineno,
             f"torchrun sets {name}, where its own server listens. With another value init_process_group waits for a "
             "server that nobody starts.",
-            (
-                Edit(
-                    script.start(node),
-                    script.end(node),
-                    f'{script.segment(target.value)}.setdefault("{name}", {script.segment(node.value)})',
-                ),
-            ),
+            (replaced(script, node, instead),),
         )
 
 
@@ -199,17 +200,17 @@ def _own_url(subject: Subject) -> Iterator[Finding]:
         isinstance(node, ast.Compare) and "env://" in map(constant, (node.left, *node.comparators))
         for node in script.nodes
     )
-    if not subject.several or not asks or not (subject.cuda or subject.xla):
+    if not subject.several or not asks or not subject.uses_device:
         return
     for call, _ in script.calls:
-        default = keyword(call, "default")
-        url = constant(default.value) if default else None
+        default = argument(call, "default")
+        url = constant(default)
         if default and is_method(call, "add_argument") and isinstance(url, str) and url.startswith("tcp://"):
             yield Finding(
                 call.lineno,
                 'only with "env://" does the script read the number of processes from torchrun\'s environment: with '
-                f'{script.segment(default.value)} each process thinks it is alone. Write default="env://".',
-                (Edit(script.start(default.value), script.end(default.value), '"env://"'),),
+                f'{script.segment(default)} each process thinks it is alone. Write default="env://".',
+                (replaced(script, default, '"env://"'),),
                 kind="no_exchange",
             )
 
@@ -222,15 +223,15 @@ def _local_rank(subject: Subject) -> Iterator[Finding]:
     if not subject.several or known or not any(map(_asks_for_local_rank, subject.program)):
         return
     for call, _ in script.calls:
-        default = keyword(call, "default")
+        default = argument(call, "default")
         named = {constant(one) for one in call.args} & {"--local_rank", "--local-rank"}
-        if is_method(call, "add_argument") and named and default and ast.unparse(default.value) == "-1":
+        if is_method(call, "add_argument") and named and default and ast.unparse(default) == "-1":
             instead = subject.names.told_by_torchrun("LOCAL_RANK", -1)
             yield Finding(
                 call.lineno,
                 "torchrun sets LOCAL_RANK in the environment and gives no such argument: with -1 each process thinks "
                 f"it is alone, and joins no group. Write default={instead}.",
-                (Edit(script.start(default.value), script.end(default.value), instead),),
+                (replaced(script, default, instead),),
                 kind="no_exchange",
             )
 
@@ -238,7 +239,7 @@ def _local_rank(subject: Subject) -> Iterator[Finding]:
 def _barriers(subject: Subject) -> Iterator[Finding]:
     """`torch.distributed.barrier()` of all processes; a group passed to it may have another backend."""
     gloo = subject.xla and any(one.script.joins_group("gloo") for one in subject.program)
-    if not subject.several or gloo or not (subject.cuda or subject.xla):
+    if not subject.several or gloo or not subject.uses_device:
         return
     for call, name in subject.script.calls:
         options = {one.arg for one in call.keywords}
@@ -251,7 +252,7 @@ def _barriers(subject: Subject) -> Iterator[Finding]:
                 call.lineno,
                 f"barrier() does nothing in the process group xla: no process waits. {waits} waits for all, and runs "
                 "all that is pending.",
-                (Edit(subject.script.start(call), subject.script.end(call), waits),),
+                (replaced(subject.script, call, waits),),
             )
 
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.models import is_model, made_by
-from windtunnel.porting.nodes import arguments, constant, handed, is_method, keyword, receiver
+from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.models import is_model, makers_of
+from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword, receiver
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject, names_rank
@@ -25,7 +25,7 @@ _EMPTIED = "Each process that opens the file empties it: give xm.save the path."
 def saves(subject: Subject) -> Iterator[Finding]:
     """Findings on `torch.save` of device tensors; where no test of the rank is around, also that every rank writes."""
     script = subject.script
-    if not subject.trains or not (subject.cuda or subject.xla):
+    if not subject.trains or not subject.uses_device:
         return
     for call, name in script.calls:
         if name not in ("torch.save", _XM_SAVE, *PICKLES) or not call.args or _is_on_the_host(subject, call):
@@ -61,7 +61,7 @@ def saves(subject: Subject) -> Iterator[Finding]:
         if file is not None:
             without += f" {_EMPTIED}"
             path, stays = [*path, _its_path(subject, file)], stays or not isinstance(file, ast.Call)
-        edit = Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save")
+        edit = replaced(script, call.func, f"{subject.names.module('xm')}.save")
         stays = stays or is_whole or name in PICKLES
         yield Finding(
             call.lineno,
@@ -73,9 +73,8 @@ def saves(subject: Subject) -> Iterator[Finding]:
 
 def _file_of(subject: Subject, call: ast.Call) -> ast.expr | None:
     """The open file that a call saves to."""
-    named = keyword(call, "f") or keyword(call, "file_or_path")
-    given = [named.value] if named else call.args[1:2]
-    return next((one for one in given if subject.script.opened(one)), None)
+    given = argument(call, "f") or argument(call, "file_or_path", 1)
+    return given if given is not None and subject.script.opened(given) else None
 
 
 def _emptied(subject: Subject, call: ast.Call) -> Iterator[Finding]:
@@ -88,7 +87,7 @@ def _its_path(subject: Subject, file: ast.expr) -> Edit:
     """Replace ``open(path, "wb")`` by the path."""
     path = subject.script.opened(file)
     assert path is not None  # noqa: S101 - of an open file
-    return Edit(subject.script.start(file), subject.script.end(file), subject.script.segment(path))
+    return replaced(subject.script, file, subject.script.segment(path))
 
 
 def _alone_in_a_step(subject: Subject, call: ast.Call) -> Iterator[Finding]:
@@ -126,8 +125,7 @@ def _is_of_an_object(subject: Subject, saved: ast.expr) -> bool:
     """Whether it is as ``solver.model``, where the solver's class in the program trains its ``self.model``."""
     if not isinstance(saved, ast.Attribute):
         return False
-    makers = [made_by(value) for value in subject.script.values(ast.unparse(saved.value))]
-    classes = {subject.script.called(call) for call in makers if call is not None}
+    classes = {subject.script.called(call) for call in makers_of(subject.script, ast.unparse(saved.value))}
     return any(
         f"self.{saved.attr}" in one.script.models and classes & set(one.script.functions)
         for one in subject.program
@@ -137,18 +135,18 @@ def _is_of_an_object(subject: Subject, saved: ast.expr) -> bool:
 def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
     """Findings on `save_pretrained` of a model that has been trained, and is still on the device."""
     script = subject.script
-    if not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.uses_device or subject.managed):
         return
     for call, _ in script.calls:
         if not is_method(call, "save_pretrained"):
             continue
-        name, safe = ast.unparse(receiver(call)), keyword(call, "safe_serialization")
+        name = ast.unparse(receiver(call))
         other = (
             name in _at_home(script)
             or _is_loaded_since(subject, call)
             or _saves_by_itself(subject, name)
             or keyword(call, "state_dict")
-            or (safe and constant(safe.value) is False)
+            or constant(argument(call, "safe_serialization")) is False
         )
         if not other and is_model(script, receiver(call)) and _has_trained(subject, call):
             yield Finding(
@@ -161,9 +159,9 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
 
 def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
     """Whether the saved model was read from files after the training, on the host: a base, to merge adapters into."""
-    script, scope = subject.script, subject.script.scopes(call)[0]
+    script, scope = subject.script, subject.script.scope(call)
     name = ast.unparse(receiver(call))
-    given = [value for value in script.values(name) if script.scopes(value)[0] is scope]
+    given = [value for value in script.values(name) if script.scope(value) is scope]
     for value in sorted((one for one in given if one.lineno < call.lineno), key=lambda one: -one.lineno):
         if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
             return False
@@ -183,9 +181,7 @@ def _is_loaded_since(subject: Subject, call: ast.Call) -> bool:
 
 def _saves_by_itself(subject: Subject, owner: str) -> bool:
     """Whether the saved object is of a class of the program that has a `save_pretrained` of its own."""
-    script = subject.script
-    makers = [made_by(value) for value in script.values(owner)]
-    classes = {script.called(call) for call in makers if call is not None}
+    classes = {subject.script.called(call) for call in makers_of(subject.script, owner)}
     return any(
         isinstance(outer := one.script.parents[method], ast.ClassDef) and outer.name in classes
         for one in subject.program
@@ -206,11 +202,10 @@ def _at_home(script: Script) -> set[str]:
 
 def _has_trained(subject: Subject, call: ast.Call) -> bool:
     """Whether something trains before a call, in its function or before a call of that with a model on the device."""
-    scope = subject.script.scopes(call)[0]
-    calls = subject.calls_of(scope) if isinstance(scope, ast.FunctionDef) else []
+    scope = subject.script.scope(call)
     return subject.has_trained(call) or any(
         one.has_trained(to) and _at_home(one.script).isdisjoint(map(ast.unparse, arguments(to)))
-        for one, to in calls
+        for one, to in subject.calls_of(scope)
     )
 
 
@@ -221,10 +216,8 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
     given = " ".join(ast.unparse(one) for one in call.args)
     names = {one.id for one in arguments(call) if isinstance(one, ast.Name)}
     made = " ".join(ast.unparse(value) for name in names for value in subject.script.contents(name))
-    scope = subject.script.scopes(call)[0]
-    if isinstance(scope, ast.FunctionDef):
-        given_to = [pair for _, to in subject.calls_of(scope) for pair in handed(scope, to)]
-        made += " ".join(ast.unparse(value) for name, value in given_to if name in names)
+    scope = subject.script.scope(call)
+    made += " ".join(ast.unparse(value) for name in names for _, value in subject.passed(scope, name))
     if "BytesIO" in made:
         return True
     path = " ".join(ast.unparse(one) for one in arguments(call)[1:])

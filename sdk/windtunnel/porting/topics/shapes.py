@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import constant, is_method, keyword
-from windtunnel.porting.script import Script, is_call_of
+from windtunnel.porting.nodes import argument, calls_in, constant, is_method, keyword
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
 
@@ -36,21 +36,18 @@ _LIBRARIES = {
 
 def of_lengths(subject: Subject) -> Iterator[Finding]:
     """Calls that pad a batch to its longest sample; not where the program pads to one length. One finding a line."""
-    if not (subject.cuda or subject.xla or subject.managed) or any(map(_pads_to_one, subject.program)):
+    if not (subject.uses_device or subject.managed) or any(map(_pads_to_one, subject.program)):
         return
     equal = any(map(_cuts_to_one, subject.program))
     said: set[int] = set()
     for call, name in subject.script.calls:
-        grouped = keyword(call, "group_by_length")
-        padding = keyword(call, "padding")
+        grouped = constant(argument(call, "group_by_length")) is True
         collates = bool(_COLLATORS.search(name)) and not keyword(call, "pad_to_multiple_of")
         collates = collates and not (equal and name.endswith("ForLanguageModeling"))
-        longest = (
-            padding is not None and constant(padding.value) in _LONGEST and _is_of_a_batch(subject, call)
-        )
+        longest = constant(argument(call, "padding")) in _LONGEST and _is_of_a_batch(subject, call)
         padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject, call)
         packed = name.endswith(_PACKS) and _is_packed_on_the_host(subject, call)
-        found = collates or longest or padded or packed or (grouped and constant(grouped.value) is True)
+        found = collates or longest or padded or packed or grouped
         if found and call.lineno not in said:
             said.add(call.lineno)
             what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
@@ -64,7 +61,7 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
 
 def of_libraries(subject: Subject) -> Iterator[Finding]:
     """A finding on the first call of each library."""
-    if not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.uses_device or subject.managed):
         return
     padded = any(one.script.calls_any("Pad") for one in subject.program)
     said = {_OF_GRAPHS} if padded else set[str]()
@@ -78,8 +75,8 @@ def of_libraries(subject: Subject) -> Iterator[Finding]:
 def of_sentences(subject: Subject) -> Iterator[Finding]:
     """sentence-transformers' models where they are trained: they pad by themselves, and no argument changes that."""
     script = subject.script
-    padded = {given.value for call, _ in script.calls if (given := keyword(call, "padding"))}
-    if not script.calls_any("SentenceTransformerTrainer", "fit") or "max_length" in map(constant, padded):
+    padded = any(constant(argument(call, "padding")) == "max_length" for call, _ in script.calls)
+    if padded or not script.calls_any("SentenceTransformerTrainer", "fit"):
         return
     for call, name in script.calls:
         if name == "sentence_transformers.SentenceTransformer":
@@ -95,10 +92,10 @@ def of_sentences(subject: Subject) -> Iterator[Finding]:
 def of_growth(subject: Subject) -> Iterator[Finding]:
     """Text that a model's own method makes token by token, where the training program calls that method."""
     script = subject.script
-    if not subject.trains or not (subject.cuda or subject.xla):
+    if not subject.trains or not subject.uses_device:
         return
     for target, node in script.assigned:
-        function = script.scopes(node)[0]
+        function = script.scope(node)
         if not isinstance(function, ast.FunctionDef) or not _is_of_a_model(script, function):
             continue
         joins = isinstance(node.value, ast.Call) and script.dotted(node.value.func) in (
@@ -108,9 +105,8 @@ def of_growth(subject: Subject) -> Iterator[Finding]:
         given = [*ast.walk(node.value.args[0])] if joins and node.value.args else []  # type: ignore[attr-defined]
         grows = any(isinstance(part, ast.Name) and part.id == target for part in given)
         runs = any(
-            isinstance(part, ast.Call) and ast.unparse(part.func) in ("self", "self.forward")
-            for loop in subject.loops_around(node)
-            for part in ast.walk(loop)
+            ast.unparse(call.func) in ("self", "self.forward")
+            for call in calls_in(*subject.loops_around(node))
         )
         if grows and runs and subject.calls_of(function):
             yield Finding(
@@ -135,10 +131,10 @@ def of_places(subject: Subject) -> Iterator[Finding]:
     memory. Without that read all passes are one graph, as in a decoder's forward pass.
     """
     script = subject.script
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     for loop in script.walk(ast.For):
-        if not any(isinstance(part, ast.Call) and is_method(part, *FETCHES) for part in ast.walk(loop)):
+        if not any(is_method(part, *FETCHES) for part in ast.walk(loop)):
             continue
         for node in (part for part in ast.walk(loop) if isinstance(part, ast.Assign)):
             target = node.targets[0]
@@ -159,7 +155,7 @@ def _is_filled(subject: Subject, loop: ast.For, target: ast.Subscript) -> bool:
     first = (
         target.slice.elts[0] if isinstance(target.slice, ast.Tuple) and target.slice.elts else target.slice
     )
-    counts = any(is_call_of(subject.script, part, "range", "trange") for part in ast.walk(loop.iter))
+    counts = any(subject.script.is_call_of(part, "range", "trange") for part in ast.walk(loop.iter))
     if not counts or not isinstance(first, ast.Name) or ast.unparse(loop.target) != first.id:
         return False
     made = subject.script.values(ast.unparse(target.value))
@@ -170,14 +166,14 @@ def _is_filled(subject: Subject, loop: ast.For, target: ast.Subscript) -> bool:
 def of_pieces(subject: Subject) -> Iterator[Finding]:
     """CutMix on the device in a training step: torchvision's, and timm's unless it only mixes."""
     script = subject.script
-    if not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.uses_device or subject.managed):
         return
     cutters = {
         target
         for target, node in script.assigned
-        if node.value is not None and any(_cuts_pieces(script, part) for part in ast.walk(node.value))
+        if any(_cuts_pieces(script, call) for call in calls_in(node.value))
     }
-    for call in (part for step in subject.steps for part in ast.walk(step) if isinstance(part, ast.Call)):
+    for call in calls_in(*subject.steps):
         if ast.unparse(call.func) in cutters:
             yield Finding(
                 call.lineno,
@@ -188,19 +184,17 @@ def of_pieces(subject: Subject) -> Iterator[Finding]:
             return
 
 
-def _cuts_pieces(script: Script, node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    name = script.dotted(node.func)
-    options = {one.arg for one in node.keywords}
-    cuts = len(node.args) > 1 or bool(options & {"cutmix_alpha", "cutmix_minmax", None})
+def _cuts_pieces(script: Script, call: ast.Call) -> bool:
+    name = script.dotted(call.func)
+    options = {one.arg for one in call.keywords}
+    cuts = len(call.args) > 1 or bool(options & {"cutmix_alpha", "cutmix_minmax", None})
     return name == "torchvision.transforms.v2.CutMix" or (
         name.startswith("timm.data.") and name.endswith("Mixup") and cuts
     )
 
 
 def _pads_to_one(one: Subject) -> bool:
-    padded = (keyword(call, "padding") for call, _ in one.script.calls)
+    padded = (argument(call, "padding") for call, _ in one.script.calls)
     return "pad_to_max_length" in one.script.words or any(
         given is not None and any(constant(part) == "max_length" for part in ast.walk(given))
         for given in padded
@@ -226,8 +220,8 @@ def _cuts_to_one(one: Subject) -> bool:
 
 def _is_of_a_batch(subject: Subject, call: ast.Call) -> bool:
     """Whether a call is in a collate function, or in a class of one, by its name or as a loader gets it."""
-    given = (keyword(made, "collate_fn") for one in subject.program for made, _ in one.script.calls)
-    parts = [part for one in given if one is not None for part in ast.walk(one.value)]
+    given = (argument(made, "collate_fn") for one in subject.program for made, _ in one.script.calls)
+    parts = [part for one in given if one is not None for part in ast.walk(one)]
     named = {
         ast.unparse(part).rpartition(".")[2] for part in parts if isinstance(part, ast.Name | ast.Attribute)
     }
@@ -240,7 +234,7 @@ def _is_of_a_batch(subject: Subject, call: ast.Call) -> bool:
 
 def packed(subject: Subject) -> Iterator[Finding]:
     """Calls that pack a batch on the device, for a recurrent network."""
-    if not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.uses_device or subject.managed):
         return
     for call, name in subject.script.calls:
         if name.endswith(_PACKS) and not _is_packed_on_the_host(subject, call):
@@ -263,10 +257,10 @@ def _is_packed_on_the_host(subject: Subject, call: ast.Call) -> bool:
 def of_values(subject: Subject) -> Iterator[Finding]:
     """Calls in a step that give as many elements as they find."""
     script = subject.script
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     said: set[int] = set()
-    for call in (part for step in subject.steps for part in ast.walk(step) if isinstance(part, ast.Call)):
+    for call in calls_in(*subject.steps):
         name, called = script.dotted(call.func), script.called(call)
         of_torch = name == f"torch.{called}"
         if called == "where":
@@ -287,14 +281,13 @@ def of_values(subject: Subject) -> Iterator[Finding]:
 
 def of_chance(subject: Subject) -> Iterator[Finding]:
     """Branches that a loop of a forward pass takes at random, as teacher forcing does."""
-    if not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.uses_device or subject.managed):
         return
     script = subject.script
     for node in script.walk(ast.If, ast.IfExp):
         assert isinstance(node, ast.If | ast.IfExp)  # noqa: S101 - of the walk
-        calls = [part for part in ast.walk(node.test) if isinstance(part, ast.Call)]
-        drawn = any(_CHANCE.fullmatch(script.dotted(call.func)) for call in calls)
-        forward = getattr(script.scopes(node)[0], "name", "") == "forward"
+        drawn = any(_CHANCE.fullmatch(script.dotted(call.func)) for call in calls_in(node.test))
+        forward = script.scope_name(node) == "forward"
         if drawn and forward and subject.loops_around(node):
             yield Finding(
                 node.lineno,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import arguments, constant, is_method, keyword
+from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword
 from windtunnel.porting.one_rank import is_by_one
 from windtunnel.porting.subject import Subject
 
@@ -17,12 +17,11 @@ _MAKES = ("os.mkdir", "os.makedirs")
 
 def made_at_once(subject: Subject) -> Iterator[Finding]:
     """Findings on folders that only the first process can make, and on downloads to one place."""
-    if not subject.several or not (subject.cuda or subject.xla) or not subject.trains:
+    if not subject.several or not subject.uses_device or not subject.trains:
         return
     for call, name in subject.script.calls:
         folder = (name in _MAKES or is_method(call, "mkdir")) and not keyword(call, "exist_ok")
-        fetched = keyword(call, "download")
-        if not folder and (fetched is None or constant(fetched.value) is not True):
+        if not folder and constant(argument(call, "download")) is not True:
             continue
         if _is_for_one(subject, call):  # last, as it walks the program
             continue
@@ -41,9 +40,9 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
 def _is_for_one(subject: Subject, call: ast.Call) -> bool:
     """Whether only one process makes a call, or each has a place of its own, or nothing calls its function."""
     script = subject.script
-    function = script.scopes(call)[0]
+    function = script.scope(call)
     waits = any(
-        name.rpartition(".")[2] in _WAITS and script.scopes(one)[0] is function for one, name in script.calls
+        name.rpartition(".")[2] in _WAITS and script.scope(one) is function for one, name in script.calls
     )
     called = not isinstance(function, ast.FunctionDef) or subject.calls_of(function)
     tried = any(

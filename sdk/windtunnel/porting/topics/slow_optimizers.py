@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import constant, is_method, keyword
+from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.nodes import argument, constant, is_method
 from windtunnel.porting.subject import Subject
 
 _CAPTURABLE = ("ASGD", "Rprop")
@@ -33,7 +33,7 @@ _OTHERS = {
 def by_the_host(subject: Subject) -> Iterator[Finding]:
     """A finding on each such optimizer, by its name in torch.optim."""
     script = subject.script
-    if not (subject.cuda or subject.xla or subject.managed):
+    if not (subject.uses_device or subject.managed):
         return
     for call, name in script.calls:
         package, _, called = name.rpartition(".")
@@ -54,12 +54,12 @@ def by_the_host(subject: Subject) -> Iterator[Finding]:
 
 
 def _without_capturable(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
-    script, given = subject.script, keyword(call, "capturable")
-    if given is not None and constant(given.value) is not False:
+    script, given = subject.script, argument(call, "capturable")
+    if given is not None and constant(given) is not False:
         return
     edits: tuple[Edit, ...] = ()
     if given is not None:
-        edits = (Edit(script.start(given.value), script.end(given.value), "True"),)
+        edits = (replaced(script, given, "True"),)
     elif all(one.arg for one in call.keywords):
         place = script.end_of_arguments(call)
         edits = (Edit(place, place, ", capturable=True"),)
@@ -72,4 +72,4 @@ def _without_capturable(subject: Subject, call: ast.Call, name: str) -> Iterator
 
 
 def _is_of_the_host(call: ast.Call) -> bool:
-    return any(isinstance(one, ast.Call) and is_method(one, "cpu") for one in call.args)
+    return any(is_method(one, "cpu") for one in call.args)

@@ -62,7 +62,7 @@ def _is_of_a_trainer(subject: Subject, call: ast.Call) -> bool:
     if not is_method(call, *_OF_TRAINERS):
         return False
     made = subject.script.values(ast.unparse(receiver(call)))
-    classes = [subject.script.dotted(one.func) for one in made if isinstance(one, ast.Call)]
-    return len(classes) == len(made) > 0 and all(
-        name.startswith("transformers.") and name.endswith("Trainer") for name in classes
+    return bool(made) and all(
+        name.startswith("transformers.") and name.endswith("Trainer")
+        for name in map(subject.script.callee, made)
     )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import constant, is_main, is_method, keyword
+from windtunnel.porting.nodes import argument, constant, is_main, is_method, keyword
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import without
@@ -59,14 +59,14 @@ def used_too_soon(subject: Subject) -> Iterator[Finding]:
                     use.lineno,
                     f"xmp.spawn (line {call.lineno}) raises once the device has been used. Call "
                     f"{ast.unparse(use.func)} in the function that it starts.",
-                    sure=not any(_is_choice(one) for node in (use, call) for one in script.above(node)),
+                    sure=not any(script.is_chosen(node, ast.Try) for node in (use, call)),
                 )
                 return
 
 
 def _is_before(script: Script, use: ast.Call, spawn: ast.Call) -> bool:
     """Whether a use, if it runs, runs before the processes start: in the same function, or when the file is read."""
-    here, there = script.scopes(use)[0], script.scopes(spawn)[0]
+    here, there = script.scope(use), script.scope(spawn)
     choices = [one for one in script.above(spawn) if isinstance(one, ast.If)]
     apart = any(use in ast.walk(one) and not is_main(one) for one in choices)
     of_file = isinstance(here, ast.Module) and not any(map(is_main, script.above(use)))
@@ -74,14 +74,9 @@ def _is_before(script: Script, use: ast.Call, spawn: ast.Call) -> bool:
     return not apart and (earlier if here is there else of_file)
 
 
-def _is_choice(node: ast.AST) -> bool:
-    return isinstance(node, ast.If | ast.IfExp | ast.Try) and not is_main(node)
-
-
 def _told(call: ast.Call) -> ast.expr | None:
     """The argument for the number of processes."""
-    given = keyword(call, "nprocs")
-    return given.value if given else next(iter(call.args[2:3]), None)
+    return argument(call, "nprocs", 2)
 
 
 def _by_default(subject: Subject, node: ast.expr) -> int | None:
@@ -90,10 +85,10 @@ def _by_default(subject: Subject, node: ast.expr) -> int | None:
         return None
     for one in subject.program:
         for call, _ in one.script.calls:
-            named = keyword(call, "default")
+            default = argument(call, "default")
             options = [str(constant(option)).lstrip("-").replace("-", "_") for option in call.args]
-            if is_method(call, "add_argument") and named is not None and node.attr in options:
-                return _number(one.script, named.value)
+            if is_method(call, "add_argument") and default is not None and node.attr in options:
+                return _number(one.script, default)
     return None
 
 

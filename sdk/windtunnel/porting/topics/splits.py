@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import arguments, constant, keyword
-from windtunnel.porting.script import is_call_of
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.data_without_loader import SEEDS
 
@@ -25,7 +24,7 @@ _DRAWS = {"torch.randperm": "torch", "numpy.random.permutation": "numpy", "numpy
 
 def split_by_chance(subject: Subject) -> Iterator[Finding]:
     """A finding on the first random split of a file that nothing seeds."""
-    if not subject.several or not (subject.cuda or subject.xla or subject.managed):
+    if not subject.several or not (subject.uses_device or subject.managed):
         return
     for call, _ in subject.script.calls:
         library = _library(subject, call)
@@ -47,9 +46,8 @@ def _library(subject: Subject, call: ast.Call) -> str:
         return ""
     if last == "random_split":
         return "torch" if len(call.args) <= _GENERATOR else ""
-    shuffles = keyword(call, "shuffle")
     if last == "train_test_split":
-        return "" if shuffles and constant(shuffles.value) is False else "numpy"
+        return "" if constant(argument(call, "shuffle")) is False else "numpy"
     if last not in ("Subset", "SubsetRandomSampler"):
         return ""
     names = {
@@ -66,16 +64,12 @@ def _drawn(subject: Subject, call: ast.Call, names: set[str]) -> str:
         given = {part.id for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)}
         if given & names:
             names |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
-            for part in ast.walk(node.value):
-                if (
-                    isinstance(part, ast.Call)
-                    and not keyword(part, "generator")
-                    and script.dotted(part.func) in _DRAWS
-                ):
-                    return _DRAWS[script.dotted(part.func)]
+            for part in calls_in(node.value):
+                if not keyword(part, "generator") and script.callee(part) in _DRAWS:
+                    return _DRAWS[script.callee(part)]
     for other, name in script.calls:
         shuffled = (
-            names & {ast.unparse(one) for one in other.args} if is_call_of(script, other, "shuffle") else ()
+            names & {ast.unparse(one) for one in other.args} if script.is_call_of(other, "shuffle") else ()
         )
         if shuffled and name in _DRAWS and other.lineno < call.lineno:
             return _DRAWS[name]

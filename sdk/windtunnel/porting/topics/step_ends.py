@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import constant, handed, is_method, parameters, receiver
-from windtunnel.porting.script import Loop, Scope, Script, is_call_of
+from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.nodes import calls_in, constant, is_method, receiver
+from windtunnel.porting.script import Loop, Scope, Script
 from windtunnel.porting.subject import Subject, computes_gradients
 from windtunnel.porting.tensors import FETCHES
 
@@ -17,7 +17,7 @@ _ENDS = (*_LOADERS, "mark_step", "torch_xla.sync", "torch_xla.step")
 
 def ends_of_steps(subject: Subject) -> Iterator[Finding]:
     """Findings on loops whose steps nothing ends."""
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     script = subject.script
     for node in script.walk(ast.For, ast.While):
@@ -33,7 +33,7 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
         elif trains or not _compares_on_the_host(script, node):
             given = f"{script.segment(loader)}, {subject.device_at(node)}"
             wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
-            edits = (Edit(script.start(loader), script.end(loader), wrapped), *_to_numpy(script, node))
+            edits = (replaced(script, loader, wrapped), *_to_numpy(script, node))
         if not edits and _is_read(subject, node):
             continue
         yield Finding(
@@ -93,26 +93,22 @@ def within(subject: Subject, loop: Loop) -> Iterator[tuple[Subject, ast.Call]]:
         if part in seen:
             continue
         seen.add(part)
-        for call in ast.walk(part):
-            if isinstance(call, ast.Call):
-                yield one, call
-                name = one.script.called(call)
-                parts += [
-                    (other, known) for other in subject.program if (known := other.script.functions.get(name))
-                ]
+        for call in calls_in(part):
+            yield one, call
+            name = one.script.called(call)
+            parts += [
+                (other, known) for other in subject.program if (known := other.script.functions.get(name))
+            ]
 
 
 def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> bool:
     """Whether this expression of a loop may be an MpDeviceLoader, here or by what its function is called with."""
-    scope, name = one.script.scopes(node)[0], ast.unparse(node)
+    scope, name = one.script.scope(node), ast.unparse(node)
     if (scope, name) in seen:
         return False
     seen.add((scope, name))
-    given = [(one, value) for value in one.script.values(name)]
-    if isinstance(scope, ast.FunctionDef) and name in parameters(scope):
-        handed_on = [(other, dict(handed(scope, call)).get(name)) for other, call in one.calls_of(scope)]
-        given += [(other, value) for other, value in handed_on if value is not None]
-    wraps = any(is_call_of(one.script, part, *_LOADERS) for part in ast.walk(node))
+    given = [*((one, value) for value in one.script.values(name)), *one.passed(scope, name)]
+    wraps = any(one.script.is_call_of(part, *_LOADERS) for part in ast.walk(node))
     return wraps or any(_is_wrapped(other, value, seen) for other, value in given)
 
 
@@ -121,7 +117,7 @@ def _end_of(subject: Subject, loop: Loop) -> Edit:
     script, line = subject.script, subject.names.end_of_step()
     functions = {getattr(step, "name", "") for one in subject.program for step in one.steps}
     of_steps = []
-    for call in (node for node in ast.walk(loop) if isinstance(node, ast.Call)):
+    for call in calls_in(loop):
         called = script.called(call)
         changes = called.startswith("step") and "opt" in ast.unparse(call).lower()
         of_steps += [call] if changes or called in functions or computes_gradients(call) else []
@@ -135,7 +131,7 @@ def _end_of(subject: Subject, loop: Loop) -> Edit:
 
 
 def _moves_batches(part: ast.AST) -> bool:
-    return any(isinstance(node, ast.Call) and is_method(node, "cuda", "to") for node in ast.walk(part))
+    return any(is_method(node, "cuda", "to") for node in ast.walk(part))
 
 
 def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
@@ -151,7 +147,7 @@ def _compares_on_the_host(script: Script, loop: Loop) -> bool:
     """Whether a loop compares a result fetched from the device with a part of the batch that it left on the host, as
     ``model(x.to(device)).cpu() == y``: from MpDeviceLoader that part would come on the device.
     """
-    if not any(isinstance(node, ast.Call) and is_method(node, "cpu") for node in ast.walk(loop)):
+    if not any(is_method(node, "cpu") for node in ast.walk(loop)):
         return False
     left, moved = set(), set()
     for name in _batch(loop):

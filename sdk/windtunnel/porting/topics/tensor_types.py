@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.nodes import branches, constant, is_method, parameters, receiver
-from windtunnel.porting.script import is_call_of
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.device import TYPES, asks_cuda_more, is_dead
 
@@ -30,7 +29,7 @@ def of_cuda(subject: Subject) -> Iterator[Finding]:
         used = used or (not isinstance(node, ast.Constant) and isinstance(parent, _HOLDS))
         used = used or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args))
         used = used and not any(
-            is_call_of(subject.script, one, "isinstance") for one in subject.script.above(node)
+            subject.script.is_call_of(one, "isinstance") for one in subject.script.above(node)
         )
         used = used and node is not getattr(parent, "annotation", None)
         if used and name and (asks_cuda_more(subject, parent) or not is_dead(subject, node)):
@@ -81,7 +80,7 @@ class _Types:
         name = next((one for one, where in self._script.assigned if where is made), "")
         found = self._of_names.get(name, []) if len(made.targets) == 1 else []
         kind = self.name(node).rpartition(".")[2]
-        host = Edit(self._script.start(made.value), self._script.end(made.value), self._host(kind))
+        host = replaced(self._script, made.value, self._host(kind))
         return [host, *found] if found else []
 
     def _host(self, kind: str) -> str:
@@ -94,8 +93,8 @@ class _Types:
         found: dict[str, list[Edit]] = {}
         unsure: set[str] = set()
         for node in self._script.walk(ast.Name):
-            kind = kinds.get(node.id, "") if isinstance(node, ast.Name) else ""
-            if kind and isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            kind = kinds.get(node.id, "")
+            if kind and isinstance(node.ctx, ast.Load):
                 # A parameter of that name may be another type.
                 other = any(node.id in parameters(scope) for scope in self._script.scopes(node))
                 edits = [] if other else self._use(node, kind)
@@ -121,7 +120,7 @@ class _Types:
         if call.func is node:
             moved = Edit(script.end(call), script.end(call), f".to({device})")
             named = not self.name(node)  # as Tensor(3), whose name then stands for the host's type
-            return [moved] if named else [Edit(script.start(node), script.end(node), self._host(kind)), moved]
+            return [moved] if named else [replaced(script, node, self._host(kind)), moved]
         if is_method(call, "type") and call.args == [node]:
             place = script.behind(script.end(receiver(call)), script.end(call.func))
             dtype = f"{self._subject.names.module('torch')}.{_DTYPES[kind]}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Finding, behind
-from windtunnel.porting.nodes import handed, parameters, receiver
+from windtunnel.porting.nodes import parameters, receiver
 from windtunnel.porting.subject import Subject
 
 
@@ -28,7 +28,7 @@ class _Tie:
 
 def untied(subject: Subject) -> Iterator[Finding]:
     """Findings on moves to the device of models whose weights are tied before, and not again behind it."""
-    if subject.managed or not (subject.cuda or subject.xla):
+    if subject.managed or not subject.uses_device:
         return
     ties = [tie for one in subject.program for tie in _ties(one)]
     for tie in ties:
@@ -83,7 +83,7 @@ def _is_called(tie: _Tie, *, by_self: bool) -> bool:
     """Whether the object itself runs the method that ties, at its making or by `self`; if not ``by_self``, whether
     others call it.
     """
-    method = tie.subject.script.scopes(tie.made)[0]
+    method = tie.subject.script.scope(tie.made)
     name = getattr(method, "name", "")
     if tie.owner is None or name == "__init__":
         return by_self
@@ -129,11 +129,11 @@ def is_made_by(one: Subject, node: ast.expr, known: set[str], seen: frozenset[as
         return one.script.called(node) in known or by_method
     if not isinstance(node, ast.Name | ast.Attribute):
         return False
-    name, scope = ast.unparse(node), one.script.scopes(node)[0] if node in one.script.parents else None
-    given = [(one, value) for value in one.script.values(name)]
-    if isinstance(scope, ast.FunctionDef) and name in parameters(scope):
-        calls = one.calls_of(scope)
-        given = [(other, value) for other, call in calls for key, value in handed(scope, call) if key == name]
+    name, scope = ast.unparse(node), one.script.scope(node) if node in one.script.parents else None
+    if scope is not None and name in parameters(scope):
+        given = one.passed(scope, name)
+    else:
+        given = [(one, value) for value in one.script.values(name)]
     return any(is_made_by(other, value, known, seen | {node}) for other, value in given)
 
 
@@ -151,4 +151,4 @@ def _ties_again(subject: Subject, tie: _Tie, move: ast.Call) -> bool:
 def _is_beside(subject: Subject, move: ast.Call, tie: _Tie) -> bool:
     """Whether a move and a tie stand in one function."""
     script = subject.script
-    return tie.subject is subject and script.scopes(move)[0] is script.scopes(tie.made)[0]
+    return tie.subject is subject and script.scope(move) is script.scope(tie.made)
