@@ -225,7 +225,7 @@ def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         call.lineno,
         f"torch.compile is {why}: leave it out.",
         edits or _without(subject, call),
-        sure=not _is_optional(subject, call),
+        sure=not subject.script.is_chosen(call),
         kind=kind,
     )
 
@@ -306,7 +306,7 @@ def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
         "BatchNorm takes its statistics from the samples of each core alone. If a core has few of them, use a larger "
         "batch, or a norm without such statistics (GroupNorm)."
     )
-    sure = not _is_optional(subject, call)
+    sure = not subject.script.is_chosen(call)
     if edits:
         yield Finding(call.lineno, f"{raises} Keep BatchNorm.", edits, sure=sure)
         # What is learnt changes: a finding of its own, as the text of those with edits is not printed beside the diff.
@@ -320,8 +320,3 @@ def _without(subject: Subject, call: ast.Call) -> tuple[Edit | Removal, ...]:
     if not call.args or isinstance(call.args[0], ast.Starred):
         return ()
     return unwrapped(subject.script, call, call.args[0])
-
-
-def _is_optional(subject: Subject, call: ast.Call) -> bool:
-    """Whether a call stands under a condition, as ``if args.compile:``."""
-    return any(isinstance(outer, ast.If | ast.IfExp) for outer in subject.script.above(call))

@@ -132,6 +132,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("SGD(model.parameters())", "AdamW(model.parameters(), fused=True)", 7, "fused=True is for CUDA's"),
         ("optimizer =", "model = torch.compile(model)\noptimizer =", 7, "torch.compile is inductor"),
         ("optimizer =", "if a.compile:\n    model = torch.compile(model)\noptimizer =", 8, "note: torch.compile is"),
+        ("optimizer =", 'if __name__ == "__main__":\n    model = torch.compile(model)\noptimizer =', 8,
+         "8: torch.compile is inductor"),
         ("optimizer =", 'm = torch.compile(m, backend="openxla")\noptimizer =', 7, "torch_compile: torch.compile"),
         ("optimizer =", "model = torch.compile(model, backend=mine)\noptimizer =", None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
