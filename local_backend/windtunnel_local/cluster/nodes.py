@@ -27,6 +27,7 @@ from windtunnel_local.cluster.slurm_conf import HEAD
 from windtunnel_local.runner.docker import shims
 from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, unless_gone
 from windtunnel_local.runner.docker.create_arguments import CA_BUNDLE_TARGET
+from windtunnel_local.runner.docker.networks import is_gone
 from windtunnel_local.runner.host_network import HostNetwork
 
 CLUSTER_LABEL = "windtunnel.cluster"
@@ -273,21 +274,13 @@ def remove_abandoned(engine: Engine) -> None:
     with engine_errors("remove what is left of clusters that are gone"):
         filters = {"label": [FOLDER_LABEL]}
         for container in api.containers(all=True, filters=filters):
-            if _is_gone(container["Labels"][FOLDER_LABEL]):
+            if is_gone(container["Labels"][FOLDER_LABEL]):
                 with suppress(NotFound):
                     api.remove_container(container["Id"], force=True, v=True)
         for network in api.networks(filters=filters):
-            if _is_gone(network["Labels"][FOLDER_LABEL]):
+            if is_gone(network["Labels"][FOLDER_LABEL]):
                 with suppress(APIError):  # in use, or gone meanwhile
                     api.remove_network(network["Id"])
-
-
-def _is_gone(folder: str) -> bool:
-    """Whether a folder certainly does not exist; one that this user may not look at might."""
-    try:
-        return not Path(folder).exists()
-    except OSError:
-        return False
 
 
 def _engine_name(folder: Path, name: str) -> str:

@@ -89,7 +89,7 @@ class Networks:
         """Remove networks of homes that are gone: an engine has addresses for about thirty networks."""
         api = self._engine.client().api
         for network in api.networks(filters={"label": [create_arguments.HOME_LABEL]}):
-            if not Path(network["Labels"][create_arguments.HOME_LABEL]).exists():
+            if is_gone(network["Labels"][create_arguments.HOME_LABEL]):
                 with suppress(APIError):  # in use, or gone meanwhile
                     self._remove(network["Id"])
 
@@ -104,6 +104,15 @@ class Networks:
         """Ids of the networks of exactly this name, always in the same order."""
         found = self._engine.client().api.networks(names=[name])
         return sorted(network["Id"] for network in found if network["Name"] == name)
+
+
+def is_gone(folder: str) -> bool:
+    """Whether a folder certainly does not exist. One of another user, at which this one may not look, might."""
+    try:
+        Path(folder).stat()
+    except OSError as error:
+        return isinstance(error, (FileNotFoundError, NotADirectoryError))
+    return False
 
 
 def own_address(networks: Iterable[Mapping[str, Any]]) -> str | None:
