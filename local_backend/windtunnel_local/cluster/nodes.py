@@ -87,13 +87,32 @@ class Nodes:
             if not api.networks(filters=self._filters):
                 api.create_network(self._network, driver="bridge", labels=self._labels)
 
-    def start_head(self, configuration: ClusterConfiguration) -> None:
-        """Make the head node if it is missing, and start it unless it runs. Idempotent."""
-        self._start(HEAD, configuration.head_instance_type, configuration, {})
-
     def start(self, node: str, instance_type: str, configuration: ClusterConfiguration) -> None:
-        """As `start_head`, for a compute node."""
-        self._start(node, instance_type, configuration, self._machine.environment)
+        """Make a node if it is missing, and start it unless it runs. Idempotent."""
+        api = self._engine.client().api
+        with engine_errors(f"create node {node}"):
+            endpoint = api.create_endpoint_config(aliases=[node])
+            try:
+                api.create_container(
+                    self._machine.image,
+                    ["head" if node == HEAD else "compute"],
+                    name=self._name(node),
+                    hostname=node,
+                    working_dir="/",  # the image's would be made in the shared /home
+                    environment=self._environment(node, instance_type, configuration),
+                    labels={**self._labels, NODE_LABEL: node, TYPE_LABEL: instance_type},
+                    host_config=api.create_host_config(
+                        **self._host_arguments(node, instance_type, configuration)
+                    ),
+                    networking_config=NetworkingConfig({self._network: endpoint}),  # type: ignore[arg-type]
+                )
+            except APIError as error:
+                if error.status_code == requests.codes.not_found:
+                    raise image_not_found(self._machine.image) from error
+                if error.status_code != requests.codes.conflict:  # the name is taken: made before
+                    raise
+        with engine_errors(f"start node {node}"):
+            api.start(self._name(node))
 
     def remove(self, node: str) -> None:
         """Kill and remove a node. Idempotent."""
@@ -163,40 +182,8 @@ class Nodes:
 
     # --- one container ---
 
-    def _start(
-        self,
-        node: str,
-        instance_type: str,
-        configuration: ClusterConfiguration,
-        environment: Mapping[str, str],
-    ) -> None:
-        api = self._engine.client().api
-        with engine_errors(f"create node {node}"):
-            endpoint = api.create_endpoint_config(aliases=[node])
-            try:
-                api.create_container(
-                    self._machine.image,
-                    ["head" if node == HEAD else "compute"],
-                    name=self._name(node),
-                    hostname=node,
-                    working_dir="/",  # the image's would be made in the shared /home
-                    environment=self._environment(instance_type, configuration, environment),
-                    labels={**self._labels, NODE_LABEL: node, TYPE_LABEL: instance_type},
-                    host_config=api.create_host_config(
-                        **self._host_arguments(node, instance_type, configuration)
-                    ),
-                    networking_config=NetworkingConfig({self._network: endpoint}),  # type: ignore[arg-type]
-                )
-            except APIError as error:
-                if error.status_code == requests.codes.not_found:
-                    raise image_not_found(self._machine.image) from error
-                if error.status_code != requests.codes.conflict:  # the name is taken: made before
-                    raise
-        with engine_errors(f"start node {node}"):
-            api.start(self._name(node))
-
     def _environment(
-        self, instance_type: str, configuration: ClusterConfiguration, more: Mapping[str, str]
+        self, node: str, instance_type: str, configuration: ClusterConfiguration
     ) -> dict[str, str]:
         return {
             **self._host.job_environment(CA_BUNDLE_TARGET),
@@ -205,7 +192,7 @@ class Nodes:
             "CLUSTER_GID": str(self._machine.gid),
             "WINDTUNNEL_CLUSTER_REGION": configuration.region,
             "WINDTUNNEL_INSTANCE_TYPE": f"ml.{instance_type}",
-            **more,
+            **({} if node == HEAD else self._machine.environment),
         }
 
     def _host_arguments(

@@ -101,7 +101,7 @@ class Steps:
             remove_abandoned(self._engine)
             self.nodes.remove_all()
             make_folders(self._layout, self.configuration, self._machine)
-            write_slurm_conf(self._layout, self.configuration, self._machine, running=True)
+            self._write_conf(running=True)
             self._check()
             self._start_head()
             self.keeper.begin()
@@ -256,7 +256,7 @@ class Steps:
 
     def _start_head(self) -> None:
         self.nodes.ensure_network()
-        self.nodes.start_head(self.configuration)
+        self.nodes.start(HEAD, self.configuration.head_instance_type, self.configuration)
         self._slurm.wait_until_up(_UP_S)
         log.info("the head node answers")
         self.record.set_head_node(_head_node(self.nodes.found()[HEAD]))
