@@ -93,9 +93,8 @@ write_environment
 take_keys
 munge_runs
 keep /usr/sbin/sshd -D -e
-for program in /opt/windtunnel/cluster/software/start.d/*; do
-    [ ! -x "$program" ] || keep "$program"
-done
+keep /opt/venv/bin/windtunnel-metadata --instance-type "$WINDTUNNEL_INSTANCE_TYPE" \
+    --availability-zone "${WINDTUNNEL_CLUSTER_REGION}a"
 case "$ROLE" in
 head)
     "$NODE/name-absent-nodes.sh"
