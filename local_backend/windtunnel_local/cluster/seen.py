@@ -194,10 +194,6 @@ def _up_as_noted(folder: Path, _size: int, _changed_ns: int) -> Mapping[str, dat
 
 
 def _queues(configuration: ClusterConfiguration, up: Mapping[str, datetime]) -> Iterator[QueueSeen]:
-    counts: dict[str, int] = {}
-    for name in up:
-        group = name.rpartition("-")[0]
-        counts[group] = counts.get(group, 0) + 1
     for queue in configuration.queues:
         resources = tuple(
             ResourceSeen(
@@ -205,7 +201,7 @@ def _queues(configuration: ClusterConfiguration, up: Mapping[str, datetime]) -> 
                 each.instance_type,
                 each.min_count,
                 each.max_count,
-                sum(counts.get(f"{queue.name}-{kind}-{each.name}", 0) for kind in ("st", "dy")),
+                sum(node.name in up for node in queue.nodes(each)),
             )
             for each in queue.compute_resources
         )

@@ -37,10 +37,10 @@ class Entry:
     value: Scalar | dict[str, Entry] | list[Entry]
     line: int
 
-    def get(self, key: str) -> Any:
-        """The plain value under a key; None where there is none."""
+    def get(self, key: str, default: Any = None) -> Any:
+        """The plain value under a key; ``default`` where there is none."""
         entry = self.at(key)
-        return None if entry is None else entry.plain
+        return default if entry is None else entry.plain
 
     def at(self, *keys: str) -> Entry | None:
         """The entry below these keys, each in the one before; None if one is missing."""

@@ -84,9 +84,8 @@ def _document(text: str, findings: Findings) -> Entry:
 def _configuration(root: Entry, region: str) -> ClusterConfiguration:
     scheduling = root.at("Scheduling") or Entry({}, 1)
     slurm = scheduling.at("SlurmSettings") or Entry({}, 1)
-    idle = slurm.get("ScaledownIdletime")
     return ClusterConfiguration(
-        region=root.get("Region") or region,
+        region=root.get("Region", region),
         os=root.plain["Image"]["Os"],
         head_instance_type=root.plain["HeadNode"]["InstanceType"],
         queues=tuple(_queue(entry) for entry in scheduling.items("SlurmQueues")),
@@ -94,7 +93,7 @@ def _configuration(root: Entry, region: str) -> ClusterConfiguration:
             SharedFolder(entry.get("Name"), rules.mount_dir(entry.get("MountDir")), entry.get("StorageType"))
             for entry in root.items("SharedStorage")
         ),
-        scaledown_idletime_minutes=DEFAULT_SCALEDOWN_MINUTES if idle is None else idle,
+        scaledown_idletime_minutes=slurm.get("ScaledownIdletime", DEFAULT_SCALEDOWN_MINUTES),
         custom_slurm_settings=tuple(
             setting for entry in slurm.items("CustomSlurmSettings") for setting in _settings(entry)
         ),
@@ -106,7 +105,7 @@ def _configuration(root: Entry, region: str) -> ClusterConfiguration:
 def _queue(entry: Entry) -> Queue:
     return Queue(
         name=entry.get("Name"),
-        capacity_type=entry.get("CapacityType") or "ONDEMAND",
+        capacity_type=entry.get("CapacityType", "ONDEMAND"),
         compute_resources=tuple(_resource(member) for member in entry.items("ComputeResources")),
         job_exclusive_allocation=bool(entry.get("JobExclusiveAllocation")),
         custom_slurm_settings=_settings(entry.at("CustomSlurmSettings")),
@@ -116,16 +115,15 @@ def _queue(entry: Entry) -> Queue:
 def _resource(entry: Entry) -> ComputeResource:
     # Of several instance types AWS takes what it has or what is cheapest; here the first stands for all.
     several = entry.items("Instances")
-    least, most = entry.get("MinCount"), entry.get("MaxCount")
     efa = entry.at("Efa")
     return ComputeResource(
         name=entry.get("Name"),
         instance_type=several[0].get("InstanceType") if several else entry.get("InstanceType"),
-        min_count=DEFAULT_MIN_COUNT if least is None else least,
-        max_count=DEFAULT_MAX_COUNT if most is None else most,
+        min_count=entry.get("MinCount", DEFAULT_MIN_COUNT),
+        max_count=entry.get("MaxCount", DEFAULT_MAX_COUNT),
         efa=bool(efa and efa.get("Enabled")),
-        static_priority=entry.get("StaticNodePriority") or ComputeResource.static_priority,
-        dynamic_priority=entry.get("DynamicNodePriority") or ComputeResource.dynamic_priority,
+        static_priority=entry.get("StaticNodePriority", ComputeResource.static_priority),
+        dynamic_priority=entry.get("DynamicNodePriority", ComputeResource.dynamic_priority),
         custom_slurm_settings=_settings(entry.at("CustomSlurmSettings")),
     )
 

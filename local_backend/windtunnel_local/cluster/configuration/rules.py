@@ -12,9 +12,17 @@ from .document import Entry
 from .findings import Findings
 from .model import DEFAULT_MAX_COUNT, DEFAULT_MIN_COUNT
 
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
-_LONGEST_NAME = 25
-_LONGEST_STORAGE_NAME = 30
+_NAME = (
+    r"[a-z][a-z0-9-]{0,24}",
+    "it must begin with a letter, hold lowercase letters, digits and hyphens alone, have at most 25 characters",
+    "NameValidator",
+)
+_STORAGE_NAME = (
+    r"[\w+\-=:@][\w+\-=.:@]{0,29}",
+    "letters, digits and + - = . _ : @ alone, not a dot first, at most 30 characters",
+    "SharedStorageNameValidator",
+)
+"""Pattern of a name, what it asks for in words, and the validator of ParallelCluster; `default` is never one."""
 _MOST_QUEUES = 50
 _MOST_RESOURCES = 50
 _MOST_NODES = 10_000
@@ -68,12 +76,12 @@ def _queues(scheduling: Entry, findings: Findings) -> None:
         )
     total = 0
     for path, queue in queues:
-        _name(queue, path, _LONGEST_NAME, findings)
+        _name(queue, path, findings, *_NAME)
         resources = list(_numbered(queue.items("ComputeResources"), f"{path}/ComputeResources"))
         _unique(resources, "Compute resource", findings)
         total += len(resources)
         for place, resource in resources:
-            _name(resource, place, _LONGEST_NAME, findings)
+            _name(resource, place, findings, *_NAME)
             _counts(queue, resource, place, findings)
             _instance_type(resource, place, findings)
             _efa(resource, place, findings)
@@ -97,8 +105,8 @@ def _nodes(queues: Iterable[tuple[str, Entry]], line: int, findings: Findings) -
     total = 0
     for path, queue in queues:
         for place, resource in _numbered(queue.items("ComputeResources"), f"{path}/ComputeResources"):
-            most, own = resource.get("MaxCount"), str(queue.get("Name"))
-            total += DEFAULT_MAX_COUNT if most is None else most
+            own = str(queue.get("Name"))
+            total += resource.get("MaxCount", DEFAULT_MAX_COUNT)
             for kind in ("st", "dy"):
                 begins = f"{own}-{kind}-{resource.get('Name')}"
                 other, there = first.setdefault(begins, (own, resource.line))
@@ -138,27 +146,21 @@ def _unique(entries: Iterable[tuple[str, Entry]], what: str, findings: Findings)
         first.setdefault(str(name.value), name.line)
 
 
-def _name(entry: Entry, path: str, longest: int, findings: Findings) -> None:
+def _name(entry: Entry, path: str, findings: Findings, pattern: str, rule: str, kind: str) -> None:
     name = entry.at("Name")
     if name is None:
         return
     text = str(name.value)
-    if not _NAME.fullmatch(text) or len(text) > longest or text == "default":
+    if not re.fullmatch(pattern, text) or text == "default":
         findings.error(
-            name.line,
-            f"{path}/Name",
-            f"{text!r} is no valid name: it must begin with a letter, hold lowercase letters, digits and hyphens "
-            f"alone, have at most {longest} characters, and not be 'default'.",
-            "NameValidator",
+            name.line, f"{path}/Name", f"{text!r} is no valid name: {rule}, and not 'default'.", kind
         )
 
 
 def _counts(queue: Entry, resource: Entry, path: str, findings: Findings) -> None:
-    least, most = resource.get("MinCount"), resource.get("MaxCount")
+    least, most = resource.get("MinCount", DEFAULT_MIN_COUNT), resource.get("MaxCount", DEFAULT_MAX_COUNT)
     entry = resource.at("MinCount") or resource.at("MaxCount") or resource
-    least = DEFAULT_MIN_COUNT if least is None else least
-    given = f"{most}" if most is not None else f"{DEFAULT_MAX_COUNT} (its default)"
-    most = DEFAULT_MAX_COUNT if most is None else most
+    given = f"{most}" if resource.at("MaxCount") else f"{most} (its default)"
     if least > most:
         findings.error(
             entry.line,
@@ -231,7 +233,7 @@ def _storage(root: Entry, findings: Findings) -> None:
     _unique(folders, "Shared storage", findings)
     mounted: list[tuple[str, str, int]] = []
     for path, folder in folders:
-        _storage_name(folder, path, findings)
+        _name(folder, path, findings, *_STORAGE_NAME)
         _storage_settings(folder, path, findings)
         entry = folder.at("MountDir")
         if entry is None:
@@ -250,25 +252,6 @@ def _storage(root: Entry, findings: Findings) -> None:
         else:
             continue
         findings.error(second_line, path, text, kind)
-
-
-def _storage_name(folder: Entry, path: str, findings: Findings) -> None:
-    name = folder.at("Name")
-    if name is None:
-        return
-    text = str(name.value)
-    if (
-        not re.fullmatch(r"[\w+\-=:@][\w+\-=.:@]*", text)
-        or len(text) > _LONGEST_STORAGE_NAME
-        or text == "default"
-    ):
-        findings.error(
-            name.line,
-            f"{path}/Name",
-            f"{text!r} is no valid name: letters, digits and + - = . _ : @ alone, not a dot first, "
-            f"at most {_LONGEST_STORAGE_NAME} characters, and not 'default'.",
-            "SharedStorageNameValidator",
-        )
 
 
 def _storage_settings(folder: Entry, path: str, findings: Findings) -> None:
