@@ -17,6 +17,48 @@ RESUME_TIMEOUT_S = 120
 _USABLE_MEMORY = 0.95
 """The share of an instance's memory that ParallelCluster tells Slurm."""
 _NEVER = -1
+_SETTINGS: Mapping[str, object] = {
+    "ClusterName": "windtunnel",
+    "SlurmctldHost": HEAD,
+    "AuthType": "auth/munge",
+    "CredType": "cred/munge",
+    "StateSaveLocation": SLURM_STATE,
+    "SlurmdSpoolDir": "/var/spool/slurmd",
+    "SlurmctldPidFile": "/tmp/slurmctld.pid",  # noqa: S108  in the head node's own file system
+    "SlurmdPidFile": "/run/slurmd.pid",
+    # The plug-ins that need no rights over the machine's control groups.
+    "ProctrackType": "proctrack/linuxproc",
+    "TaskPlugin": "task/none",
+    "JobAcctGatherType": "jobacct_gather/none",
+    "AccountingStorageType": "accounting_storage/none",
+    "JobCompType": "jobcomp/filetxt",
+    "JobCompLoc": COMPLETED_JOBS,
+    "MpiDefault": "none",
+    "MailProg": "/bin/true",
+    "SelectType": "select/cons_tres",
+    "SelectTypeParameters": "CR_CPU",
+    "LaunchParameters": "use_interactive_step",
+    "TaskProlog": f"{PROGRAMS}/task-prolog.sh",
+    # Nodes say that they have the processors and the memory of their instance type.
+    "SlurmdParameters": "config_overrides",
+    # A node that comes back is another container, with another address under the same name.
+    "SlurmctldParameters": "cloud_dns,idle_on_node_suspend,power_save_interval=2",
+    "CommunicationParameters": "NoAddrCache",
+    "TreeWidth": 65533,  # the controller speaks to each node itself
+    "PrivateData": "cloud",  # shows nodes that are powered down
+    "ReturnToService": 2,
+    "SlurmctldTimeout": 30,
+    "SlurmdTimeout": 30,
+    "KillWait": 5,
+    "MessageTimeout": 30,
+    "ResumeProgram": f"{PROGRAMS}/resume",
+    "SuspendProgram": f"{PROGRAMS}/suspend",
+    "ResumeTimeout": RESUME_TIMEOUT_S,
+    "SuspendTimeout": 5,
+    "ResumeRate": 0,
+    "SuspendRate": 0,
+}
+"""What all clusters have, besides the settings that `_general` adds."""
 
 
 def slurm_conf(
@@ -30,66 +72,24 @@ def slurm_conf(
         idle_s: idle seconds after which dynamic nodes stop; None: as the configuration says.
         running: whether the fleet runs; no job starts while it is stopped.
     """
-    custom = dict(configuration.custom_slurm_settings)
-    lines = [line for line in _general(configuration, user, idle_s) if line[0] not in custom]
-    text = [f"{name}={value}" for name, value in (*lines, *custom.items())]
+    text = [f"{name}={value}" for name, value in _general(configuration, user, idle_s).items()]
     for queue in configuration.queues:
         nodes = [_nodes(queue, resource, static) for resource, static in _groups(queue)]
         text += ["", *nodes, _partition(queue, queue is configuration.queues[0], running)]
     return "\n".join(text) + "\n"
 
 
-def _general(
-    configuration: ClusterConfiguration, user: str, idle_s: float | None
-) -> Iterable[tuple[str, object]]:
+def _general(configuration: ClusterConfiguration, user: str, idle_s: float | None) -> dict[str, object]:
     minutes = configuration.scaledown_idletime_minutes
     suspend_s = (minutes * 60 if minutes != _NEVER else _NEVER) if idle_s is None else max(1, round(idle_s))
     static = [node.name for _, _, node in configuration.nodes() if node.static]
-    yield from {
-        "ClusterName": "windtunnel",
-        "SlurmctldHost": HEAD,
+    return {
+        **_SETTINGS,
         "SlurmUser": user,
-        "AuthType": "auth/munge",
-        "CredType": "cred/munge",
-        "StateSaveLocation": SLURM_STATE,
-        "SlurmdSpoolDir": "/var/spool/slurmd",
-        "SlurmctldPidFile": "/tmp/slurmctld.pid",  # noqa: S108  in the head node's own file system
-        "SlurmdPidFile": "/run/slurmd.pid",
-        # The plug-ins that need no rights over the machine's control groups.
-        "ProctrackType": "proctrack/linuxproc",
-        "TaskPlugin": "task/none",
-        "JobAcctGatherType": "jobacct_gather/none",
-        "AccountingStorageType": "accounting_storage/none",
-        "JobCompType": "jobcomp/filetxt",
-        "JobCompLoc": COMPLETED_JOBS,
-        "MpiDefault": "none",
-        "MailProg": "/bin/true",
-        "SelectType": "select/cons_tres",
-        "SelectTypeParameters": "CR_CPU",
-        "LaunchParameters": "use_interactive_step",
-        "TaskProlog": f"{PROGRAMS}/task-prolog.sh",
-        # Nodes say that they have the processors and the memory of their instance type.
-        "SlurmdParameters": "config_overrides",
-        # A node that comes back is another container, with another address under the same name.
-        "SlurmctldParameters": "cloud_dns,idle_on_node_suspend,power_save_interval=2",
-        "CommunicationParameters": "NoAddrCache",
-        "TreeWidth": 65533,  # the controller speaks to each node itself
-        "PrivateData": "cloud",  # shows nodes that are powered down
-        "ReturnToService": 2,
-        "SlurmctldTimeout": 30,
-        "SlurmdTimeout": 30,
-        "KillWait": 5,
-        "MessageTimeout": 30,
-        "ResumeProgram": f"{PROGRAMS}/resume",
-        "SuspendProgram": f"{PROGRAMS}/suspend",
-        "ResumeTimeout": RESUME_TIMEOUT_S,
-        "SuspendTimeout": 5,
         "SuspendTime": suspend_s,
-        "ResumeRate": 0,
-        "SuspendRate": 0,
-    }.items()
-    if static:
-        yield "SuspendExcNodes", ",".join(static)
+        **({"SuspendExcNodes": ",".join(static)} if static else {}),
+        **dict(configuration.custom_slurm_settings),
+    }
 
 
 def _groups(queue: Queue) -> Iterable[tuple[ComputeResource, bool]]:
