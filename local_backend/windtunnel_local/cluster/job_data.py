@@ -20,12 +20,12 @@ from windtunnel_local.cluster.configuration import ClusterConfiguration
 from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.cluster.slurm_jobs import JobRun, read_jobs
+from windtunnel_local.cluster.untrusted_files import folders_in
 from windtunnel_local.service.observed import step_sums
 from windtunnel_local.service.observed.counter_records import number
 from windtunnel_local.service.observed.metering import Ran, RankCounters, document, read_counters
 
 SCHEMA = "windtunnel.slurm_job/1"
-_MOST_NODE_FOLDERS = 10_000
 
 
 class JobNotFound(ClusterError):
@@ -59,7 +59,9 @@ def job_document(
     types = {node.name: resource.instance_type for _, resource, node in configuration.nodes()}
     last = own[-1]
     counted = layout.jobs / str(last.number)
-    by_node = {node: read_counters(counted / node) for node in last.nodes or _node_folders(counted)}
+    # Slurm may have forgotten the nodes: each has left a folder of its name.
+    nodes = last.nodes or sorted(entry.name for entry in folders_in(counted))
+    by_node = {node: read_counters(counted / node) for node in nodes}
     return {
         **bare_document(folder, configuration, own, runs, now, region),
         "counted": [_counted(node, ranks) for node, ranks in by_node.items() if ranks],
@@ -76,13 +78,6 @@ def _runs(layout: Layout, shown: str) -> list[JobRun]:
     ended = {(run.number, run.started) for run in completed}
     more = [run for run in read_jobs(shown) if (run.number, run.started) not in ended]
     return [*completed, *more]
-
-
-def _node_folders(folder: Path) -> list[str]:
-    """The nodes of a job that Slurm has forgotten, from the job's folders."""
-    if not folder.is_dir():
-        return []
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())[:_MOST_NODE_FOLDERS]
 
 
 def bare_document(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -90,8 +89,8 @@ def going_jobs(
         since = None if before is None else before.ended
         started, nodes = _traces(layout.jobs / str(number), up, since) if number in begun else (None, ())
         name, submitted = _script(spooled[number]) if number in spooled else ("", None)
-        (bare,) = read_jobs(f"JobId={number} JobState={'PENDING' if started is None else 'RUNNING'}")
-        yield replace(bare, name=name, nodes=nodes, submitted=submitted, started=started)
+        state = "PENDING" if started is None else "RUNNING"
+        yield JobRun(number, None, name, state, "", nodes, submitted, started, None)
 
 
 def _spooled(folder: Path) -> Iterator[tuple[int, Path]]:
