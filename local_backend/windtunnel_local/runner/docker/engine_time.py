@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
-_TIME = re.compile(
-    r"(?P<seconds>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d+))?"
-    r"(?:Z|(?P<sign>[+-])(?P<hours>\d\d):(?P<minutes>\d\d))"
-)
+_FRACTION = re.compile(r"\.(\d+)")
 
 
 def engine_time(text: str | None) -> datetime | None:
@@ -21,12 +18,6 @@ def engine_time(text: str | None) -> datetime | None:
     """
     if not text or text.startswith("0001-"):
         return None
-    match = _TIME.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no time of the Docker engine")
-    moment = datetime.strptime(match["seconds"], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-    moment = moment.replace(microsecond=int((match["fraction"] or "0")[:6].ljust(6, "0")))
-    if match["sign"]:
-        offset = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"]))
-        moment += offset if match["sign"] == "-" else -offset
-    return moment
+    # Python 3.10 reads neither nanoseconds nor "Z".
+    microseconds = _FRACTION.sub(lambda found: f".{found[1][:6]:0<6}", text.replace("Z", "+00:00"))
+    return datetime.fromisoformat(microseconds).astimezone(timezone.utc)
