@@ -13,7 +13,7 @@ def main() -> None:
     """Build the image unless it is current."""
     try:
         settings = docker_settings(from_environment(os.environ))
-        status = build_image(settings, lambda line: _say(sys.stderr, line), settings.network, "test")
+        status = build_image(settings, lambda line: _say(sys.stderr, line), "test")
     except WindtunnelError as error:
         sys.exit(f"error: {error}")
     _say(sys.stdout, status.image)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.docker
 def settings() -> DockerSettings:
     """This machine's, with the image built."""
     settings = docker_settings(from_environment(os.environ))
-    build_image(settings, print, settings.network)
+    build_image(settings, print)
     return settings
 
 
@@ -62,7 +62,7 @@ def test_building_again_is_quick_and_changes_nothing(settings: DockerSettings) -
     """A current image is left as it is, and said to be."""
     before, said = image_status(settings), list[str]()
     assert before.state == "current"
-    assert build_image(settings, said.append, settings.network) == before
+    assert build_image(settings, said.append) == before
     assert said == [f"{settings.image} is current."]
 
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from windtunnel_local.runner.docker import DockerSettings, build_image, docker_settings
+from windtunnel_local.runner.docker import build_image, docker_settings
 from windtunnel_local.runner.docker.client import Engine
-from windtunnel_local.runner.docker.image import (
-    CONTENT_LABEL,
-    build_lock,
-    connected,
-    image_status,
-    run_build,
-    status_of,
-)
+from windtunnel_local.runner.docker.image import build_lock, connected, image_status, run_build, status_of
 from windtunnel_local.runner.runner_kind import ImageStatus, RunnerSettings
 from windtunnel_local.runner.sources import containers_folder, context_of, hash_of, source_files
 from windtunnel_local.service.ground.ports import Progress
@@ -49,7 +42,8 @@ def ensure_cluster_image(
     if status.state == "current":
         return status
     docker = docker_settings(settings)
-    _ensure_training_image(docker, progress, engine)
+    if image_status(docker, engine=engine).state != "current":
+        build_image(docker, progress, engine=engine)
     arguments = {**docker.network.build_arguments(), "TRAINING_IMAGE": settings.image}
     with connected(engine) as client, build_lock(progress):
         status = cluster_image_status(settings, engine)
@@ -57,15 +51,7 @@ def ensure_cluster_image(
             return status
         progress(f"Building {status.image} on {settings.image}")
         context = context_of(source_files(containers_folder() / "cluster"))
-        run_build(client, status.image, {CONTENT_LABEL: status.expected}, arguments, context, progress)
-    status = cluster_image_status(settings, engine)
-    progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
-    return status
-
-
-def _ensure_training_image(docker: DockerSettings, progress: Progress, engine: Engine | None) -> None:
-    if image_status(docker, engine=engine).state != "current":
-        build_image(docker, progress, docker.network, engine=engine)
+        return run_build(client, status, arguments, context, progress)
 
 
 def _expected() -> str:

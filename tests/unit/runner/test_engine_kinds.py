@@ -52,7 +52,7 @@ def test_an_engine_of_other_processors_is_refused(tmp_path: Path) -> None:
     with engine(tmp_path, DOCKER | arm) as (address, asked), pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCKER_HOST", address)
         with pytest.raises(RunnerError, match=r"is one of arm64,.*colima start --arch x86_64"):
-            build_image(settings, print, settings.network)
+            build_image(settings, print)
         [found] = [check for check in docker_checks(settings) if check.name == "docker"]
         assert not found.ok and "arm64" in found.detail
         assert not {"POST /build", "POST /images/create"} & {*asked}

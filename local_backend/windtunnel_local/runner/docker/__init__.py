@@ -5,8 +5,7 @@ from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.image import build_image, image_status, image_tag
 from windtunnel_local.runner.docker.runner import DockerRunner
 from windtunnel_local.runner.docker.settings import DockerSettings, docker_settings
-from windtunnel_local.runner.runner_kind import ImageStatus, RunnerKind, RunnerSettings, TrainingImage
-from windtunnel_local.service.ground.ports import Progress
+from windtunnel_local.runner.runner_kind import RunnerKind, TrainingImage
 
 __all__ = [
     "KIND",
@@ -20,13 +19,11 @@ __all__ = [
 ]
 
 
-def _build(settings: RunnerSettings, progress: Progress) -> ImageStatus:
-    docker = docker_settings(settings)
-    return build_image(docker, progress, docker.network)
-
-
 KIND = RunnerKind(
     make=lambda settings: DockerRunner(docker_settings(settings)),
     checks=lambda settings: docker_checks(docker_settings(settings)),
-    image=TrainingImage(build=_build, status=lambda settings: image_status(docker_settings(settings))),
+    image=TrainingImage(
+        build=lambda settings, progress: build_image(docker_settings(settings), progress),
+        status=lambda settings: image_status(docker_settings(settings)),
+    ),
 )

@@ -22,7 +22,6 @@ from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.docker.client import Engine, engine_errors, require_x86
 from windtunnel_local.runner.docker.progress import REPORT_EVERY_S, BuildReport, with_ticks
 from windtunnel_local.runner.docker.settings import DockerSettings
-from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.runner_kind import ImageStatus
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
 from windtunnel_local.service.ground.errors import RunnerError
@@ -59,7 +58,12 @@ def status_of(tag: str, expected: str, engine: Engine | None) -> ImageStatus:
     Raises:
         RunnerUnavailable: no engine.
     """
-    with connected(engine) as client, engine_errors(f"look for the image {tag}"):
+    with connected(engine) as client:
+        return _compared(client, tag, expected)
+
+
+def _compared(client: docker.DockerClient, tag: str, expected: str) -> ImageStatus:
+    with engine_errors(f"look for the image {tag}"):
         try:
             found = client.images.get(tag).attrs
         except ImageNotFound:
@@ -80,7 +84,6 @@ def image_tag(settings: DockerSettings, target: Target = "training") -> str:
 def build_image(
     settings: DockerSettings,
     progress: Progress,
-    network: HostNetwork,
     target: Target = "training",
     *,
     engine: Engine | None = None,
@@ -91,9 +94,8 @@ def build_image(
     one machine wait for each other.
 
     Args:
-        settings: the tag and the choice of base.
+        settings: the tag, the choice of base, and the host's CA bundle, package indexes and proxies.
         progress: gets a line a step.
-        network: the host's CA bundle, package indexes and proxies.
         target: ``test`` adds what tests/container needs.
         engine: the connection; None: a new one.
 
@@ -108,27 +110,22 @@ def build_image(
             progress(f"{status.image} is current.")
             return status
         base = ensure_base(client, settings.base_image, progress)
-        wheels = cpu_wheels(containers_folder(), network.folders)
-        arguments = _build_arguments(settings, network, progress)
-        context = build_context(containers_folder(), network.ca_bundle, wheels)
+        wheels = cpu_wheels(containers_folder(), settings.network.folders)
+        arguments = _build_arguments(settings, progress)
+        context = build_context(containers_folder(), settings.network.ca_bundle, wheels)
         progress(f"Building {status.image} on {base}")
-        labels = {CONTENT_LABEL: status.expected}
-        run_build(client, status.image, labels, {**arguments, "BASE_IMAGE": base}, context, progress, target)
-        status = image_status(settings, target, engine)
-        progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
-        return status
+        return run_build(client, status, {**arguments, "BASE_IMAGE": base}, context, progress, target)
 
 
 def run_build(
     client: docker.DockerClient,
-    tag: str,
-    labels: dict[str, str],
+    wanted: ImageStatus,
     arguments: dict[str, str],
     context: IO[bytes],
     progress: Progress,
     target: Target | None = None,
-) -> None:
-    """Build one image and remove the one that it replaces. Blocks for minutes.
+) -> ImageStatus:
+    """Build an image that is missing or stale, and remove the one that it replaces. Blocks for minutes.
 
     ``arguments``: build arguments; ``target``: a stage of the Dockerfile.
 
@@ -137,16 +134,16 @@ def run_build(
     """
     report = BuildReport(progress)
     error: str | None = None
-    with engine_errors(f"build {tag}"):
+    with engine_errors(f"build {wanted.image}"):
         # The engine's classic builder: every engine has it, and it needs no plugin on this side.
         # The network is the host's, so that its proxies on loopback and its resolver work.
         output = client.api.build(
             fileobj=context,
             custom_context=True,
-            tag=tag,
+            tag=wanted.image,
             target=target,
             buildargs=arguments,
-            labels=labels,
+            labels={CONTENT_LABEL: wanted.expected},
             network_mode="host",
             rm=True,
             forcerm=True,
@@ -165,6 +162,9 @@ def run_build(
             f"The image build failed: {error}\n{report.tail}\n{build_advice(error + report.tail, arguments)}"
         )
     _prune(client)
+    status = _compared(client, wanted.image, wanted.expected)
+    progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
+    return status
 
 
 def build_advice(output: str, arguments: Mapping[str, str]) -> str:
@@ -189,10 +189,10 @@ def build_advice(output: str, arguments: Mapping[str, str]) -> str:
     return "Steps that succeeded are kept: run `windtunnel image build` again to go on from there."
 
 
-def _build_arguments(settings: DockerSettings, network: HostNetwork, progress: Progress) -> dict[str, str]:
-    arguments = network.build_arguments()
+def _build_arguments(settings: DockerSettings, progress: Progress) -> dict[str, str]:
+    arguments = settings.network.build_arguments()
     url = settings.torch_index_url
-    if url and index_answers(url, network.ca_bundle):
+    if url and index_answers(url, settings.network.ca_bundle):
         progress(f"torch: its CPU build, from {urlsplit(url).hostname}")
         extra = arguments.get("PIP_EXTRA_INDEX_URL", "")
         arguments["PIP_EXTRA_INDEX_URL"] = f"{url} {extra}".strip()

@@ -92,7 +92,7 @@ class DockerRunner(Runner):
                     )
                 return
         progress(f"The training image {image} is not built yet: building it now.")
-        build_image(self._settings, progress, self._settings.network, engine=self._engine)
+        build_image(self._settings, progress, engine=self._engine)
 
     def start(self, plan: JobPlan) -> None:
         """See the port. Gives orders to retained containers; one that has orders keeps them."""
