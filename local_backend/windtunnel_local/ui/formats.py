@@ -82,7 +82,6 @@ def as_json(value: Any) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    "as_json": as_json,
     "cut": cut,
     "dollars": dollars,
     "duration": duration,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from windtunnel_local.service.data.source import read_script
@@ -38,8 +37,7 @@ class Scripts:
     def __init__(self, objects: ObjectStore) -> None:
         """``objects``: the store that holds the archives."""
         self._objects = objects
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str, str, str], bytes] = OrderedDict()
+        self._kept = lru_cache(_KEPT)(self._read)
 
     def around(self, description: Mapping[str, Any], place: str) -> list[SourceLine]:
         """The line of ``train.py:88`` and some around it; empty if the archive or the line cannot be found."""
@@ -62,21 +60,13 @@ class Scripts:
         found = self._objects.head(bucket, key)
         if found is None or found.size > _LARGEST_ARCHIVE_BYTES:
             return b""
-        kept = bucket, key, found.etag, file
-        with self._lock:
-            if kept in self._kept:
-                self._kept.move_to_end(kept)
-                return self._kept[kept]
-        text = self._read(uri, bucket, key, file)
-        with self._lock:
-            self._kept[kept] = text
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return text
+        return self._kept(bucket, key, found.etag, file)
 
-    def _read(self, uri: str, bucket: str, key: str, file: str) -> bytes:
+    def _read(self, bucket: str, key: str, _etag: str, file: str) -> bytes:
+        """The script in the archive that has this ETag now."""
         try:
-            return read_script(self._objects.path(bucket, key), uri, file, _MOST_BYTES) or b""
+            path = self._objects.path(bucket, key)
+            return read_script(path, f"s3://{bucket}/{key}", file, _MOST_BYTES) or b""
         except (InputError, ObjectError):
             return b""
 
