@@ -77,7 +77,8 @@ def test_places_in_the_log(visit: Visitor, query: str, status: int) -> None:
         assert answer.status == (200 if form and status == 303 else status), (form, answer.body)
     assert "tells of an error" in visit.ask("/ui/jobs/job/log?none=all").body
     assert visit.ask("/ui/jobs/job/log/line?at=algo-1-1:0").status == 404
-    assert visit.ask("/ui/jobs/job/log/line?at=x").status == 400
+    wrong = visit.ask("/ui/jobs/job/log/line?at=x")
+    assert wrong.status == 400 and "it looks like algo-1-" in wrong.body
     assert visit.ask("/ui/jobs/none/log").status == 404
 
 

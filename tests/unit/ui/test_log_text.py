@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.ui.job.log_position import host_of, read, written
 from windtunnel_local.ui.job.log_text import SHOWN_CHARACTERS, shown
 
@@ -71,7 +72,7 @@ def test_a_place_in_the_log_comes_back_from_its_link(position: dict[str, int]) -
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
     """With a message that shows what one looks like."""
-    with pytest.raises(ValueError, match="place in"):
+    with pytest.raises(ValidationFailed, match="place in"):
         read(text)
 
 

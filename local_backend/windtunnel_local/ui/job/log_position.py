@@ -8,8 +8,10 @@ Streams are sorted by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+
+from windtunnel_local.service.ground.errors import ValidationFailed
 
 Position = Mapping[str, int]
 """The sequence number of the next line, by stream. Streams' names are without the job's."""
@@ -27,18 +29,20 @@ def written(position: Position) -> str:
 
 
 def read(text: str) -> Position:
-    """A position from a link's text. Raises ``ValueError``, which says what is wrong."""
+    """A position from a link's text. Raises ``ValidationFailed``, which says what is wrong."""
     if not text:
         return START
     if len(text) > _MOST_CHARACTERS:
-        raise ValueError(
+        raise ValidationFailed(
             f"A place in the log has {_MOST_CHARACTERS:,} characters at most, given: {len(text):,}."
         )
     found = {}
     for part in text.split(","):
         place = _PLACE.fullmatch(part)
         if place is None:
-            raise ValueError(f"{part[:100]!r} is no place in a log: it looks like algo-1-1760000000:1200.")
+            raise ValidationFailed(
+                f"{part[:100]!r} is no place in a log: it looks like algo-1-1760000000:1200."
+            )
         found[place[1]] = int(place[2])
     return found
 
@@ -46,3 +50,8 @@ def read(text: str) -> Position:
 def host_of(stream: str) -> str:
     """The host in a stream's name: ``algo-1`` of ``algo-1-1760000000``."""
     return stream.rpartition("-")[0] or stream
+
+
+def hosts_of(streams: Iterable[str]) -> list[str]:
+    """The hosts of these streams: algo-2 before algo-10."""
+    return sorted({host_of(stream) for stream in streams}, key=lambda host: (len(host), host))

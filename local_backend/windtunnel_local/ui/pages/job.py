@@ -25,11 +25,11 @@ from windtunnel_local.ui.job import documents, phases
 from windtunnel_local.ui.job.as_code import SDK_PREFIX, boto3_text, estimator_text
 from windtunnel_local.ui.job.follower import Follower, messages
 from windtunnel_local.ui.job.log_pages import JobLog
-from windtunnel_local.ui.job.log_position import host_of, read, written
+from windtunnel_local.ui.job.log_position import hosts_of, read, written
 from windtunnel_local.ui.job.metrics import metrics
 from windtunnel_local.ui.job.source_lines import Scripts, SourceLine
 from windtunnel_local.ui.job.step import facts
-from windtunnel_local.ui.pages.job_log import attachment, within
+from windtunnel_local.ui.pages.job_log import attachment, cut
 from windtunnel_local.ui.pages.jobs import instances_of
 from windtunnel_local.ui.pages.tensorboard import offer
 from windtunnel_local.ui.request_again import request_again
@@ -194,9 +194,7 @@ def _page(site: Site, parts: Parts, request: Request) -> Response:
     tags = backend.jobs.list_tags(job["TrainingJobArn"])
     log = JobLog(backend.logs, name)
     streams = log.streams()
-    found = log.before(None, FIRST_LINES, list(streams))
-    shown = within(found.lines, _FIRST_BYTES, newest=True)
-    begin = {**found.end, **{line.stream: line.sequence for line in reversed(shown)}}
+    last = cut(log.before(None, FIRST_LINES, list(streams)), _FIRST_BYTES, newest=True)
     made = request_again(job, tags, name)
     return site.page(
         request,
@@ -204,11 +202,11 @@ def _page(site: Site, parts: Parts, request: Request) -> Response:
         job=job,
         parts={part: parts.html(request, part, job) for part in parts.made},
         running=job["TrainingJobStatus"] not in TERMINAL,
-        lines=shown,
-        hosts=sorted({host_of(stream) for stream in streams}, key=_natural),
-        begin=written(begin),
-        end=written(found.end),
-        more=any(begin.values()),
+        lines=last.lines,
+        hosts=hosts_of(streams),
+        begin=written(last.begin),
+        end=written(last.end),
+        more=last.more,
         settings=_settings(job),
         longest=_VALUES_CHARACTERS
         // max(1, len(job.get("HyperParameters", {})) + len(job.get("Environment", {}))),
@@ -222,15 +220,11 @@ def _live(site: Site, parts: Parts, request: Request) -> Response:
     given = request.query_params
     name = request.path_params["name"]
     site.backend.jobs.describe(name)
-    try:
-        position = read(given.get("after", ""))
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
     follower = Follower(
         site.backend,
         name,
         lambda part, job: parts.html(request, part, job),
-        position,
+        read(given.get("after", "")),
         given.get("host") or None,
     )
     return site.events(messages(follower, site.look))
@@ -280,9 +274,3 @@ def _room_of_finding(finding: tuple[Diagnostic, Sequence[SourceLine]]) -> int:
 def _groups(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     resources = job["ResourceConfig"]
     return list(resources.get("InstanceGroups") or [resources])
-
-
-def _natural(host: str) -> tuple[str, int]:
-    """A sort key that puts algo-2 before algo-10."""
-    name, _, number = host.rpartition("-")
-    return (name, int(number)) if number.isdigit() else (host, 0)

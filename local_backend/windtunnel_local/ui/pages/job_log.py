@@ -12,9 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.observed.logs import MAX_SCANNED
 from windtunnel_local.ui.job.log_pages import ERRORS, Found, JobLog, Line, LogPage, phrase
-from windtunnel_local.ui.job.log_position import host_of, read, written
+from windtunnel_local.ui.job.log_position import hosts_of, read, written
 from windtunnel_local.ui.job.wire import page_of_lines
 from windtunnel_local.ui.site import Site
 from windtunnel_local.ui.text import fitting, room_of
@@ -43,7 +44,7 @@ def routes(site: Site) -> list[Route]:
     ]
 
 
-def within(lines: Sequence[Line], room: int, *, newest: bool) -> list[Line]:
+def _within(lines: Sequence[Line], room: int, *, newest: bool) -> list[Line]:
     """As many of the newest or oldest lines as take at most ``room`` bytes in a page; at least one."""
     kept = fitting(
         reversed(lines) if newest else lines, room, lambda line: room_of(line.text, most=None) + _BESIDE
@@ -74,7 +75,7 @@ def _log(site: Site, request: Request) -> Response:
         begin=written(page.begin),
         end=written(page.end),
         host=host or "",
-        hosts=sorted({host_of(stream) for stream in reader.streams()}),
+        hosts=hosts_of(reader.streams()),
         q=given.get("q", ""),
         at=given.get("at", ""),
         no_error=_NO_ERROR.get(given.get("none", ""), ""),
@@ -84,35 +85,32 @@ def _log(site: Site, request: Request) -> Response:
 
 def _asked_for(reader: JobLog, given: Any, streams: Sequence[str]) -> LogPage:
     """The page that the query asks for: before or after a position, around a line, or the last page."""
-    try:
-        if "at" in given:
-            return _around(reader, given["at"], streams)
-        if "after" in given:
-            return _cut(reader.after(read(given["after"]), LINES, streams), newest=False)
-        before = read(given["before"]) if given.get("before") else None
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
-    return _cut(reader.before(before, LINES, streams), newest=True)
+    if "at" in given:
+        return _around(reader, given["at"], streams)
+    if "after" in given:
+        return cut(reader.after(read(given["after"]), LINES, streams), _BYTES, newest=False)
+    before = read(given["before"]) if given.get("before") else None
+    return cut(reader.before(before, LINES, streams), _BYTES, newest=True)
 
 
 def _around(reader: JobLog, at: str, streams: Sequence[str]) -> LogPage:
-    ((stream, sequence),) = _place(at)
+    stream, sequence = _place(at)
     place = reader.place(stream, sequence, [*streams, *({stream} - set(streams))])
-    before = _cut(reader.before(place, LINES // 2, streams), newest=True)
-    after = _cut(reader.after(place, LINES // 2, streams), newest=False)
+    before = cut(reader.before(place, LINES // 2, streams), _BYTES, newest=True)
+    after = cut(reader.after(place, LINES // 2, streams), _BYTES, newest=False)
     return LogPage([*before.lines, *after.lines], before.begin, after.end, more=after.more)
 
 
-def _place(at: str) -> list[tuple[str, int]]:
+def _place(at: str) -> tuple[str, int]:
     found = list(read(at).items())
     if len(found) != 1:
-        raise ValueError(f"{at[:100]!r} is no line of a log: it looks like algo-1-1760000000:1200.")
-    return found
+        raise ValidationFailed(f"{at[:100]!r} is no line of a log: it looks like algo-1-1760000000:1200.")
+    return found[0]
 
 
-def _cut(page: LogPage, *, newest: bool) -> LogPage:
-    """The page without the lines that exceed its size."""
-    lines = within(page.lines, _BYTES, newest=newest)
+def cut(page: LogPage, room: int, *, newest: bool) -> LogPage:
+    """The page with as many of its newest or oldest lines as take at most ``room`` bytes."""
+    lines = _within(page.lines, room, newest=newest)
     if len(lines) == len(page.lines):
         return page
     if newest:
@@ -133,7 +131,7 @@ def _first_places(all_lines: Sequence[Line], kept: Sequence[Line]) -> dict[str, 
 def _matches(reader: JobLog, pattern: str, token: str | None, host: str | None) -> Found:
     """As many matches as fit in a page, and the token to search on after them."""
     found = _search(reader, pattern, MATCHES, token, host)
-    fit = len(within(found.lines, _BYTES, newest=False))
+    fit = len(_within(found.lines, _BYTES, newest=False))
     return found if fit == len(found.lines) else _search(reader, pattern, fit, token, host)
 
 
@@ -164,10 +162,7 @@ def _line(site: Site, request: Request) -> Response:
     """One whole line as it was printed, as a plain-text download."""
     name = request.path_params["name"]
     site.backend.jobs.describe(name)
-    try:
-        ((stream, sequence),) = _place(request.query_params.get("at", ""))
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
+    stream, sequence = _place(request.query_params.get("at", ""))
     text = JobLog(site.backend.logs, name).whole(stream, sequence)
     if text is None:
         raise HTTPException(404)
