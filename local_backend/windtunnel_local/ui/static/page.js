@@ -2,35 +2,50 @@
 // The script of every page: live updates, search as you type, times. Without it pages work, but do not update.
 
 // --- live updates ---------------------------------------------------------------------
-// <div data-live="ADDRESS">: server-sent events, each an object of HTML by the id of the element whose content it is.
-// A hidden tab has no connection.
+// Server-sent events, each as JSON. One connection for each page, and none for a hidden page.
 
-let source = null;
-let failures = 0;
+class Stream {
+  // address(): where to connect now; null for no connection. take(message): called with each event.
+  constructor(address, take) {
+    this.address = address;
+    this.take = take;
+    this.failures = 0;
+    document.addEventListener("visibilitychange", () => this.open());
+    addEventListener("pagehide", () => this.close());
+    addEventListener("pageshow", (event) => { if (event.persisted) this.open(); });
+  }
 
-function follow() {
-  if (source) { source.close(); source = null; }
-  const followed = document.querySelector("[data-live]");
-  if (!followed || document.hidden) return;
-  failures = 0;
-  source = new EventSource(followed.dataset.live);
-  source.onmessage = (event) => {
-    failures = 0;
-    say("");
-    for (const [id, html] of Object.entries(JSON.parse(event.data))) replacePart(id, html);
-  };
-  // The server then ends the stream, and the browser retries by itself.
-  source.addEventListener("full", (event) => { failures = 0; say(JSON.parse(event.data)); });
-  source.onerror = () => {
-    if (++failures < 5 && source.readyState !== EventSource.CLOSED) return;
-    source.close();
-    say("This page no longer follows: the backend has left, or your session has ended. `windtunnel ui` opens it again.");
-  };
+  close() { this.source?.close(); }
+
+  open() {
+    this.close();
+    const address = document.hidden ? null : this.address();
+    if (!address) return;
+    const source = new EventSource(address);
+    this.source = source;
+    let full = false;
+    source.onmessage = (event) => { this.failures = 0; say(""); this.take(JSON.parse(event.data)); };
+    source.addEventListener("full", (event) => { this.failures = 0; full = true; say(JSON.parse(event.data)); });
+    // Open a new one instead of the browser's own retry, which would use the address of before.
+    source.onerror = () => {
+      if (full) return full = false; // the browser's own retry is right: nothing has been received yet
+      source.close();
+      if (++this.failures > 5) return say("This page no longer follows: the backend has left, or your session has ended. `windtunnel ui` opens it again.");
+      setTimeout(() => this.open(), 1000 * this.failures);
+    };
+  }
 }
+
+// <div data-live="ADDRESS">: each event is an object of HTML by the id of the element whose content it is.
+const live = new Stream(() => document.querySelector("[data-live]")?.dataset.live, replaceParts);
 
 function say(text) {
   const line = document.getElementById("connection");
   if (line.textContent !== text) line.textContent = text;
+}
+
+function replaceParts(parts) {
+  for (const [id, html] of Object.entries(parts)) replacePart(id, html);
 }
 
 // Replace a part's HTML. The focus and ticked boxes are kept; while text in the part is selected, the new HTML waits.
@@ -91,7 +106,7 @@ function searches(form) {
       history.replaceState(null, "", address);
       found.forEach(finish);
       document.getElementById("said").textContent = found[0].querySelector("caption, .empty")?.textContent ?? "";
-      follow();
+      live.open();
     } catch (error) {
       if (error.name !== "AbortError") say("The backend does not answer. `windtunnel ui` starts it.");
     }
@@ -157,8 +172,5 @@ function finish(root) {
 
 finish(document.body);
 document.querySelectorAll("form[data-replaces]").forEach(searches);
-follow();
-document.addEventListener("visibilitychange", follow);
-addEventListener("pagehide", () => source?.close());
-addEventListener("pageshow", (event) => { if (event.persisted) follow(); });
+live.open();
 setInterval(runOn, 1000);
