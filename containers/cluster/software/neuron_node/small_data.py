@@ -26,18 +26,18 @@ _PREDICTIONS = {128: 20, 512: 80}
 """Most masked words in a sequence, by its length: the scripts' --max_pred_len."""
 
 
-def wikicorpus(folder: Path, shards: int, examples: int, *, length: int = 128, seed: int = 0) -> None:
+def wikicorpus(folder: Path, shards: int, examples: int, *, length: int) -> None:
     """Write HDF5 shards of masked sentence pairs: ``examples`` each, of ``length`` tokens."""
     import h5py  # type: ignore[import-not-found]
 
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(shards):
         with h5py.File(folder / f"wikicorpus_en_training_{number}.hdf5", "w") as file:
-            for name, column in shard(examples, length, seed=seed + number).items():
+            for name, column in shard(examples, length, seed=number).items():
                 file.create_dataset(name, data=column, compression="gzip")
 
 
-def shard(examples: int, length: int, *, vocabulary: int = VOCABULARY, seed: int = 0) -> dict[str, Any]:
+def shard(examples: int, length: int, *, seed: int = 0) -> dict[str, Any]:
     """The columns of one shard, as NumPy arrays with a row for each example.
 
     Token numbers count up in each half of a sequence. The second half continues the first, or starts anew: that is
@@ -46,7 +46,7 @@ def shard(examples: int, length: int, *, vocabulary: int = VOCABULARY, seed: int
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    words, most = vocabulary - _FIRST_WORD, _PREDICTIONS.get(length, max(1, length * 3 // 20))
+    words, most = VOCABULARY - _FIRST_WORD, _PREDICTIONS.get(length, max(1, length * 3 // 20))
     first, step, jump = (generator.integers(low, words, size=(examples, 1)) for low in (0, 1, 1))
     anew = generator.integers(0, 2, size=(examples, 1))
     counted = np.arange(length)[None, :]
@@ -69,14 +69,8 @@ def shard(examples: int, length: int, *, vocabulary: int = VOCABULARY, seed: int
     }
 
 
-def bert(
-    cache: Path,
-    *,
-    layers: int = 2,
-    hidden: int = 64,
-    name: str = "bert-large-uncased",
-) -> Path:
-    """Write a BERT with random weights where the hub's cache would have the model ``name``; returns its folder.
+def bert(cache: Path, *, layers: int = 2, hidden: int = 64) -> Path:
+    """Write a BERT with random weights where the hub's cache would have bert-large-uncased; returns its folder.
 
     ``cache``: HF_HOME. A script loads the model from there if the hub is unreachable, or with HF_HUB_OFFLINE=1.
     """
@@ -91,7 +85,7 @@ def bert(
         num_attention_heads=max(1, hidden // 32),
         intermediate_size=4 * hidden,
     )
-    repository = cache / "hub" / f"models--{name.replace('/', '--')}"
+    repository = cache / "hub" / "models--bert-large-uncased"
     snapshot = repository / "snapshots" / _REVISION
     # The scripts expect PyTorch's own format.
     BertForPreTraining(config).save_pretrained(snapshot, safe_serialization=False)
@@ -100,7 +94,7 @@ def bert(
     return snapshot
 
 
-def gpt2(folder: Path, *, length: int = 32) -> None:
+def gpt2(folder: Path, *, length: int) -> None:
     """Write a folder `gpt2`: a tokenizer of 60 words, whose ``length`` becomes the length of a sample."""
     from tokenizers import Tokenizer, models, pre_tokenizers  # type: ignore[import-not-found]
     from transformers import GPT2Config, PreTrainedTokenizerFast
@@ -116,9 +110,9 @@ def gpt2(folder: Path, *, length: int = 32) -> None:
     GPT2Config(n_layer=1).save_pretrained(folder / "gpt2")
 
 
-def wikitext(folder: Path, *, lines: int = 12_000, words: int = 40, seed: int = 0) -> None:
-    """Write a folder `wikitext` that `datasets` loads as the data set of that name, with lines of made-up words."""
-    generator = random.Random(seed)  # noqa: S311 - no secret
+def wikitext(folder: Path, *, lines: int) -> None:
+    """Write a folder `wikitext` that `datasets` loads as the data set of that name, with lines of 40 made-up words."""
+    generator = random.Random(0)  # noqa: S311 - no secret
     name = "wikitext-103-raw-v1"
     splits = {"train": lines, "validation": max(1, lines // 100), "test": max(1, lines // 100)}
     for split, count in splits.items():
@@ -127,7 +121,7 @@ def wikitext(folder: Path, *, lines: int = 12_000, words: int = 40, seed: int = 
         with path.open("w", encoding="utf-8") as file:
             for _ in range(count):
                 first, step = generator.randrange(59), generator.randrange(1, 59)
-                file.write(" ".join(f"w{(first + step * at) % 59}" for at in range(words)) + "\n")
+                file.write(" ".join(f"w{(first + step * at) % 59}" for at in range(40)) + "\n")
     files = "".join(f"  - split: {split}\n    path: {name}/{split}.txt\n" for split in splits)
     (folder / "wikitext" / "README.md").write_text(
         f"---\nconfigs:\n- config_name: {name}\n  data_files:\n{files}---\nMade up, to rehearse with.\n"
@@ -156,7 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.kind == "bert":
         data = given.home / WIKICORPUS.format(given.length)
         wikicorpus(data, given.shards, given.examples, length=given.length)
-        model = bert(_hub_cache(given.home), layers=given.layers, hidden=given.hidden)
+        cache = Path(os.environ.get("HF_HOME") or given.home / ".cache" / "huggingface")
+        model = bert(cache, layers=given.layers, hidden=given.hidden)
         said = {"data": data, "model": model}
     else:
         gpt2(given.folder, length=given.length)
@@ -164,10 +159,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         said = {"data": given.folder / "wikitext", "model": given.folder / "gpt2"}
     print(json.dumps({name: str(path) for name, path in said.items()}))
     return 0
-
-
-def _hub_cache(home: Path) -> Path:
-    return Path(os.environ.get("HF_HOME") or home / ".cache" / "huggingface")
 
 
 if __name__ == "__main__":
