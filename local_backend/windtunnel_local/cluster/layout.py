@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel_local.cluster.configuration import ClusterConfiguration
@@ -16,66 +15,34 @@ PROGRAMS = "/opt/windtunnel/cluster/node"
 """Folder in the image with the programs that Slurm calls."""
 
 
-@dataclass(frozen=True)
 class Layout:
     """The paths below a cluster's folder."""
 
-    folder: Path
-
-    @property
-    def settings(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        """Makes nothing."""
+        self.folder = folder
+        self.settings = folder / "fleet.json"
         """The settings of this machine and its user with which the cluster was made."""
-        return self.folder / "fleet.json"
-
-    @property
-    def socket(self) -> Path:
+        self.socket = folder / "fleet.sock"
         """The socket at which commands reach the background process."""
-        return self.folder / "fleet.sock"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = folder / "fleet.lock"
         """Held by the background process while it lives."""
-        return self.folder / "fleet.lock"
-
-    @property
-    def log(self) -> Path:
+        self.log = folder / "fleet.log"
         """The background process's own log."""
-        return self.folder / "fleet.log"
-
-    @property
-    def orders(self) -> Path:
+        self.orders = folder / "orders"
         """The folder with the socket that Slurm's power saving reaches, and nothing else."""
-        return self.folder / "orders"
-
-    @property
-    def keys(self) -> Path:
+        self.keys = folder / "keys"
         """Keys of munge and ssh, readable by the owner only."""
-        return self.folder / "keys"
-
-    @property
-    def slurm_conf(self) -> Path:
+        self.slurm_conf = folder / "slurm" / "conf"
         """The folder with slurm.conf."""
-        return self.folder / "slurm" / "conf"
-
-    @property
-    def slurm_state(self) -> Path:
+        self.slurm_state = folder / "slurm" / "state"
         """slurmctld's state, and the file of completed jobs (jobcomp/filetxt)."""
-        return self.folder / "slurm" / "state"
-
-    @property
-    def completed_jobs(self) -> Path:
+        self.completed_jobs = self.slurm_state / "completed_jobs"
         """The file with a line for each completed job, as Slurm's jobcomp/filetxt writes it."""
-        return self.slurm_state / "completed_jobs"
-
-    @property
-    def jobs(self) -> Path:
+        self.jobs = folder / "jobs"
         """The simulator's counters, in folders ``JOB/NODE``."""
-        return self.folder / "jobs"
-
-    @property
-    def home(self) -> Path:
+        self.home = folder / "home"
         """The nodes' /home."""
-        return self.folder / "home"
 
     def shared(self, name: str) -> Path:
         """The folder of a shared file system of the configuration."""

@@ -105,6 +105,11 @@ class ClusterRecord:
         """Reads nothing yet."""
         self.folder = folder
         self.name = folder.name
+        self.configuration_file = folder / "configuration.yaml"
+        """The configuration in force, as the user gave it."""
+        self.update_file = folder / "update.yaml"
+        """The configuration that an update brings in force."""
+        self._state_file = folder / "cluster.json"
 
     @property
     def state(self) -> ClusterState:
@@ -150,20 +155,6 @@ class ClusterRecord:
     def fleet_status(self) -> str:
         """Such as RUNNING, STOP_REQUESTED or UNKNOWN."""
         return self.state.fleet_status
-
-    @property
-    def _state_file(self) -> Path:
-        return self.folder / "cluster.json"
-
-    @property
-    def configuration_file(self) -> Path:
-        """The configuration in force, as the user gave it."""
-        return self.folder / "configuration.yaml"
-
-    @property
-    def update_file(self) -> Path:
-        """The configuration that an update brings in force."""
-        return self.folder / "update.yaml"
 
     def configuration(self) -> ClusterConfiguration:
         """The configuration in force."""
