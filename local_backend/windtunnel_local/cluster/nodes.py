@@ -73,6 +73,9 @@ class Nodes:
         self._host = network
         self._engine = engine
         self._cluster = layout.folder.name
+        self._network = _engine_name(layout.folder, self._cluster)
+        self._labels = {CLUSTER_LABEL: self._cluster, FOLDER_LABEL: str(layout.folder)}
+        self._filters = {"label": [f"{FOLDER_LABEL}={layout.folder}"]}
 
     def found(self) -> dict[str, NodeContainer]:
         """All containers of the cluster, by node."""
@@ -231,20 +234,6 @@ class Nodes:
                 api.remove_container(container, force=True, v=True)
             if found["State"]["Status"] == "created":  # or so says an engine that was killed meanwhile
                 shims.end(found["Id"])
-
-    # --- names ---
-
-    @property
-    def _labels(self) -> dict[str, str]:
-        return {CLUSTER_LABEL: self._cluster, FOLDER_LABEL: str(self._layout.folder)}
-
-    @property
-    def _filters(self) -> dict[str, list[str]]:
-        return {"label": [f"{FOLDER_LABEL}={self._layout.folder}"]}
-
-    @property
-    def _network(self) -> str:
-        return _engine_name(self._layout.folder, self._cluster)
 
     def _name(self, node: str) -> str:
         return _engine_name(self._layout.folder, node)

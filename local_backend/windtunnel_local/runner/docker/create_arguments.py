@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,6 @@ def _short(job: str) -> str:
     return f"{digest}-{job[len(digest) + 1 - _JOB_CHARACTERS :].lstrip('-')}"
 
 
-@dataclass(frozen=True)
 class Names:
     """Names in the engine for the jobs of one home. Two homes never share a name.
 
@@ -56,20 +54,16 @@ class Names:
     reverse look-up of a peer wait for 10 s. A job's name alone may have 63, so a long one is cut.
     """
 
-    home: Path
-
-    @property
-    def _prefix(self) -> str:
-        return f"windtunnel-{hashlib.sha256(str(self.home).encode()).hexdigest()[:8]}"
+    def __init__(self, home: Path) -> None:
+        """``home``: the backend's, without links."""
+        self._home = str(home)
+        self._prefix = f"windtunnel-{hashlib.sha256(self._home.encode()).hexdigest()[:8]}"
+        self.shared_network = f"{self._prefix}_jobs"
+        """The name of the network of all jobs that have no network of their own. Has a "_", as no job's name has."""
 
     def container(self, job: str, host: str) -> str:
         """The name of a host's container."""
         return f"{self._prefix}-{_short(job)}-{host}"
-
-    @property
-    def shared_network(self) -> str:
-        """The name of the network of all jobs that have no network of their own. Has a "_", as no job's name has."""
-        return f"{self._prefix}_jobs"
 
     def network(self, job: str) -> str:
         """The name of a job's network."""
@@ -77,7 +71,7 @@ class Names:
 
     def labels(self, job: str | None = None, host: str | None = None) -> dict[str, str]:
         """Labels of all objects of this home, or of one job, or of one host."""
-        labels = {HOME_LABEL: str(self.home)}
+        labels = {HOME_LABEL: self._home}
         if job is not None:
             labels[JOB_LABEL] = job
         if host is not None:

@@ -105,29 +105,23 @@ def _size_mib(download: str) -> float:
 
 def with_ticks(messages: Iterator[Mapping[str, Any]], every_s: float) -> Iterator[Mapping[str, Any] | None]:
     """``messages`` as they come, and None whenever none has come for ``every_s`` seconds."""
-    done = object()
     passed: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def read() -> None:
         try:
-            for message in messages:
-                passed.put(message)
-            passed.put(done)
+            while True:
+                passed.put(next(messages))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             passed.put(error)
 
-    thread = threading.Thread(target=read, name="image build", daemon=True)
-    thread.start()
+    threading.Thread(target=read, name="image build", daemon=True).start()
     while True:
         try:
             item = passed.get(timeout=every_s)
         except queue.Empty:
-            yield None
-            continue
-        if item is done:
-            thread.join()
+            item = None
+        if isinstance(item, StopIteration):
             return
         if isinstance(item, BaseException):
-            thread.join()
             raise item
         yield item
