@@ -6,14 +6,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from windtunnel_local.cluster import fleet
 from windtunnel_local.cluster.configuration import DEFAULT_REGION, Read
 from windtunnel_local.cluster.errors import ClusterNotFound
-from windtunnel_local.cluster.image import cluster_image_status
+from windtunnel_local.cluster.fleet import Processes
 from windtunnel_local.cluster.operations import Clusters
 from windtunnel_local.cluster.record import ClusterState
 from windtunnel_local.runner.variables import Variables
@@ -23,27 +19,11 @@ _POLL_S = 0.1
 _LOOK_S = 2.0
 
 
-@dataclass(frozen=True)
-class _Processes:
-    """The background processes of clusters, which use the engine of the settings."""
-
-    settings: Settings
-
-    def check(self) -> None:
-        cluster_image_status(self.settings)
-
-    def start(self, folder: Path) -> None:
-        fleet.start(folder)
-
-    def call(self, folder: Path, order: dict[str, Any]) -> dict[str, Any]:
-        return fleet.call(folder, order)
-
-
 def clusters_of(settings: Settings) -> Clusters:
     """The clusters of a home. A configuration without a region gets that of AWS's own variables."""
     given = Variables(settings.environment)
     region = given.text("AWS_DEFAULT_REGION") or given.text("AWS_REGION") or DEFAULT_REGION
-    return Clusters(settings.home, _Processes(settings), region)
+    return Clusters(settings.home, Processes(settings), region)
 
 
 def states(

@@ -10,6 +10,6 @@ listening.py   the sockets
 orders.py      what may be asked there
 """
 
-from windtunnel_local.cluster.fleet.client import call, start
+from windtunnel_local.cluster.fleet.client import Processes
 
-__all__ = ["call", "start"]
+__all__ = ["Processes"]

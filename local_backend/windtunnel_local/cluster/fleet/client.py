@@ -10,51 +10,63 @@ from typing import Any
 
 from windtunnel_local.cluster.errors import ClusterError, Conflict
 from windtunnel_local.cluster.fleet.listening import answers, ask
+from windtunnel_local.cluster.image import cluster_image_status
 from windtunnel_local.cluster.layout import Layout
+from windtunnel_local.settings import Settings
 
 _START_S = 60.0
 _POLL_S = 0.05
 
 
-def start(folder: Path) -> None:
-    """Start the cluster's background process, unless it runs. It goes on where an earlier one left off.
+class Processes:
+    """The background processes of clusters, by folder. They use the engine of the settings."""
 
-    Idempotent, also between processes. Blocks until the process takes orders: half a second.
+    def __init__(self, settings: Settings) -> None:
+        """Does nothing yet."""
+        self._settings = settings
 
-    Raises:
-        ClusterError: it did not start; the message ends with its log.
-    """
-    layout = Layout(folder)
-    deadline = time.monotonic() + _START_S
-    process: subprocess.Popen[bytes] | None = None
-    while not answers(layout.socket):
-        if process is None:
-            process = _spawn(layout)
-        elif not folder.exists():  # it has finished deleting the cluster
-            return
-        elif process.poll() or time.monotonic() > deadline:  # 0: another one runs
-            tail = "\n".join(layout.log.read_text(errors="replace").splitlines()[-20:])
+    def check(self) -> None:
+        """Raise ``RunnerUnavailable`` if no engine answers."""
+        cluster_image_status(self._settings)
+
+    def start(self, folder: Path) -> None:
+        """Start the cluster's background process, unless it runs. It goes on where an earlier one left off.
+
+        Idempotent, also between processes. Blocks until the process takes orders: half a second.
+
+        Raises:
+            ClusterError: it did not start; the message ends with its log.
+        """
+        layout = Layout(folder)
+        deadline = time.monotonic() + _START_S
+        process: subprocess.Popen[bytes] | None = None
+        while not answers(layout.socket):
+            if process is None:
+                process = _spawn(layout)
+            elif not folder.exists():  # it has finished deleting the cluster
+                return
+            elif process.poll() or time.monotonic() > deadline:  # 0: another one runs
+                tail = "\n".join(layout.log.read_text(errors="replace").splitlines()[-20:])
+                raise ClusterError(
+                    f"The background process of cluster {folder.name} did not start. Its log:\n{tail}"
+                )
+            time.sleep(_POLL_S)
+
+    def call(self, folder: Path, order: dict[str, Any]) -> dict[str, Any]:
+        """Send the background process an order and return its answer.
+
+        Raises:
+            ClusterError: it does not run (call `start` first), or refuses: then of the class that its answer names.
+        """
+        try:
+            answer = ask(Layout(folder).socket, order)
+        except (OSError, ValueError) as error:
             raise ClusterError(
-                f"The background process of cluster {folder.name} did not start. Its log:\n{tail}"
-            )
-        time.sleep(_POLL_S)
-
-
-def call(folder: Path, order: dict[str, Any]) -> dict[str, Any]:
-    """Send the background process an order and return its answer.
-
-    Raises:
-        ClusterError: it does not run (call `start` first), or refuses: then of the class that its answer names.
-    """
-    try:
-        answer = ask(Layout(folder).socket, order)
-    except (OSError, ValueError) as error:
-        raise ClusterError(
-            f"The background process of cluster {folder.name} does not answer ({error}); see {Layout(folder).log}."
-        ) from error
-    if "error" in answer:
-        raise (Conflict if answer.get("kind") == Conflict.__name__ else ClusterError)(answer["error"])
-    return answer
+                f"The background process of cluster {folder.name} does not answer ({error}); see {Layout(folder).log}."
+            ) from error
+        if "error" in answer:
+            raise (Conflict if answer.get("kind") == Conflict.__name__ else ClusterError)(answer["error"])
+        return answer
 
 
 def _spawn(layout: Layout) -> subprocess.Popen[bytes]:
