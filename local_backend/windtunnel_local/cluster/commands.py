@@ -154,8 +154,7 @@ def _ssh(clusters: Clusters, given: argparse.Namespace) -> int:
 def _job(clusters: Clusters, given: argparse.Namespace) -> int:
     cluster = clusters.find(given.name)
     shown, now = shown_jobs(cluster), datetime.now(timezone.utc)
-    region = cluster.state.region
-    print_json(job_document(cluster.folder, cluster.configuration(), given.job, shown, now, region))
+    print_json(job_document(cluster.folder, cluster.configuration(), given.job, shown, now))
     return 0
 
 

@@ -33,7 +33,7 @@ class JobNotFound(ClusterError):
 
 
 def job_document(
-    folder: Path, configuration: ClusterConfiguration, job: str, shown: str, now: datetime, region: str
+    folder: Path, configuration: ClusterConfiguration, job: str, shown: str, now: datetime
 ) -> dict[str, Any]:
     """The document of a job of the cluster in ``folder``.
 
@@ -43,7 +43,6 @@ def job_document(
         job: its number; of a task of an array as squeue names it, too: ``2_0``.
         shown: what ``scontrol --oneliner show job`` printed; empty if the head node does not run.
         now: taken as the end of what still runs.
-        region: the region of the cluster's configuration.
 
     Raises:
         JobNotFound: neither the controller nor the file of completed jobs has it.
@@ -63,7 +62,7 @@ def job_document(
     nodes = last.nodes or sorted(entry.name for entry in folders_in(counted))
     by_node = {node: read_counters(counted / node) for node in nodes}
     return {
-        **bare_document(folder, configuration, own, runs, now, region),
+        **bare_document(folder, configuration, own, runs, now),
         "counted": [_counted(node, ranks) for node, ranks in by_node.items() if ranks],
         "counters": _counters(f"{folder.name}/{last.number}", last, by_node, types, now),
     }
@@ -86,13 +85,12 @@ def bare_document(
     own: Sequence[JobRun],
     runs: Sequence[JobRun],
     now: datetime,
-    region: str,
 ) -> dict[str, Any]:
     """The document without counters: enough for a bill. ``own``: those of all ``runs`` that are the job's."""
     return {
         "schema": SCHEMA,
         "now": _text(now),
-        "cluster": _cluster(folder.name, configuration, region),
+        "cluster": _cluster(folder.name, configuration),
         "job": _job(own[-1]),
         "runs": [_run(run) for run in own],
         "nodes": _nodes(configuration, folder, runs),
@@ -101,11 +99,11 @@ def bare_document(
     }
 
 
-def _cluster(name: str, configuration: ClusterConfiguration, region: str) -> dict[str, Any]:
+def _cluster(name: str, configuration: ClusterConfiguration) -> dict[str, Any]:
     minutes = configuration.scaledown_idletime_minutes
     return {
         "name": name,
-        "region": region,
+        "region": configuration.region,
         "head_instance_type": configuration.head_instance_type,
         "scaledown_idletime_s": None if minutes < 0 else minutes * 60,
     }

@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 
 def document(folder: Path, job: int | str, shown: str = "") -> dict[str, Any]:
     configuration = read(POST, "cluster.yaml")
-    return job_document(folder, configuration, str(job), shown, NOW, "us-west-2")
+    return job_document(folder, configuration, str(job), shown, NOW)
 
 
 def test_names_of_many_nodes() -> None:

@@ -104,17 +104,10 @@ def _bill(site: Site, cluster: ClusterSeen, own: Sequence[JobRun]) -> dict[str, 
     from windtunnel.reports.cluster.report import cluster_report
     from windtunnel_local.cluster.job_data import bare_document
 
-    if cluster.configuration is None or cluster.state is None:
+    if cluster.configuration is None:
         return {"headline": "", "section": None, "price_notes": ()}
-    document = bare_document(
-        cluster.folder,
-        cluster.configuration,
-        own,
-        cluster.runs,
-        site.backend.clock.now(),
-        cluster.state.region,
-    )
-    report = cluster_report(document)
+    now = site.backend.clock.now()
+    report = cluster_report(bare_document(cluster.folder, cluster.configuration, own, cluster.runs, now))
     return {
         "headline": bill.headline(report.job, report.bills),
         "section": bill.section(report.job, report.bills) if report.bills else None,
