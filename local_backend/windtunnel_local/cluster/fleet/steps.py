@@ -259,7 +259,8 @@ class Steps:
         self.nodes.start(HEAD, self.configuration.head_instance_type, self.configuration)
         self._slurm.wait_until_up(_UP_S)
         log.info("the head node answers")
-        self.record.set_head_node(_head_node(self.nodes.found()[HEAD]))
+        head = self.nodes.found()[HEAD]
+        self.record.set_head_node(HeadNode(instance_id(head), head.launched, head.address))
 
     def _bring_up_static(self) -> None:
         timeout_s = _UP_S + _NODE_S * len(self._static)
@@ -349,10 +350,6 @@ class Steps:
     @property
     def _static(self) -> set[str]:
         return {node.name for _, _, node in self.configuration.nodes() if node.static}
-
-
-def _head_node(node: NodeContainer) -> HeadNode:
-    return HeadNode(instance_id(node), node.launched, node.address)
 
 
 def instance_id(node: NodeContainer) -> str:

@@ -40,7 +40,9 @@ def ensure_base(client: docker.DockerClient, configured: str | None, progress: P
             client.api.pull(repository, tag)
         return REGISTRY_BASE
     except RunnerError as error:
-        progress(f"Base image: no registry can be reached ({_first_line(error)}); making one with mmdebstrap")
+        progress(
+            f"Base image: no registry can be reached ({str(error).splitlines()[0]}); making one with mmdebstrap"
+        )
         make_base(client, progress, pull_error=error)
         return LOCAL_BASE
 
@@ -148,7 +150,3 @@ def _has_image(client: docker.DockerClient, name: str) -> bool:
         except ImageNotFound:
             return False
     return True
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]

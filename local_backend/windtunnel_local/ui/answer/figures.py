@@ -155,16 +155,10 @@ def _speeds(table: Scaling) -> list[Point]:
 
 def _dollars(table: Scaling) -> list[Point]:
     return [
-        Point(
-            row.instances, row.cost.usd, row.cost.low_usd, row.cost.high_usd, _said(row.instances, row.cost)
-        )
+        Point(row.instances, cost.usd, cost.low_usd, cost.high_usd, f"on {row.instances}: {_usd(cost)}")
         for row in table.rows
-        if row.cost is not None
+        if (cost := row.cost) is not None
     ]
-
-
-def _said(count: int, cost: Cost) -> str:
-    return f"on {count}: {_usd(cost)}"
 
 
 def _usd(cost: Cost) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
-from datetime import datetime
 from typing import Any
 
 import anyio
@@ -135,7 +134,7 @@ class Follower:
         settling = min(time.monotonic(), self._grown + _METRICS_AFTER_S) // _METRICS_EVERY_S
         states: dict[str, Hashable] = {
             "head": life,
-            "phases": (life, None if ended else _step_of(self._backend.clock.now())),
+            "phases": (life, None if ended else int(self._backend.clock.now().timestamp() / _PHASES_EVERY_S)),
             "metrics": (self._read, ended, settling) if due else self._keys.get("metrics", ()),
             "findings": counted,
             "step": counted,
@@ -159,7 +158,3 @@ async def messages(follower: Follower, look: Callable[[Look], Awaitable[Any]]) -
         yield message
         pause = _SOON_S if message else min(_SELDOM_S, pause * 2)
         await anyio.sleep(0.0 if follower.ended else pause)
-
-
-def _step_of(now: datetime) -> int:
-    return int(now.timestamp() / _PHASES_EVERY_S)

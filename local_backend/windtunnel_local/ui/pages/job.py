@@ -110,12 +110,13 @@ class Parts:
     def _head(self, job: Mapping[str, Any]) -> dict[str, Any]:
         now = self._site.backend.clock.now()
         found = phases.phases(job, now)
-        hosts = sum(group.get("InstanceCount", 1) for group in _groups(job))
+        resources = job["ResourceConfig"]
+        hosts = sum(group.get("InstanceCount", 1) for group in resources.get("InstanceGroups") or [resources])
         billable, goes_on = phases.billable_s(job, found), bool(found) and found[-1].end is None
         return {
             **self._failure(job),
             "cost": self._site.costs.of([job], _COST_PATIENCE_S).get(job["TrainingJobName"]),
-            "instances": instances_of(job["ResourceConfig"]),
+            "instances": instances_of(resources),
             "hosts": hosts,
             "running": job["TrainingJobStatus"] not in TERMINAL,
             "elapsed_s": phases.elapsed_s(job, now),
@@ -269,8 +270,3 @@ def _room_of_finding(finding: tuple[Diagnostic, Sequence[SourceLine]]) -> int:
     one, lines = finding
     texts = room_of(one.message, one.advice, most=_FINDING_CHARACTERS)
     return texts + room_of(one.severity, one.line, one.line, *(line.text for line in lines))
-
-
-def _groups(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    resources = job["ResourceConfig"]
-    return list(resources.get("InstanceGroups") or [resources])

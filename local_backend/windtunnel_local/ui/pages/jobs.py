@@ -68,6 +68,7 @@ def row_of(job: Mapping[str, Any]) -> Row:
     transition = job["SecondaryStatusTransitions"][-1]
     going = job["TrainingJobStatus"] in ("InProgress", "Stopping")
     message = transition.get("StatusMessage", "") if going else job.get("FailureReason", "")
+    pool = job.get("WarmPoolStatus", {}).get("Status", "")
     return Row(
         job["TrainingJobName"],
         job["TrainingJobStatus"],
@@ -78,7 +79,7 @@ def row_of(job: Mapping[str, Any]) -> Row:
         job.get("BillableTimeInSeconds"),
         transition["StartTime"] if going else None,
         first_line(in_short(message)),
-        pool := job.get("WarmPoolStatus", {}).get("Status", ""),
+        pool,
         _kept_until(job) if pool == "Available" else None,
     )
 
