@@ -27,8 +27,8 @@ class NotHere(Exception):
 
 
 @dataclass(frozen=True)
-class Form:
-    """A form of the report: its media type, and the function that writes the bytes."""
+class FileType:
+    """A kind of file: its media type, and the function that writes the bytes."""
 
     media_type: str
     written: Callable[[PricePerformance], bytes]
@@ -84,9 +84,9 @@ def _row(estimate: Mapping[str, Any], cost: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-FORMS: Mapping[str, Form] = {
-    "html": Form("text/html; charset=utf-8", _html),
-    "csv": Form("text/csv; charset=utf-8", lambda report: csv_text(report).encode()),
-    "json": Form("application/json", lambda report: report.to_json().encode("utf-8", "replace")),
-    "png": Form("image/png", _png),
+FILE_TYPES: Mapping[str, FileType] = {
+    "html": FileType("text/html; charset=utf-8", _html),
+    "csv": FileType("text/csv; charset=utf-8", lambda report: csv_text(report).encode()),
+    "json": FileType("application/json", lambda report: report.to_json().encode("utf-8", "replace")),
+    "png": FileType("image/png", _png),
 }

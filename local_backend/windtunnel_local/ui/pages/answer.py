@@ -33,7 +33,7 @@ _NOT_FOUND = 404
 def routes(site: Site) -> list[Route]:
     """The page, and the report as a file."""
     job = "/ui/jobs/{name}/answer"
-    return [Route(job, partial(_page, site)), Route(f"{job}/report.{{form}}", partial(_export, site))]
+    return [Route(job, partial(_page, site)), Route(f"{job}/report.{{kind}}", partial(_export, site))]
 
 
 @dataclass(frozen=True)
@@ -177,19 +177,19 @@ def _query(form: Form, **changed: str) -> list[tuple[str, str]]:
 
 
 def _export(site: Site, request: Request) -> Response:
-    from windtunnel_local.ui.answer.exports import FORMS, NotHere
+    from windtunnel_local.ui.answer.exports import FILE_TYPES, NotHere
 
-    kind = request.path_params["form"]
-    if kind not in FORMS:
+    kind = request.path_params["kind"]
+    if kind not in FILE_TYPES:
         raise HTTPException(404)
     found = _found(site, request)
     if found.report is None:
         text = " ".join([found.problem, *(f"{name}: {said}" for name, said in found.form.errors.items())])
         return site.message(request, 400, "There is no such report", text)
     try:
-        body = FORMS[kind].written(found.report)
+        body = FILE_TYPES[kind].written(found.report)
     except NotHere as error:
         return site.message(request, _NOT_FOUND, "Not here", str(error))
     # A download, not a page: the report has its own styles, which this page's content policy forbids.
     headers = attachment(f"{found.job['TrainingJobName']}.{kind}")
-    return Response(body, headers=headers, media_type=FORMS[kind].media_type)
+    return Response(body, headers=headers, media_type=FILE_TYPES[kind].media_type)
