@@ -43,10 +43,10 @@ class DockerRunner(Runner):
     keeps_containers = True
     serves = True
 
-    def __init__(self, settings: DockerSettings, engine: Engine | None = None) -> None:
-        """Connects at the first call, not here. ``engine``: None: the one that `endpoint` finds."""
+    def __init__(self, settings: DockerSettings) -> None:
+        """Connects at the first call, not here."""
         self._settings = settings
-        self._engine = engine or Engine()
+        self._engine = Engine()
         self._containers = Containers(settings.home, settings.network, self._engine)
         self._keeping = kept_containers.Keeping(self._engine)
         self._orders: dict[str, Orders | None] = {}
