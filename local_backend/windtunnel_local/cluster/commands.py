@@ -16,7 +16,7 @@ from windtunnel_local.cluster.errors import InvalidConfiguration
 from windtunnel_local.cluster.job_data import job_document
 from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.cluster.operations import Clusters, File
-from windtunnel_local.cluster.record import ClusterRecord, ClusterState
+from windtunnel_local.cluster.record import ClusterState
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
 
@@ -61,7 +61,7 @@ def run(clusters: Clusters, argv: Sequence[str]) -> int:
 
 
 def _create(clusters: Clusters, given: argparse.Namespace) -> int:
-    began = _Begin(clusters.by_name(given.name))
+    began = _Begin(clusters, given.name)
     _, read = clusters.create(given.name, File.at(given.file), given.region)
     say_where(given.name, read)
     for warning in read.warnings:
@@ -70,12 +70,12 @@ def _create(clusters: Clusters, given: argparse.Namespace) -> int:
     if given.json:
         print_json(clusters.describe(given.name))
     elif code == 0:
-        print(f"Enter it: windtunnel cluster ssh {given.name}")  # noqa: T201
+        _print(f"Enter it: windtunnel cluster ssh {given.name}")
     return code
 
 
 def _update(clusters: Clusters, given: argparse.Namespace) -> int:
-    began = _Begin(clusters.by_name(given.name))
+    began = _Begin(clusters, given.name)
     answer, read = clusters.update(given.name, File.at(given.file))
     say_where(given.name, read)
     for change in answer["changeSet"]:
@@ -87,7 +87,7 @@ def _update(clusters: Clusters, given: argparse.Namespace) -> int:
 
 
 def _delete(clusters: Clusters, given: argparse.Namespace) -> int:
-    began = _Begin(clusters.by_name(given.name))
+    began = _Begin(clusters, given.name)
     clusters.delete(given.name)
     code = _follow(clusters, given.name, None, began)
     if code == 0:
@@ -104,7 +104,7 @@ def _stop(clusters: Clusters, given: argparse.Namespace) -> int:
 
 
 def _move_fleet(clusters: Clusters, given: argparse.Namespace, asked: str, wanted: str) -> int:
-    began = _Begin(clusters.by_name(given.name))
+    began = _Begin(clusters, given.name)
     clusters.set_fleet(given.name, asked)
     status = "UNKNOWN"  # of a cluster that is deleted meanwhile
     for state in states(clusters, given.name, began.say_news):
@@ -185,9 +185,9 @@ def _follow(clusters: Clusters, name: str, wanted: str | None, began: _Begin) ->
 class _Begin:
     """When a command began, and the lines that the background process has logged since."""
 
-    def __init__(self, cluster: ClusterRecord) -> None:
-        """``cluster``: need not exist yet."""
-        self.log = Layout(cluster.folder).log
+    def __init__(self, clusters: Clusters, name: str) -> None:
+        """The cluster of that name need not exist yet."""
+        self.log = Layout(clusters.by_name(name).folder).log
         self._read = self.log.stat().st_size if self.log.exists() else 0
         self._since = time.monotonic()
 

@@ -74,8 +74,10 @@ def slurm_conf(
     """
     text = [f"{name}={value}" for name, value in _general(configuration, user, idle_s).items()]
     for queue in configuration.queues:
-        nodes = [_nodes(queue, resource, static) for resource, static in _groups(queue)]
-        text += ["", *nodes, _partition(queue, queue is configuration.queues[0], running)]
+        groups = list(_groups(queue))
+        default = queue is configuration.queues[0]
+        text += ["", *(_nodes(*group) for group in groups)]
+        text.append(_partition(queue, [names for names, _, _ in groups], default, running))
     return "\n".join(text) + "\n"
 
 
@@ -92,25 +94,20 @@ def _general(configuration: ClusterConfiguration, user: str, idle_s: float | Non
     }
 
 
-def _groups(queue: Queue) -> Iterable[tuple[ComputeResource, bool]]:
-    """The static and the dynamic nodes of each resource of a queue, as pairs; groups without nodes are left out."""
+def _groups(queue: Queue) -> Iterable[tuple[str, ComputeResource, bool]]:
+    """The static and the dynamic nodes of each resource, if it has some: their names (``a-[1-3]``) come first."""
     for resource in queue.compute_resources:
         for static in (True, False):
-            if any(node.static == static for node in queue.nodes(resource)):
-                yield resource, static
+            names = [node.name for node in queue.nodes(resource) if node.static == static]
+            if names:
+                yield f"{names[0].rpartition('-')[0]}-[1-{len(names)}]", resource, static
 
 
-def _range(queue: Queue, resource: ComputeResource, static: bool) -> str:
-    """The names of these nodes in Slurm's short form: ``a-[1-3]``."""
-    names = [node.name for node in queue.nodes(resource) if node.static == static]
-    return f"{names[0].rpartition('-')[0]}-[1-{len(names)}]"
-
-
-def _nodes(queue: Queue, resource: ComputeResource, static: bool) -> str:
+def _nodes(names: str, resource: ComputeResource, static: bool) -> str:
     features = ["static" if static else "dynamic", resource.instance_type, resource.name]
     instance = CATALOG[f"ml.{resource.instance_type}"]
     values: Mapping[str, object] = {
-        "NodeName": _range(queue, resource, static),
+        "NodeName": names,
         "CPUs": int(instance.vcpus.value),
         "RealMemory": int(instance.host_memory_bytes / GIB * 1024 * _USABLE_MEMORY),
         # Of nodes that fit, those with the least weight get the job: static ones, unless they are told otherwise.
@@ -123,8 +120,7 @@ def _nodes(queue: Queue, resource: ComputeResource, static: bool) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
-def _partition(queue: Queue, default: bool, running: bool) -> str:
-    members = [_range(queue, resource, static) for resource, static in _groups(queue)]
+def _partition(queue: Queue, members: Iterable[str], default: bool, running: bool) -> str:
     values: Mapping[str, object] = {
         "PartitionName": queue.name,
         "Nodes": ",".join(members),

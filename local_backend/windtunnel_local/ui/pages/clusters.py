@@ -7,7 +7,7 @@ first request for such a page.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,21 +41,14 @@ def routes(site: Site) -> list[Route]:
 
 
 def _list(site: Site, request: Request) -> Response:
-    from windtunnel_local.cluster.seen import every
-
-    return site.page(request, "clusters.html", clusters=every(site.home))
+    return site.page(request, "clusters.html", clusters=_every(site))
 
 
 def _live_list(site: Site, request: Request) -> Response:
-    from windtunnel_local.cluster.seen import every
-
-    def state() -> Hashable:
-        return every(site.home)
-
     def parts() -> Mapping[str, str]:
-        return {"rows": site.part(request, "clusters_rows.html", clusters=every(site.home))}
+        return {"rows": site.part(request, "clusters_rows.html", clusters=_every(site))}
 
-    return site.live(state, parts, _EVERY_S)
+    return site.live(lambda: _every(site), parts, _EVERY_S)
 
 
 def _cluster(site: Site, request: Request) -> Response:
@@ -64,9 +57,6 @@ def _cluster(site: Site, request: Request) -> Response:
 
 
 def _live_cluster(site: Site, request: Request) -> Response:
-    def state() -> Hashable:
-        return _one(site, request)
-
     def parts() -> Mapping[str, str]:
         found = _one(site, request)
         if found is None:
@@ -76,7 +66,9 @@ def _live_cluster(site: Site, request: Request) -> Response:
             "file": cut(found.text, _LONGEST_FILE),
         }
 
-    return _gone(site, request) if state() is None else site.live(state, parts, _EVERY_S)
+    if _one(site, request) is None:
+        return _gone(site, request)
+    return site.live(lambda: _one(site, request), parts, _EVERY_S)
 
 
 def _job(site: Site, request: Request) -> Response:
@@ -113,6 +105,12 @@ def _bill(site: Site, cluster: ClusterSeen, own: Sequence[JobRun]) -> dict[str, 
         "section": bill.section(report.job, report.bills) if report.bills else None,
         "price_notes": report.price_notes,
     }
+
+
+def _every(site: Site) -> tuple[ClusterSeen, ...]:
+    from windtunnel_local.cluster.seen import every
+
+    return every(site.home)
 
 
 def _one(site: Site, request: Request) -> ClusterSeen | None:
