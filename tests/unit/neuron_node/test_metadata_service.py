@@ -13,7 +13,7 @@ from tests.fakes.http import serving
 from neuron_node import metadata_service
 from neuron_node.metadata_service import Facts, Service, simulated_id
 
-FACTS = Facts("compute1-st-queue1-i1-1", "i-0simulated00000001", "trn1.32xlarge", "us-west-2d", "10.0.0.7")
+FACTS = Facts("i-0simulated00000001", "trn1.32xlarge", "us-west-2d", "10.0.0.7")
 TTL = "X-aws-ec2-metadata-token-ttl-seconds"
 TOKEN = "X-aws-ec2-metadata-token"
 

@@ -31,7 +31,6 @@ _ACCOUNT = "000000000000"
 class Facts:
     """Properties of the simulated instance."""
 
-    hostname: str
     instance_id: str
     instance_type: str
     availability_zone: str
@@ -175,24 +174,21 @@ class _Request(BaseHTTPRequestHandler):
 def main(argv: list[str] | None = None) -> int:
     """Serve until the process is ended. Returns 1 if it cannot listen at the address."""
     hostname = socket.gethostname()
-    mounts = Path("/proc/self/mountinfo")
     parser = argparse.ArgumentParser(
         prog="windtunnel-metadata", description="Serve the metadata of a simulated instance."
     )
     parser.add_argument("--instance-type", required=True, help="such as trn1.32xlarge")
     parser.add_argument("--availability-zone", default="us-west-2d")
-    parser.add_argument("--instance-id", default=simulated_id(hostname, mounts.read_text()))
     parser.add_argument("--address", default=ADDRESS)
-    parser.add_argument("--port", type=int, default=80)
     given = parser.parse_args(argv)
-    own = _own_address(hostname)
+    instance_id = simulated_id(hostname, Path("/proc/self/mountinfo").read_text())
     instance_type = given.instance_type.removeprefix("ml.")
-    facts = Facts(hostname, given.instance_id, instance_type, given.availability_zone, own)
+    facts = Facts(instance_id, instance_type, given.availability_zone, _own_address(hostname))
     try:
-        service = Service((given.address, given.port), facts)
+        service = Service((given.address, 80), facts)
     except OSError as error:
         print(
-            f"windtunnel-metadata: {given.address}:{given.port} cannot be served: {error}. "
+            f"windtunnel-metadata: {given.address}:80 cannot be served: {error}. "
             "The container must have that address.",
             file=sys.stderr,
         )
