@@ -11,6 +11,9 @@ from __future__ import annotations
 import ctypes
 import functools
 
+_C_LIBRARY = ctypes.CDLL(None)
+"""glibc, for which torch is built."""
+
 # From malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -24,27 +27,12 @@ WORTH_BYTES = 4 * 2**20
 
 def share() -> None:
     """Use one arena for all threads. Call before threads start."""
-    _set(_M_ARENA_MAX, 1)
+    _C_LIBRARY.mallopt(_M_ARENA_MAX, 1)
 
 
 @functools.cache
 def keep() -> None:
     """From now on keep what is freed; first return what compilation has freed. Does so once."""
-    library = _library()
-    if library is not None:
-        library.malloc_trim(0)
-    _set(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
-    _set(_M_TRIM_THRESHOLD, _KEPT_BYTES)
-
-
-def _set(parameter: int, value: int) -> None:
-    library = _library()
-    if library is not None:
-        library.mallopt(parameter, value)
-
-
-@functools.cache
-def _library() -> ctypes.CDLL | None:
-    library = ctypes.CDLL(None)
-    # musl has neither function; a preloaded allocator may ignore them.
-    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+    _C_LIBRARY.malloc_trim(0)
+    _C_LIBRARY.mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
+    _C_LIBRARY.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)

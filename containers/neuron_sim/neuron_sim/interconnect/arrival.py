@@ -51,7 +51,6 @@ class Arrival:
 
     def __init__(self, region: Region, peers: Peers, timeout_s: float, patience: Patience) -> None:
         """``timeout_s``: how long a peer may take before the collective is given up."""
-        futex.require()
         self._region = region
         self._peers = peers
         self._me = region.index
@@ -139,7 +138,6 @@ class Arrival:
                 lambda waited_s: self._peers.reason(group.members, [peer], waited_s),
                 lambda: [peer],
             )
-        futex.after_read()
 
     def post(self, word: np.ndarray, value: int) -> None:
         """Write a word that any worker may await with `await_post`, and wake those who do."""
@@ -155,7 +153,6 @@ class Arrival:
         if not satisfied():
             others = [worker for worker in range(self._region.workers) if worker != self._me]
             self._wait(_FOR_POST, satisfied, why, lambda: others)
-        futex.after_read()
 
     def _encoded(self, text: str) -> tuple[bytes, bytes]:
         """A digest of the part that must be equal, and the whole text. The place in the script may differ."""
@@ -198,7 +195,6 @@ class Arrival:
                 ]  # fmt: skip
                 self._peers.check(late)
                 started = time.monotonic()
-        futex.after_read()
 
     def _wait(
         self,

@@ -1,15 +1,14 @@
-"""Sleeps on a word of shared memory, and wakes processes that sleep there. Linux only."""
+"""Sleeps on a word of shared memory, and wakes processes that sleep there. For Linux on x86-64, as torch_xla is.
+
+On x86-64 reads stay in order, and so do writes; only a read may overtake an earlier write, for which there is `fence`.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import platform
 import threading
 
-from neuron_sim.errors import NeuronSimError
-
-_MACHINE = platform.machine()
-_SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(_MACHINE)
+_SYS_FUTEX = 202
 _WAIT = 0
 _WAKE = 1
 
@@ -20,19 +19,6 @@ class _Timespec(ctypes.Structure):
 
 _syscall = ctypes.CDLL(None, use_errno=True).syscall
 _lock = threading.Lock()
-_own_word = ctypes.c_uint32(0)
-
-
-def require() -> None:
-    """Check that this machine's futexes can be used.
-
-    Raises:
-        NeuronSimError: they cannot.
-    """
-    if _SYS_FUTEX is None:
-        raise NeuronSimError(
-            f"shared-memory collectives need Linux on x86_64 or aarch64, not {platform.machine()}"
-        )
 
 
 def sleep(address: int, expected: int, seconds: float) -> None:
@@ -57,17 +43,7 @@ def wake(address: int) -> None:
 def fence() -> None:
     """Order memory: what was written before is visible to others before anything after this is read.
 
-    Python has no fence of its own. On x86 any locked instruction is one, and a free
-    lock costs 0.1 µs; elsewhere the kernel's futex, which has a full fence inside.
+    Python has no fence of its own. Any locked instruction is one, and a free lock costs 0.1 µs.
     """
-    if _MACHINE == "x86_64":
-        _lock.acquire(blocking=False)
-        _lock.release()
-    else:
-        wake(ctypes.addressof(_own_word))
-
-
-def after_read() -> None:
-    """Order memory: later reads stay behind earlier ones. x86 does so by itself."""
-    if _MACHINE != "x86_64":
-        fence()
+    _lock.acquire(blocking=False)
+    _lock.release()

@@ -124,7 +124,6 @@ class Mail:
         letters, fetched = self._region.letters, self._region.fetched
         there = (letters[:, :, 0] > fetched) & (letters[:, :, 1] == np.uint64(channel & _CHANNEL))
         there[self._me] = False
-        futex.after_read()
         found = [
             _Letter(worker, place, int(letters[worker, place, 0]))
             for worker, place in np.argwhere(there).tolist()
