@@ -32,12 +32,12 @@ which is reduced from activations.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from neuron_sim.counters.hlo import opcodes
-from neuron_sim.counters.hlo.nodes import Graph
+from neuron_sim.counters.hlo.nodes import Graph, Node
 
 Kernel = tuple[int, int]
 """A kernel is known by one of its nodes, and the stage."""
@@ -83,87 +83,80 @@ class Elementwise:
 
 def elementwise(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> Elementwise:
     """The element-wise work of a computation. ``state_shapes``: `Shape.key` of parameters and the like."""
-    stages = _stages(graph)
+    stages = _stages(graph.nodes)
     placed: list[frozenset[int]] = []
-    written: set[int] = set(graph.wanted)
+    written = graph.wanted
     for _ in range(_ROUNDS):
-        again = _cheap_to_repeat(graph, written)
-        placed = _place(graph, stages, again)
-        written = {node for node in range(len(graph)) if _is_written(graph, node, placed)}
+        placed = _place(graph, stages, _cheap_to_repeat(graph.nodes, written))
+        written = graph.wanted | {
+            number
+            for number, node in enumerate(graph.nodes)
+            if node.is_loop and any(not placed[user] <= placed[number] for user in node.users)
+        }
     return _count(graph, placed, written, state_shapes)
 
 
-def _stages(graph: Graph) -> list[int]:
+def _stages(nodes: Sequence[Node]) -> list[int]:
     """The largest number of boundaries and reductions on a path to each node."""
-    stages = [0] * len(graph)
-    after = [0] * len(graph)
-    for node in range(len(graph)):
-        stage = max([after[operand] for operand in graph.operands[node]], default=0)
-        stages[node] = stage
-        after[node] = stage if graph.is_loop[node] or graph.is_given[node] else stage + 1
+    stages: list[int] = []
+    after: list[int] = []
+    for node in nodes:
+        stage = max([after[operand] for operand in node.operands], default=0)
+        stages.append(stage)
+        after.append(stage if node.is_loop or node.is_given else stage + 1)
     return stages
 
 
-def _cheap_to_repeat(graph: Graph, written: Collection[int]) -> list[bool]:
+def _cheap_to_repeat(nodes: Sequence[Node], written: Collection[int]) -> list[bool]:
     """Which values a kernel may compute again: see rule 4."""
-    cheap = [False] * len(graph)
-    leaves: list[frozenset[int]] = [frozenset()] * len(graph)
-    for node in range(len(graph)):
-        if not graph.is_loop[node]:
-            leaves[node] = frozenset((node,))
-            continue
+    cheap: list[bool] = []
+    leaves: list[Collection[int]] = []
+    for number, node in enumerate(nodes):
         needed: set[int] = set()
-        chain = graph.opcode[node] not in opcodes.TRANSCENDENTAL
-        for operand in graph.operands[node]:
-            if graph.is_slice[node]:
-                needed.add(node)
-            elif graph.is_loop[operand] and operand not in written:
-                chain = chain and cheap[operand]
-                needed |= leaves[operand]
+        is_cheap = node.is_loop and node.opcode not in opcodes.TRANSCENDENTAL
+        for operand in node.operands if is_cheap else ():
+            if node.is_slice:
+                needed.add(number)
+            elif nodes[operand].is_loop and operand not in written:
+                is_cheap = is_cheap and cheap[operand]
+                needed.update(leaves[operand])
             else:
                 needed.add(operand)
-        read = sum(graph.bytes[leaf] for leaf in needed)
-        cheap[node] = chain and read <= graph.bytes[node] * (1 + _ROWS)
-        leaves[node] = frozenset(needed) if cheap[node] else frozenset((node,))
+        read = sum(nodes[leaf].bytes for leaf in needed)
+        is_cheap = is_cheap and read <= node.bytes * (1 + _ROWS)
+        cheap.append(is_cheap)
+        leaves.append(needed if is_cheap else (number,))
     return cheap
 
 
 def _place(graph: Graph, stages: list[int], again: list[bool]) -> list[frozenset[int]]:
     """The stages at which each element-wise value is computed: from its consumers backwards."""
-    placed: list[frozenset[int]] = [frozenset()] * len(graph)
-    for node in reversed(range(len(graph))):
-        if not graph.is_loop[node]:
-            placed[node] = frozenset((stages[node],))
+    placed = [frozenset((stage,)) for stage in stages]
+    for number in reversed(range(len(graph.nodes))):
+        node = graph.nodes[number]
+        if not node.is_loop:
             continue
         consumers: set[int] = set()
-        for user in graph.users[node]:
+        for user in node.users:
             consumers |= placed[user]
-        if node in graph.wanted:
+        if number in graph.wanted:
             # It is written anyway, and later kernels read it.
-            consumers |= {stages[user] for user in graph.boundary_users[node]}
-            placed[node] = frozenset((min(consumers, default=stages[node]),))
-        elif again[node] or len(consumers) <= 1:
-            placed[node] = frozenset(consumers)
+            consumers |= {stages[user] for user in node.boundary_users}
+            placed[number] = frozenset((min(consumers, default=stages[number]),))
+        elif again[number] or len(consumers) <= 1:
+            placed[number] = frozenset(consumers)
         else:
-            placed[node] = frozenset((min(consumers),))
+            placed[number] = frozenset((min(consumers),))
     return placed
 
 
-def _joins(graph: Graph, node: int, operand: int) -> bool:
+def _joins(node: Node, operand: Node) -> bool:
     """Whether the kernel of ``node`` also computes the operand, given that both are computed at one stage.
 
     What a broadcast repeats (a row's mean, the optimizer's step) is computed in another kernel: otherwise
     all kernels that share it would become one.
     """
-    return graph.is_loop[operand] and graph.opcode[node] != "broadcast"
-
-
-def _is_written(graph: Graph, node: int, placed: list[frozenset[int]]) -> bool:
-    if not graph.is_loop[node]:
-        return False
-    if node in graph.wanted:
-        return True
-    return any(not placed[user] <= placed[node] for user in graph.users[node])
+    return operand.is_loop and node.opcode != "broadcast"
 
 
 def _count(
@@ -172,44 +165,38 @@ def _count(
     written: Collection[int],
     state_shapes: AbstractSet[tuple[int, ...]],
 ) -> Elementwise:
+    nodes = graph.nodes
+    fused = [(number, node) for number, node in enumerate(nodes) if node.is_fused]
     kernels = _Union()
-    for node in range(len(graph)):
-        if graph.is_fused[node]:
-            for operand in graph.operands[node]:
-                if _joins(graph, node, operand):
-                    for stage in placed[node] & placed[operand]:
-                        kernels.join((node, stage), (operand, stage))
+    for number, node in fused:
+        for operand in node.operands:
+            if _joins(node, nodes[operand]):
+                for stage in placed[number] & placed[operand]:
+                    kernels.join((number, stage), (operand, stage))
     reads: dict[Kernel, set[int]] = {}
     writes: dict[Kernel, set[int]] = {}
-    members: dict[Kernel, list[int]] = {}
-    for node in range(len(graph)):
-        if not graph.is_fused[node] or not placed[node]:
-            continue
-        first = min(placed[node])
-        for stage in placed[node]:
-            kernel = kernels.find((node, stage))
+    members: dict[Kernel, list[Node]] = {}
+    for number, node in fused:
+        for stage in placed[number]:
+            kernel = kernels.find((number, stage))
             read = reads.setdefault(kernel, set())
-            for operand in graph.operands[node]:
-                if not (_joins(graph, node, operand) and stage in placed[operand]):
+            for operand in node.operands:
+                if not (_joins(node, nodes[operand]) and stage in placed[operand]):
                     # A slice reads only as much as it makes, so its own size counts.
-                    read.add(node if graph.is_slice[node] else operand)
-            if stage == first:
+                    read.add(number if node.is_slice else operand)
+            if stage == min(placed[number]):
                 members.setdefault(kernel, []).append(node)
-                if node in written or not graph.is_loop[node]:
-                    writes.setdefault(kernel, set()).add(node)
+                if number in written or not node.is_loop:
+                    writes.setdefault(kernel, set()).add(number)
     state = _state_kernels(graph, reads, writes, state_shapes)
     result = Elementwise()
     for kernel, read in reads.items():
         counted = result.state if kernel in state else result.activations
-        counted.fused_bytes += sum(graph.bytes[node] for node in read)
-        counted.fused_bytes += sum(graph.bytes[node] for node in writes.get(kernel, ()))
+        counted.fused_bytes += sum(nodes[number].bytes for number in (*read, *writes.get(kernel, ())))
         for node in members.get(kernel, ()):
-            counted.unfused_bytes += graph.unfused_bytes[node]
-            counted.vector_elements += graph.vector_elements[node]
-            counted.scalar_elements += graph.scalar_elements[node]
+            counted.add(Kernels(0, node.unfused_bytes, node.vector_elements, node.scalar_elements))
     for node in graph.alone:
-        moved = graph.unfused_bytes[node]
-        result.activations.add(Kernels(moved, moved, graph.vector_elements[node]))
+        result.activations.add(Kernels(node.unfused_bytes, node.unfused_bytes, node.vector_elements))
     result.activations.unfused_bytes += graph.transposed_bytes
     return result
 
@@ -218,20 +205,19 @@ def _state_kernels(
     graph: Graph, reads: Arrays, writes: Arrays, state_shapes: AbstractSet[tuple[int, ...]]
 ) -> set[Kernel]:
     """The kernels that are state, such as the optimizer's."""
-    neutral = _of_scalars(graph, reads, writes)
-    own = {node for kernel in neutral for node in writes.get(kernel, ())}
-    fits = _of_state(graph, state_shapes)
+    nodes = graph.nodes
+    neutral = _of_scalars(nodes, reads, writes)
+    fits = _of_state(nodes, state_shapes)
+    ignored = {node for kernel in neutral for node in writes.get(kernel, ())} - fits
     shaped = set()
     for kernel, read in reads.items():
-        nodes = [
-            node for node in (*read, *writes.get(kernel, ())) if graph.key[node] and node not in own - fits
-        ]
-        if nodes and fits.issuperset(nodes):
+        arrays = {node for node in (*read, *writes.get(kernel, ())) if nodes[node].key} - ignored
+        if arrays and arrays <= fits:
             shaped.add(kernel)
     of_inputs = {
         kernel
         for kernel in shaped
-        if all(_is_given(graph, node) or not graph.key[node] for node in reads[kernel])
+        if all(_is_given(nodes, nodes[node]) or not nodes[node].key for node in reads[kernel])
     }
     readers: dict[int, list[Kernel]] = {}
     for kernel, read in reads.items():
@@ -245,7 +231,7 @@ def _state_kernels(
         if kernel not in state or kernel in of_inputs:
             continue
         wrote = writes.get(kernel, set())
-        if any(graph.feeds_work[node] for node in wrote) or any(
+        if any(nodes[node].feeds_work for node in wrote) or any(
             reader not in state for node in wrote for reader in readers.get(node, ())
         ):
             state.remove(kernel)
@@ -254,33 +240,31 @@ def _state_kernels(
     return state
 
 
-def _of_state(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> set[int]:
+def _of_state(nodes: Sequence[Node], state_shapes: AbstractSet[tuple[int, ...]]) -> set[int]:
     """The arrays that may be state by their dimensions.
 
     A slice of DistributedDataParallel's bucket of gradients is one: it has one dimension, and a parameter's size.
     """
     sizes = {math.prod(shape) for shape in state_shapes}
+
+    def is_part(node: Node) -> bool:
+        source = nodes[node.operands[0]]
+        return source.key in state_shapes or (_is_given(nodes, node) and node.elements in sizes)
+
     return {
-        node
-        for node in range(len(graph))
-        if graph.key[node] in state_shapes
-        or (
-            graph.is_slice[node]
-            and (
-                graph.key[graph.operands[node][0]] in state_shapes
-                or (_is_given(graph, node) and graph.elements[node] in sizes)
-            )
-        )
+        number
+        for number, node in enumerate(nodes)
+        if node.key in state_shapes or (node.is_slice and is_part(node))
     }
 
 
-def _is_given(graph: Graph, node: int) -> bool:
+def _is_given(nodes: Sequence[Node], node: Node) -> bool:
     """Whether a node is an input of the graph, or a slice of one."""
-    source = graph.operands[node][0] if graph.is_slice[node] else node
-    return graph.opcode[source] in opcodes.GIVEN
+    source = nodes[node.operands[0]] if node.is_slice else node
+    return source.opcode in opcodes.GIVEN
 
 
-def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:
+def _of_scalars(nodes: Sequence[Node], reads: Arrays, writes: Arrays) -> set[Kernel]:
     """Kernels that read only scalars, or what such kernels have made of them, such as the norm of all gradients."""
     found: set[Kernel] = set()
     made: set[int] = set()
@@ -288,7 +272,7 @@ def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:
     while grown:
         grown = False
         for kernel, read in reads.items():
-            if kernel not in found and all(not graph.key[node] or node in made for node in read):
+            if kernel not in found and all(not nodes[node].key or node in made for node in read):
                 found.add(kernel)
                 made |= writes.get(kernel, set())
                 grown = True

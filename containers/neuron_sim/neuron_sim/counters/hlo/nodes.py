@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from neuron_sim.counters.hlo import opcodes
 from neuron_sim.counters.hlo.shapes import Shape, total_bytes
@@ -11,46 +12,54 @@ from neuron_sim.counters.hlo.text import Computation, Instruction
 
 _INDEX = re.compile(r"index=(\d+)")
 _SLICES = frozenset(("dynamic-slice", "slice"))
-_FREE = frozenset(("broadcast",))
+
+
+@dataclass(slots=True)
+class Node:
+    """A value. Other values are meant by their numbers, which are their places in `Graph.nodes`.
+
+    ``opcode``: the instruction's; ``reduce`` and ``multiply`` for the two parts of a batch norm.
+    ``operands``: the values that it is made of; ``users``: the reverse, without boundaries.
+    ``boundary_users``: the boundaries that read it; ``feeds_work``: one of these is not a collective.
+    ``bytes``, ``elements``, ``key``: of its array, see `Shape`.
+    ``is_loop``: element-wise. ``is_fused``: that, or a reduction. ``is_given``: not computed, as an input.
+    ``is_slice``: it reads only as much as it makes.
+    ``vector_elements``, ``scalar_elements``: see `fusion.Kernels`.
+    ``unfused_bytes``: what the instruction moves as a kernel of its own.
+    """
+
+    opcode: str
+    operands: tuple[int, ...]
+    bytes: int
+    elements: int
+    key: tuple[int, ...]
+    is_loop: bool
+    is_fused: bool
+    is_given: bool
+    is_slice: bool
+    vector_elements: int
+    scalar_elements: int
+    unfused_bytes: int
+    users: list[int] = field(default_factory=list)
+    boundary_users: list[int] = field(default_factory=list)
+    feeds_work: bool = False
 
 
 class Graph:
-    """Values by number, each after its operands; one list per property.
+    """The values of a computation.
 
     Attributes:
-        opcode: the instruction's; ``reduce`` and ``multiply`` for the two parts of a batch norm.
-        operands: numbers of the values it is made of; ``users``: the reverse, without boundaries.
-        boundary_users: the boundaries that read it.
-        feeds_work: one of these boundaries is not a collective.
-        bytes, elements, key: of its array, see `Shape`.
-        is_loop: element-wise. ``is_fused``: that, or a reduction. ``is_given``: not computed, as an input.
-        is_slice: it reads only as much as it makes.
-        vector_elements, scalar_elements: see `fusion.Kernels`.
-        wanted: element-wise values that must be in memory: for a boundary, a larger broadcast, or as result.
-        unfused_bytes: what the instruction moves as a kernel of its own.
+        nodes: each after its operands.
+        wanted: element-wise values that a boundary, a broadcast or the graph's result needs.
         alone: boundaries whose bytes count as element-wise work, such as random bits.
         transposed_bytes: what transposes move if each instruction is a kernel of its own.
     """
 
     def __init__(self, computation: Computation) -> None:
         """Resolve the instructions of a computation."""
-        self.opcode: list[str] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.users: list[list[int]] = []
-        self.boundary_users: list[list[int]] = []
-        self.feeds_work: list[bool] = []
-        self.bytes: list[int] = []
-        self.elements: list[int] = []
-        self.key: list[tuple[int, ...]] = []
-        self.is_loop: list[bool] = []
-        self.is_fused: list[bool] = []
-        self.is_given: list[bool] = []
-        self.is_slice: list[bool] = []
-        self.vector_elements: list[int] = []
-        self.scalar_elements: list[int] = []
+        self.nodes: list[Node] = []
         self.wanted: set[int] = set()
-        self.alone: list[int] = []
-        self.unfused_bytes: list[int] = []
+        self.alone: list[Node] = []
         self._instructions = computation.instructions
         self._values: list[list[int]] = []
         for instruction in computation.instructions:
@@ -58,9 +67,6 @@ class Graph:
         if computation.root is not None:
             self._want(self._values[computation.root])
         self.transposed_bytes = self._transposed()
-
-    def __len__(self) -> int:
-        return len(self.opcode)
 
     def _resolve(self, instruction: Instruction) -> list[int]:
         """The values an instruction stands for: several for a tuple."""
@@ -77,13 +83,14 @@ class Graph:
             # In place, as loops collect the rows of their results: only the update is read and written.
             update = self._instructions[operands[1]]
             read = [value for operand in operands[1:] for value in values[operand]]
-            return [self._add(opcode, update.shapes, read, 2 * update.shape.bytes, loop=True, fused=True)]
+            return [self._add(opcode, update.shapes, read, 2 * update.shape.bytes, is_loop=True)]
         read = [value for operand in operands for value in values[operand]]
         if opcode in opcodes.ELEMENTWISE:
             return [self._loop(instruction, read)]
         if opcode == "reduce":
             taken = sum(self._shape(operand).elements for operand in operands[: len(operands) // 2])
-            return [self._new(instruction, read, self._moved(instruction), fused=True, vector=taken)]
+            moved = self._moved(instruction)
+            return [self._add(opcode, instruction.shapes, read, moved, is_reduction=True, vector=taken)]
         if opcode in ("batch-norm-training", "batch-norm-grad", "batch-norm-inference"):
             return self._norm(instruction, read)
         return self._boundary(instruction, read)
@@ -101,7 +108,7 @@ class Graph:
         if len(values) > 1 and position < len(values):
             return values[position]
         # One of the arrays that a boundary makes.
-        return self._new(instruction, values, 0, given=True)
+        return self._add(instruction.opcode, instruction.shapes, values, 0, is_given=True)
 
     def _repeats_nothing(self, instruction: Instruction) -> bool:
         if instruction.opcode != "broadcast":
@@ -111,19 +118,19 @@ class Graph:
     def _loop(self, instruction: Instruction, read: Sequence[int]) -> int:
         opcode = instruction.opcode
         elements = instruction.shape.elements
-        if opcode in _FREE:
+        if opcode == "broadcast":
             moved = 0
             self._want(read)  # a smaller array, which is not made again for each element
         elif opcode in _SLICES:
             moved = 2 * instruction.shape.bytes
         else:
             moved = self._moved(instruction)
-        return self._new(
-            instruction,
+        return self._add(
+            opcode,
+            instruction.shapes,
             read,
             moved,
-            loop=True,
-            fused=True,
+            is_loop=True,
             vector=elements if opcode in opcodes.ARITHMETIC else 0,
             scalar=elements if opcode in opcodes.TRANSCENDENTAL else 0,
         )
@@ -134,23 +141,18 @@ class Graph:
         data = read[0]
         moved = self._moved(instruction)
         if instruction.opcode == "batch-norm-inference":
-            return [
-                self._add(
-                    "multiply", [result], read, moved, loop=True, fused=True, vector=2 * result.elements
-                )
-            ]
+            return [self._add("multiply", [result], read, moved, is_loop=True, vector=2 * result.elements)]
         if instruction.opcode == "batch-norm-training":
             summed, per_sum, per_result = [data], 2, 2
         else:
             summed, per_sum, per_result = [data, read[2], read[4]], 4, 4
         sums = self._add(
-            "reduce", statistics, summed, 0, fused=True, vector=per_sum * result.elements,
+            "reduce", statistics, summed, 0, is_reduction=True, vector=per_sum * result.elements,
             scalar=statistics[0].elements,
         )  # fmt: skip
         normed = self._add(
-            "multiply", [result], [*read, sums], moved, loop=True, fused=True,
-            vector=per_result * result.elements,
-        )  # fmt: skip
+            "multiply", [result], [*read, sums], moved, is_loop=True, vector=per_result * result.elements
+        )
         return [normed, sums, sums]
 
     def _boundary(self, instruction: Instruction, read: Sequence[int]) -> list[int]:
@@ -160,21 +162,22 @@ class Graph:
                 value for operand in instruction.operands for value in self._values[self._in_place(operand)]
             ]
         counted = opcode not in opcodes.UNCOUNTED
-        given = opcode in opcodes.GIVEN
-        node = self._new(
-            instruction,
+        number = self._add(
+            opcode,
+            instruction.shapes,
             read,
             self._moved(instruction) if counted else 0,
-            given=given,
+            is_given=opcode in opcodes.GIVEN,
             vector=sum(shape.elements for shape in instruction.shapes) if counted else 0,
         )
+        node = self.nodes[number]
         if counted:
             self.alone.append(node)
-        for value in dict.fromkeys(read):
-            self.boundary_users[value].append(node)
-            self.feeds_work[value] |= opcode not in opcodes.COLLECTIVES
-        self._want(read)
-        return [node]
+        for value in node.operands:
+            self.nodes[value].boundary_users.append(number)
+            self.nodes[value].feeds_work |= opcode not in opcodes.COLLECTIVES
+        self._want(node.operands)
+        return [number]
 
     def _in_place(self, position: int) -> int:
         """The instruction whose array a product reads: see rule 2 of the fusion model."""
@@ -187,7 +190,7 @@ class Graph:
         return position
 
     def _want(self, values: Iterable[int]) -> None:
-        self.wanted.update(value for value in values if self.is_loop[value])
+        self.wanted.update(value for value in values if self.nodes[value].is_loop)
 
     def _shape(self, position: int) -> Shape:
         return self._instructions[position].shape
@@ -222,42 +225,39 @@ class Graph:
                     moved[operand] = True
         return total
 
-    def _new(self, instruction: Instruction, read: Sequence[int], moved: int, **kind: int) -> int:
-        return self._add(instruction.opcode, instruction.shapes, read, moved, **kind)
-
     def _add(
         self,
         opcode: str,
         shapes: Sequence[Shape],
-        read: Sequence[int],
+        read: Iterable[int],
         moved: int,
         *,
-        loop: int = False,
-        fused: int = False,
-        given: int = False,
+        is_loop: bool = False,
+        is_reduction: bool = False,
+        is_given: bool = False,
         vector: int = 0,
         scalar: int = 0,
     ) -> int:
-        node = len(self.opcode)
-        read = tuple(dict.fromkeys(read))
-        one = len(shapes) == 1
-        self.opcode.append(opcode)
-        self.operands.append(read)
-        self.users.append([])
-        self.boundary_users.append([])
-        self.feeds_work.append(False)
-        # A scalar constant is part of the instruction.
-        self.bytes.append(0 if opcode == "constant" and not shapes[0].dims else total_bytes(tuple(shapes)))
-        self.elements.append(shapes[0].elements if shapes else 0)
-        self.key.append(shapes[0].key if one else tuple(dim for shape in shapes for dim in shape.key))
-        self.is_loop.append(bool(loop))
-        self.is_fused.append(bool(fused))
-        self.is_given.append(bool(given))
-        self.is_slice.append(opcode in _SLICES)
-        self.vector_elements.append(vector)
-        self.scalar_elements.append(scalar)
-        self.unfused_bytes.append(moved)
-        if fused:
-            for value in read:
-                self.users[value].append(node)
-        return node
+        """Add a value that is made of those it has ``read``; returns its number."""
+        number = len(self.nodes)
+        operands = tuple(dict.fromkeys(read))
+        node = Node(
+            opcode,
+            operands,
+            # A scalar constant is part of the instruction.
+            bytes=0 if opcode == "constant" and not shapes[0].dims else total_bytes(tuple(shapes)),
+            elements=shapes[0].elements if shapes else 0,
+            key=shapes[0].key if len(shapes) == 1 else tuple(dim for shape in shapes for dim in shape.key),
+            is_loop=is_loop,
+            is_fused=is_loop or is_reduction,
+            is_given=is_given,
+            is_slice=opcode in _SLICES,
+            vector_elements=vector,
+            scalar_elements=scalar,
+            unfused_bytes=moved,
+        )
+        self.nodes.append(node)
+        if node.is_fused:
+            for value in operands:
+                self.nodes[value].users.append(number)
+        return number
