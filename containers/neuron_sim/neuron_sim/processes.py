@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,14 +51,23 @@ def ancestors(pid: int) -> Iterator[int]:
 
 
 def children(pid: int) -> list[int]:
-    """The ids of the child processes that have not ended."""
-    found = []
+    """The ids of the child processes, also of those that have ended and wait for their parent."""
+    return [child for child, (_, parent) in _states().items() if parent == pid]
+
+
+def running() -> set[int]:
+    """The ids of all processes here, without those that have ended and wait for their parent."""
+    return {pid for pid, (state, _) in _states().items() if state not in "ZX"}
+
+
+def _states() -> dict[int, tuple[str, int]]:
+    """State and parent of each process that this one sees, by its id."""
+    found = {}
     for entry in _PROC.iterdir():
-        try:
-            if entry.name.isdigit() and int(stat(int(entry.name))[1]) == pid:
-                found.append(int(entry.name))
-        except (OSError, IndexError, ValueError):
-            continue
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                state, parent, *_ = stat(int(entry.name))
+                found[int(entry.name)] = state, int(parent)
     return found
 
 

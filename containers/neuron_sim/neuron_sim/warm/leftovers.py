@@ -29,7 +29,7 @@ def end_processes(spared: Collection[int]) -> bool:
     """
     kept = {_INIT, os.getpid(), *spared}
     for _ in range(_ROUNDS):
-        others = [pid for pid in _processes() if pid not in kept]
+        others = processes.running() - kept
         if not others:
             return True
         for pid in others:
@@ -77,21 +77,6 @@ def close_to_debuggers(closed: bool) -> None:
     Processes that outlive a job are closed to it; a job's own processes are as usual.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0)
-
-
-def _processes() -> list[int]:
-    """All processes here, without those that have ended and wait for their parent."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            state = processes.stat(int(entry.name))[0]
-        except (OSError, IndexError):
-            continue
-        if state not in "ZX":
-            found.append(int(entry.name))
-    return found
 
 
 def _in_memory() -> list[str]:
