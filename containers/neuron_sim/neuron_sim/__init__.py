@@ -8,6 +8,7 @@ device kind, counters of what ran, and the tools around it.
 
     settings      what the container tells the simulator, out of the environment
     processes     processes as Linux knows them
+    atomic_file   writes files that other processes read meanwhile
     cgroup        what the container may use
     topology      what an instance has: devices, cores, memory
     names/        every name that Trainium scripts use: supported, or refused with what to do instead

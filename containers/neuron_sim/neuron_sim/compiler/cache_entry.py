@@ -19,14 +19,13 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from neuron_sim import __version__
+from neuron_sim import __version__, atomic_file
 from neuron_sim.compiler.flags import flags_hash
 from neuron_sim.compiler.unsupported import Refusal, refusals
 
@@ -34,7 +33,6 @@ State = Literal["absent", "collected", "done", "failed"]
 HLO = "model.hlo_module.pb"
 _TEXT = "model.hlo_module.txt"
 LOCK = "model.lock"
-_DRAFT = ".draft-"
 _METADATA = re.compile(r", metadata=\{(?:[^{}\"]|\"(?:[^\"\\]|\\.)*\")*\}")
 
 
@@ -103,9 +101,9 @@ class Entry:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.lock():
             if not self.hlo.exists():
-                _write(self.folder / "compile_flags.json", json.dumps(list(flags)))
-                _write(self.folder / _TEXT, hlo)
-                _write(self.hlo, module)
+                atomic_file.write(self.folder / "compile_flags.json", json.dumps(list(flags)))
+                atomic_file.write(self.folder / _TEXT, hlo)
+                atomic_file.write(self.hlo, module)
 
     def compile(self, retry: bool = False) -> Outcome:
         """Go from collected to done or failed. An entry that is done, or failed without ``retry``, stays so.
@@ -123,13 +121,13 @@ class Entry:
             why = refusals(hlo)
             if why:
                 if state != "failed" or retry:
-                    _write(self.folder / "model.log", "".join(f"{refusal}\n" for refusal in why))
+                    atomic_file.write(self.folder / "model.log", "".join(f"{refusal}\n" for refusal in why))
                 return Outcome(refusals=why)
             with suppress(FileNotFoundError):
                 (self.folder / "model.log").unlink()
             flags = json.loads((self.folder / "compile_flags.json").read_text())
-            _write(self.neff, _marker(hlo, flags))
-            _write(self.folder / "model.done", "")
+            atomic_file.write(self.neff, _marker(hlo, flags))
+            atomic_file.write(self.folder / "model.done", "")
             return Outcome()
 
     @contextmanager
@@ -197,17 +195,3 @@ def _marker(hlo: str, flags: list[str]) -> str:
         },
         indent=1,
     )
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    """Write a file atomically."""
-    descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=path.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-        draft.chmod(0o644)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

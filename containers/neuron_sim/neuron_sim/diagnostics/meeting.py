@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from neuron_sim import atomic_file
+
 
 class Meeting:
     """The folder for one thing that cores compare. If it cannot be written, nothing is compared; training goes on."""
@@ -21,9 +23,7 @@ class Meeting:
             self.has_left = not more
             with contextlib.suppress(OSError):
                 self._folder.mkdir(exist_ok=True, parents=True)
-                begun = self._folder / f".{self.rank}"
-                begun.write_text(text)
-                begun.replace(self._folder / str(self.rank))  # atomic: nobody reads a part of it
+                atomic_file.write(self._folder / str(self.rank), text)
 
     def left(self) -> dict[int, str]:
         """What each rank has left until now, this one too."""

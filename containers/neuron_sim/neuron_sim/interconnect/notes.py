@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from neuron_sim import processes
+from neuron_sim import atomic_file, processes
 
 _PREFIX = "waits-"
 
@@ -37,10 +37,7 @@ def leave(folder: Path, note: Note) -> None:
     """Write this process's note, in place of its last one. If that fails, there is no note, and training goes on."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{_PREFIX}{os.getpid()}"
-        temporary = path.with_name(f".{path.name}")
-        temporary.write_text(json.dumps(asdict(note)))
-        temporary.replace(path)
+        atomic_file.write(folder / f"{_PREFIX}{os.getpid()}", json.dumps(asdict(note)))
 
 
 def take_back(folder: Path) -> None:

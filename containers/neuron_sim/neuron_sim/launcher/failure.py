@@ -10,6 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
+from neuron_sim import atomic_file
 from neuron_sim.counters import script_lines
 from neuron_sim.errors import NeuronSimError
 
@@ -36,8 +37,7 @@ def tell_launcher(error: BaseException) -> None:
     }
     text = json.dumps({"message": {"message": _in_short(error), "extraInfo": details}})
     with contextlib.suppress(OSError):
-        Path(f"{path}.{os.getpid()}").write_text(text)
-        Path(f"{path}.{os.getpid()}").replace(path)
+        atomic_file.write(Path(path), text)
 
 
 def place_of(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import _XLAC
 
-from neuron_sim import __version__, processes, settings
+from neuron_sim import __version__, atomic_file, processes, settings
 from neuron_sim.counters import script_time
 from neuron_sim.counters.listener import Listener
 from neuron_sim.runtime import usage_reader
@@ -52,7 +52,6 @@ class Publisher(Listener):
     def start(self, cores: tuple[int, ...]) -> None:
         """Publish from now on; the cores have just been claimed."""
         self._path = self._folder / f"core-{cores[0]}.json"
-        self._temporary = self._path.with_suffix(f".{os.getpid()}")
         self._pid = os.getpid()
         self._fixed = {
             "schema": SCHEMA,
@@ -100,8 +99,7 @@ class Publisher(Listener):
         }
         self._before = {"time": document["time"], **counts}
         with suppress(OSError):
-            self._temporary.write_text(json.dumps(document, separators=(",", ":")))
-            self._temporary.replace(self._path)
+            atomic_file.write(self._path, json.dumps(document, separators=(",", ":")))
 
     def end(self) -> None:
         """Remove the file at the end of the process that owns it; does nothing in any other process."""
