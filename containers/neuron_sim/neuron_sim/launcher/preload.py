@@ -21,7 +21,7 @@ from typing import Any
 
 from neuron_sim.hooks import activation
 from neuron_sim.launcher import interpreter
-from neuron_sim.launcher.script_imports import imports, local
+from neuron_sim.launcher.script_imports import WORKERS_VARIABLES, imports, local
 from neuron_sim.launcher.unimported import Absent, modules_of
 
 _TORCH_XLA = "torch_xla"
@@ -58,23 +58,6 @@ _NEVER = frozenset(
 )
 
 
-# torchrun sets these for each worker, and for no other process.
-_WORKERS_OWN = frozenset(
-    {
-        "RANK",
-        "LOCAL_RANK",
-        "GROUP_RANK",
-        "ROLE_RANK",
-        "WORLD_SIZE",
-        "LOCAL_WORLD_SIZE",
-        "GROUP_WORLD_SIZE",
-        "ROLE_WORLD_SIZE",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-    }
-)
-
-
 class _IsForWorkers(BaseException):
     """Raised when an import asks for its worker's rank. A library's `except Exception` does not catch it."""
 
@@ -91,7 +74,7 @@ def _imports_for_workers_end() -> Iterator[None]:
     unfinished: set[str] = set()
 
     def read_or_end(variables: Any, name: str) -> str:
-        if variables is os.environ and (name in _WORKERS_OWN or str(name).startswith("TORCHELASTIC_")):
+        if variables is os.environ and (name in WORKERS_VARIABLES or str(name).startswith("TORCHELASTIC_")):
             unfinished.update(
                 name for name, module in list(sys.modules.items()) if _is_being_imported(module)
             )

@@ -10,8 +10,11 @@ import ast
 import os
 from pathlib import Path
 
-# torchrun sets these for each worker, whatever the script assigns.
-_TORCHRUN_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+WORKERS_VARIABLES = frozenset((
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+    "ROLE_RANK", "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+))  # fmt: skip
+"""What torchrun sets for each worker, and for no other process, whatever the script assigns."""
 
 # No import reads these: the device does, when the script first uses it.
 _READ_LATE = ("NEURON_", "XLA_", "PJRT_DEVICE")
@@ -117,7 +120,7 @@ def _make_setting(node: ast.stmt) -> bool:
         return False
     if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
         return False
-    if name.value in _TORCHRUN_VARIABLES or name.value.startswith(_READ_LATE):
+    if name.value in WORKERS_VARIABLES or name.value.startswith(_READ_LATE):
         return True
     if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
         return False
