@@ -42,11 +42,14 @@ class MonitorConfig:
     system: Mapping[str, float]
 
 
-DEFAULT = MonitorConfig(
-    (RuntimeSelection(".*", dict.fromkeys(RUNTIME_GROUPS, DEFAULT_PERIOD_S)),),
-    dict.fromkeys(SYSTEM_GROUPS, DEFAULT_PERIOD_S),
-)
-"""Without a file: everything, of every process, every 5 seconds."""
+def everything(period_s: float) -> MonitorConfig:
+    """All metric groups, of every process."""
+    of_processes = RuntimeSelection(".*", dict.fromkeys(RUNTIME_GROUPS, period_s))
+    return MonitorConfig((of_processes,), dict.fromkeys(SYSTEM_GROUPS, period_s))
+
+
+DEFAULT = everything(DEFAULT_PERIOD_S)
+"""Without a file."""
 
 
 def parse(document: Any) -> MonitorConfig:

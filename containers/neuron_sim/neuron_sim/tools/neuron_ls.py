@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,27 +118,24 @@ def as_text(
     width: int = NARROW,
 ) -> str:
     """The documented table; the columns of connections and of processes only where there are any."""
-    columns = [
-        tables.Column("NEURON", "DEVICE", lambda device: str(device.index)),
-        tables.Column("NEURON", "CORES", lambda device: str(len(device.core_ids))),
-        tables.Column("NEURON", "CORE IDS", lambda device: _span(device.core_ids)),
-        tables.Column("NEURON", "MEMORY", lambda device: f"{device.memory_bytes // topology.GIB} GB"),
-        tables.Column("PCI", "BDF", lambda device: device.bdf),
-        tables.Column("CPU", "AFFINITY", lambda device: device.numa_node.cpus),
-        tables.Column("NUMA", "NODE", lambda device: device.numa_node.name),
+    columns: list[tuple[str, str, Callable[[topology.Device], str]]] = [
+        ("NEURON", "DEVICE", lambda device: str(device.index)),
+        ("NEURON", "CORES", lambda device: str(len(device.core_ids))),
+        ("NEURON", "CORE IDS", lambda device: _span(device.core_ids)),
+        ("NEURON", "MEMORY", lambda device: f"{device.memory_bytes // topology.GIB} GB"),
+        ("PCI", "BDF", lambda device: device.bdf),
+        ("CPU", "AFFINITY", lambda device: device.numa_node.cpus),
+        ("NUMA", "NODE", lambda device: device.numa_node.name),
     ]
     if any(device.connected_to for device in listed):
-        connected = tables.Column(
-            "CONNECTED", "DEVICES", lambda device: ", ".join(map(str, device.connected_to))
-        )
-        columns.insert(4, connected)
-    heading = [(column.above, column.below) for column in columns]
+        columns.insert(4, ("CONNECTED", "DEVICES", lambda device: ", ".join(map(str, device.connected_to))))
+    heading = [(above, below) for above, below, _ in columns]
     blocks = []
     shown = any((users or {}).values())
     if shown:
         heading += [("PID", ""), ("COMMAND", ""), ("RUNTIME", "VERSION")]
     for device in listed:
-        cells = [column.cell(device) for column in columns]
+        cells = [cell(device) for _, _, cell in columns]
         rows = [
             [str(user.pid), tables.shortened(user.command, width), user.runtime_version]
             for user in (users or {}).get(device.index, ())

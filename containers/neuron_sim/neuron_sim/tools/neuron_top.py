@@ -14,14 +14,10 @@ from typing import Any
 from neuron_sim import settings
 from neuron_sim.errors import NeuronSimError
 from neuron_sim.runtime import claims
-from neuron_sim.tools import top_screen
-from neuron_sim.tools.monitor_config import RUNTIME_GROUPS, SYSTEM_GROUPS, MonitorConfig, RuntimeSelection
+from neuron_sim.tools import monitor_config, top_screen
 from neuron_sim.tools.neuron_monitor import Monitor
 
 PERIOD_S = 1.0
-_EVERYTHING = MonitorConfig(
-    (RuntimeSelection(".*", dict.fromkeys(RUNTIME_GROUPS, PERIOD_S)),), dict.fromkeys(SYSTEM_GROUPS, PERIOD_S)
-)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -31,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     ).parse_args(argv)
     try:
         current = settings.read()
-        monitor = Monitor(current, _EVERYTHING)
+        monitor = Monitor(current, monitor_config.everything(PERIOD_S))
     except NeuronSimError as error:
         print(f"neuron-top: {error}", file=sys.stderr)
         return 2

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 _DASHES = "\u2013\u2013"  # the documentation draws with en dashes
 
 Block = Sequence[Sequence[str]]
 """The rows of one device."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's title in two lines, and how a cell is made."""
-
-    above: str
-    below: str
-    cell: Callable[[Any], str]
 
 
 def shortened(text: str, width: int) -> str:
