@@ -208,16 +208,6 @@ def around_arithmetic(name: str) -> Callable[[Kernel], Kernel]:
     return lambda original: functools.partial(_arithmetic, original, _tensors_of(name))
 
 
-def around_cast(original: Kernel) -> Kernel:
-    """Decorate torch_xla's kernel of `_to_copy`, which autocast uses too."""
-    return functools.partial(_to_copy, original)
-
-
-def around_copy(original: Kernel) -> Kernel:
-    """Decorate torch_xla's kernel of `copy`, which `tensor.copy_` uses."""
-    return functools.partial(_copy, original)
-
-
 def _tensors_of(name: str) -> tuple[bool, ...]:
     """Which positional arguments of an operation are tensors."""
     packet, _, overload = name.partition(".")
@@ -275,27 +265,37 @@ def _is_bf16(tensors: list[torch.Tensor]) -> bool:
     return dtypes == {torch.bfloat16}
 
 
-def _to_copy(cast: Kernel, keys: Any, tensor: torch.Tensor, **keywords: Any) -> torch.Tensor:
-    device = keywords.get("device")
-    if (
-        keywords.get("dtype") == torch.bfloat16
-        and tensor.dtype == torch.float32
-        and tensor.device.type == "xla"
-        and (device is None or torch.device(device).type == "xla")
-        and not dynamo.looking()
-    ):
-        return round_to_bf16(tensor)
-    return cast(keys, tensor, **keywords)
+def around_cast(cast: Kernel) -> Kernel:
+    """Decorate torch_xla's kernel of `_to_copy`, which autocast uses too."""
+
+    def rounded_cast(keys: Any, tensor: torch.Tensor, **keywords: Any) -> torch.Tensor:
+        device = keywords.get("device")
+        if (
+            keywords.get("dtype") == torch.bfloat16
+            and tensor.dtype == torch.float32
+            and tensor.device.type == "xla"
+            and (device is None or torch.device(device).type == "xla")
+            and not dynamo.looking()
+        ):
+            return round_to_bf16(tensor)
+        return cast(keys, tensor, **keywords)
+
+    return rounded_cast
 
 
-def _copy(
-    copy: Kernel, keys: Any, target: torch.Tensor, source: torch.Tensor, *rest: Any, **keywords: Any
-) -> torch.Tensor:
-    if (
-        target.dtype == torch.bfloat16
-        and source.dtype == torch.float32
-        and target.device.type == source.device.type == "xla"
-        and not dynamo.looking()
-    ):
-        source = round_to_bf16(source)
-    return copy(keys, target, source, *rest, **keywords)
+def around_copy(copy: Kernel) -> Kernel:
+    """Decorate torch_xla's kernel of `copy`, which `tensor.copy_` uses."""
+
+    def rounded_copy(
+        keys: Any, target: torch.Tensor, source: torch.Tensor, *rest: Any, **keywords: Any
+    ) -> torch.Tensor:
+        if (
+            target.dtype == torch.bfloat16
+            and source.dtype == torch.float32
+            and target.device.type == source.device.type == "xla"
+            and not dynamo.looking()
+        ):
+            source = round_to_bf16(source)
+        return copy(keys, target, source, *rest, **keywords)
+
+    return rounded_copy
