@@ -93,9 +93,8 @@ class Likeness:
         os.environ.update(environment)
         os.environ.update(self._set)
         sys.argv = list(arguments)
-        sys.path[:] = _unique(
-            [str(Path(arguments[0]).parent), *_entries(environment), *self._own_path, *sys.path]
-        )
+        wanted = [str(Path(arguments[0]).parent), *_entries(environment), *self._own_path, *sys.path]
+        sys.path[:] = dict.fromkeys(wanted)
         for path in sys.path:
             # A folder of generated modules that torch made when it was imported.
             if path.startswith(tempfile.gettempdir() + os.sep):
@@ -125,10 +124,6 @@ def _modules_in(path: str) -> set[str]:
 
 def _entries(environment: dict[str, str]) -> list[str]:
     return [path for path in environment.get(_PATHS, "").split(os.pathsep) if path]
-
-
-def _unique(paths: list[str]) -> list[str]:
-    return list(dict.fromkeys(paths))
 
 
 def _changed_ns(path: str) -> int:
