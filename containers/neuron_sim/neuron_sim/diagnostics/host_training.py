@@ -38,12 +38,12 @@ class HostTraining:
         """Parameters that a move has replaced, and the line of the move."""
         self._arrived: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Parameters that have come to the device, and the line of the move."""
-        self._lines: tuple[str, str] | None = None
+        self._replaced: tuple[str, str] | None = None
         """Where an optimizer that holds replaced parameters was made, and the line of the move."""
         self._has_left = False
         """Whether parameters in `_moved` were on the device."""
         self._left: tuple[str, str] | None = None
-        """As `_lines`, for parameters that were on the device."""
+        """As `_replaced`, for parameters that were on the device."""
         self._left_steps = 0
 
     def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
@@ -95,29 +95,22 @@ class HostTraining:
         if self._on_device and not self._has_left:
             return
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        if self._on_device:
-            self._note_left(self._replaced(optimizer, parameters))
-            return
-        self._on_device = any(parameter.device.type != "cpu" for parameter in parameters)
-        self._steps += 1
-        if self._steps == _FIRST:
-            self._line = script_lines.calling_line()
-            self._lines = self._replaced(optimizer, parameters)
-            if (finding := self.finding()) is not None:
-                log.say(finding.text)
-
-    def _replaced(self, optimizer: Any, parameters: list[torch.Tensor]) -> tuple[str, str] | None:
-        """The lines that made an optimizer, and replaced parameters that it holds by a move; None: no move did."""
         moved = next((self._moved[each] for each in parameters if each in self._moved), None)
-        return None if moved is None else (self._made.get(optimizer, "?"), moved)
+        replaced = None if moved is None else (self._made.get(optimizer, "?"), moved)
+        if not self._on_device:
+            self._on_device = any(parameter.device.type != "cpu" for parameter in parameters)
+            self._steps += 1
+            if self._steps == _FIRST:
+                self._line, self._replaced = script_lines.calling_line(), replaced
+                self._say()
+        elif replaced is not None:
+            self._left = replaced
+            self._left_steps += 1
+            if self._left_steps == _FIRST:
+                self._say()
 
-    def _note_left(self, lines: tuple[str, str] | None) -> None:
-        """Called after a step of an optimizer on the device. ``lines``: what `_replaced` found."""
-        if lines is None:
-            return
-        self._left = lines
-        self._left_steps += 1
-        if self._left_steps == _FIRST and (finding := self.finding()) is not None:
+    def _say(self) -> None:
+        if (finding := self.finding()) is not None:
             log.say(finding.text)
 
     def finding(self) -> Finding | None:
@@ -126,8 +119,8 @@ class HostTraining:
             return advice.model_left_device(*self._left, self._left_steps)
         if self._on_device or self._steps < _FIRST:
             return None
-        if self._lines is not None:
-            return advice.optimizer_before_move(*self._lines, self._steps)
+        if self._replaced is not None:
+            return advice.optimizer_before_move(*self._replaced, self._steps)
         return advice.device_unused(self._line, self._steps)
 
 
