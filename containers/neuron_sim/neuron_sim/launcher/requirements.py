@@ -9,6 +9,7 @@ The simulator's own packages (`_OURS`) are never replaced: the real ones need a 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -64,10 +65,14 @@ def with_stand_ins(install: Install) -> Install:
     """Wrap the toolkit's function: installed versions stand in for pins that cannot be had."""
 
     def install_requirements(path: str, capture_error: bool = False) -> None:
+        as_it_is = functools.partial(install, path, capture_error)
         before = _versions()
         with _constrained():
             try:
-                install_constrained(path, capture_error)
+                if settings.strict_requirements():
+                    as_it_is()
+                else:
+                    _install_without_compiler(as_it_is, Path(path, "requirements.txt"))
                 _say_what_broke(before)
             except InstallRequirementsError:
                 print(
@@ -77,46 +82,41 @@ def with_stand_ins(install: Install) -> Install:
                 )
                 raise
 
-    def install_constrained(path: str, capture_error: bool) -> None:
-        file = Path(path, "requirements.txt")
-        compilers = {} if settings.strict_requirements() else dict(_compilers(_read(file)))
-        if not compilers:
-            return install_what_there_is(path, capture_error)
-        print(
-            f"Windtunnel: {', '.join(compilers.values())} is left out: the compiler is simulated.",
-            flush=True,
-        )
-        with _without(file, compilers):
-            return install_what_there_is(path, capture_error)
-
-    def install_what_there_is(path: str, capture_error: bool) -> None:
-        file = Path(path, "requirements.txt")
-        pins = list(pins_of(_read(file)))
-        if settings.strict_requirements() or not pins:
-            return install(path, capture_error)
-        left_out = {pin.line for pin in pins}
-        with _cache():
-            why = _obstacles(path)
-            if why not in ((), _CANNOT):
-                with _without(file, left_out):
-                    mends_nothing = set(why) <= set(_obstacles(path))
-                why = () if mends_nothing else why
-            if not why:
-                try:
-                    return install(path, capture_error)
-                except InstallRequirementsError:
-                    why = _CANNOT
-        _say(why, pins)
-        os.environ[settings.OLDER_TRANSFORMERS] = next(
-            (one.asked for one in pins if _makes_no_group(one)), ""
-        )
-        try:
-            with _without(file, left_out):
-                return install(path, capture_error)
-        except InstallRequirementsError:
-            return install(path, capture_error)  # its error is about what was asked for
-
     return install_requirements
+
+
+def _install_without_compiler(install: Callable[[], None], file: Path) -> None:
+    compilers = dict(_compilers(_read(file)))
+    if not compilers:
+        return _install_with_stand_ins(install, file)
+    print(f"Windtunnel: {', '.join(compilers.values())} is left out: the compiler is simulated.", flush=True)
+    with _without(file, compilers):
+        return _install_with_stand_ins(install, file)
+
+
+def _install_with_stand_ins(install: Callable[[], None], file: Path) -> None:
+    pins = list(pins_of(_read(file)))
+    if not pins:
+        return install()
+    left_out = {pin.line for pin in pins}
+    with _cache():
+        why = _obstacles(file)
+        if why not in ((), _CANNOT):
+            with _without(file, left_out):
+                mends_nothing = set(why) <= set(_obstacles(file))
+            why = () if mends_nothing else why
+        if not why:
+            try:
+                return install()
+            except InstallRequirementsError:
+                why = _CANNOT
+    _say(why, pins)
+    os.environ[settings.OLDER_TRANSFORMERS] = next((one.asked for one in pins if _makes_no_group(one)), "")
+    try:
+        with _without(file, left_out):
+            return install()
+    except InstallRequirementsError:
+        return install()  # its error is about what was asked for
 
 
 def pins_of(text: str) -> Iterator[Pin]:
@@ -181,11 +181,11 @@ def _minor(version: str) -> tuple[int, ...]:
     return Version(version).release[:2]
 
 
-def _obstacles(path: str) -> tuple[str, ...]:
+def _obstacles(file: Path) -> tuple[str, ...]:
     """Reasons against installing requirements.txt, as far as pip's dry run shows them."""
     with tempfile.NamedTemporaryFile() as report:
-        plan = ["install", "--dry-run", "--quiet", "--report", report.name, "-r", "requirements.txt"]
-        if subprocess.run([sys.executable, "-m", "pip", *plan], cwd=path, check=False).returncode:
+        plan = ["install", "--dry-run", "--quiet", "--report", report.name, "-r", file.name]
+        if subprocess.run([sys.executable, "-m", "pip", *plan], cwd=file.parent, check=False).returncode:
             return _CANNOT
         new = [item["metadata"] for item in json.load(report)["install"]]
     return tuple(broken_by({canonicalize_name(item["name"]): item["version"] for item in new}))
