@@ -161,16 +161,6 @@ class Counted:
         return self.parameters
 
     @property
-    def tokens_per_sample(self) -> int | None:
-        """None: counts do not tell it. See `FullScale.sequence_length`."""
-        return None
-
-    @property
-    def default_count(self) -> int:
-        """The number of instances of the rehearsed job."""
-        return self.instance_count
-
-    @property
     def rehearsed(self) -> RehearsedJob:
         """What was rehearsed, and how large the whole job is."""
         return RehearsedJob(

@@ -133,14 +133,16 @@ class Described:
         """The job with its settings for that instance. A rehearsal's split holds only for its own instance type."""
         job = self
         if self.rehearsed is not None and instance.name != self.rehearsed.instance_type:
-            job = self._split_open(instance)
+            software = self.software if instance.is_neuron else None
+            job = replace(
+                self,
+                tensor_parallel=None,
+                pipeline_parallel=None,
+                zero=None,
+                microbatch=None,
+                software=software,
+            )
         return job._on_gpus() if job.on_gpu and not instance.is_neuron else job
-
-    def _split_open(self: _Self, instance: InstanceType) -> _Self:
-        software = self.software if instance.is_neuron else None
-        return replace(
-            self, tensor_parallel=None, pipeline_parallel=None, zero=None, microbatch=None, software=software
-        )
 
     def _on_gpus(self: _Self) -> _Self:
         return replace(self, **dict(self.on_gpu), on_gpu=())
@@ -159,11 +161,6 @@ class Described:
     def tokens_per_sample(self) -> int | None:
         """The sequence length: a sample is one sequence."""
         return self.sequence_length
-
-    @property
-    def default_count(self) -> int:
-        """The number of rehearsed instances, or 1."""
-        return 1 if self.rehearsed is None else self.rehearsed.instance_count
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
         """See `Workload.batch`. Without a described global batch: micro-batch x passes x copies of the model.

@@ -30,6 +30,11 @@ class Workload(ABC):
 
     @property
     @abstractmethod
+    def rehearsed(self) -> RehearsedJob | None:
+        """The rehearsal that the workload comes from; None: the workload was only described."""
+
+    @property
+    @abstractmethod
     def weights(self) -> float | None:
         """Number of weights of the model; None: not known."""
 
@@ -39,19 +44,14 @@ class Workload(ABC):
         return self.weights
 
     @property
-    @abstractmethod
     def tokens_per_sample(self) -> int | None:
-        """Tokens of one sample; None: not known."""
+        """Tokens of one sample; None: not known. Counts do not tell it: see `FullScale.sequence_length`."""
+        return None
 
     @property
-    @abstractmethod
     def default_count(self) -> int:
-        """Number of instances if the caller gives none."""
-
-    @property
-    @abstractmethod
-    def rehearsed(self) -> RehearsedJob | None:
-        """The rehearsal that the workload comes from; None: the workload was only described."""
+        """Number of instances if the caller gives none: that of the rehearsed job, or 1."""
+        return 1 if self.rehearsed is None else self.rehearsed.instance_count
 
     @property
     def known_as(self) -> Known:
@@ -123,7 +123,7 @@ class Workload(ABC):
         """
         told = counters if isinstance(counters, Counters) else Counters.read(counters)
         if told.cores_of_a_copy > 1:
-            return DescribedWorkload.from_split(told)
+            return described(DescribedWorkload, told)
         return CountedWorkload.from_counters(told)
 
     @classmethod
@@ -234,15 +234,6 @@ class CountedWorkload(Counted, Workload):
 
 class DescribedWorkload(Described, Workload):
     """A workload described by its settings; see `Workload.transformer`."""
-
-    @classmethod
-    def from_split(cls, told: Counters) -> DescribedWorkload:
-        """Describe a rehearsed job whose cores share one copy of the model; see `split_job`.
-
-        Raises:
-            InvalidCounters: the counters hold nothing to model, or give no description.
-        """
-        return described(cls, told)
 
     def sized(self, full_scale: FullScale | None) -> FullScale:
         """See `Workload.sized`. A rehearsed job keeps the sequence length of its rehearsal.
