@@ -9,7 +9,7 @@ from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.precision import Precision, is_fp32_on_neuron
 from .counters import MOST_INSTANCES
-from .full_scale import LARGEST
+from .full_scale import LARGEST, is_whole
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ def stated_batch(rule: BatchRule, copies: int) -> float | None:
 
 
 def _whole(value: Any, what: str) -> int:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and 1 <= value <= LARGEST and value == int(value)):
+    if not is_whole(value):
         raise InvalidInput(
             f"{what} must be a whole number of samples from 1 to {LARGEST:g}, not {quoted(value)}"
         )

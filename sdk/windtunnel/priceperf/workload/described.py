@@ -29,7 +29,7 @@ from ..model.precision import GPU_PRECISIONS, Precision, on_neuron
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
-from .full_scale import LARGEST, FullScale
+from .full_scale import LARGEST, FullScale, is_number, is_whole
 from .modelled import Modelled
 from .rehearsed import RehearsedJob
 from .slow_end import log_slower_as_script
@@ -43,12 +43,6 @@ GPU_SETTINGS = (
 """Settings that ``on_gpu`` may change: those of how the job runs, not of what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
 """fp32 numbers that each optimizer keeps for a weight; ``sgd`` is with momentum."""
-
-
-def _check_number(name: str, value: Any, least: float, most: float) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and least <= value <= most):
-        raise InvalidInput(f"{name} must be a number from {least} to {most:g}, not {quoted(value)}")
 
 
 _Self = TypeVar("_Self", bound="Described")
@@ -87,17 +81,16 @@ class Described:
         for name in ("microbatch", "sequence_length", "tensor_parallel", "pipeline_parallel",
                      "global_batch", "gradient_accumulation", "gradient_bytes"):  # fmt: skip
             value = getattr(self, name)
-            if value is None:
-                continue
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not (number and 1 <= value <= LARGEST and value == int(value)):
+            if value is not None and not is_whole(value):
                 raise InvalidInput(
                     f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
                 )
-        for name, least, most in (("parameters", 1, LARGEST), ("head_part", 0, 1)):
-            _check_number(name, getattr(self, name), least, most)
+        numbers = [("parameters", 1, LARGEST), ("head_part", 0, 1)]
         if self.network_gbps is not None:
-            _check_number("network_gbps", self.network_gbps, 1, 1e5)
+            numbers.append(("network_gbps", 1, 1e5))
+        for name, least, most in numbers:
+            if not is_number(value := getattr(self, name), least, most):
+                raise InvalidInput(f"{name} must be a number from {least} to {most:g}, not {quoted(value)}")
         for name, valid in (
             ("dtype", ("bf16", "fp16", "fp32")),
             ("matmul_dtype", (None, *DTYPE_BYTES)),

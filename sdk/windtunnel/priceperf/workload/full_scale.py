@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
@@ -58,34 +60,28 @@ class FullScale:
             value = getattr(self, name)
             if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
                 raise InvalidInput(f"FullScale: {name} must be a whole number, not {quoted(value)}")
-        for name, least in (
-            ("train_samples", 1),
-            ("epochs", 1),
-            ("evaluation_samples", 0),
-            ("preparation_s", 0),
-            ("tokenised_samples", 0),
+        for name, least, needed in (
+            ("train_samples", 1, True),
+            ("epochs", 1, True),
+            ("evaluation_samples", 0, True),
+            ("preparation_s", 0, True),
+            ("tokenised_samples", 0, True),
+            ("dataset_gib", 0, False),
+            ("model_gib", 0, False),
+            ("sequence_length", 0, False),
+            ("loader_samples_per_s", _SLOWEST, False),
         ):
             value = getattr(self, name)
-            if not _within(value, least):
+            if not is_number(value, least) and (needed or value is not None):
+                limit = f" (at most {LARGEST:g})" if is_number(value, LARGEST, math.inf) else ""
+                none = "" if needed else ", or None"
                 raise InvalidInput(
-                    f"FullScale: {name} must be {least} or more{_limit(value)}, not {quoted(value)}"
+                    f"FullScale: {name} must be {least:g} or more{limit}{none}, not {quoted(value)}"
                 )
         for name in ("evaluation_split", "compile_cached"):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise InvalidInput(f"FullScale: {name} must be True or False, not {quoted(value)}")
-        for name in ("dataset_gib", "model_gib", "sequence_length"):
-            value = getattr(self, name)
-            if value is not None and not _within(value, 0):
-                raise InvalidInput(
-                    f"FullScale: {name} must be 0 or more{_limit(value)}, or None, not {quoted(value)}"
-                )
-        rate = self.loader_samples_per_s
-        if rate is not None and not _within(rate, _SLOWEST):
-            raise InvalidInput(
-                f"FullScale: loader_samples_per_s must be {_SLOWEST:g} or more{_limit(rate)}, or None, "
-                f"not {quoted(rate)}"
-            )
 
     def loading_s(self, samples: float, instance: InstanceType, count: int) -> float:
         """Seconds in which the vCPUs of ``count`` instances prepare ``samples``; 0 if the rate is not known."""
@@ -94,10 +90,11 @@ class FullScale:
         return samples / (self.loader_samples_per_s * instance.vcpus.value * count)
 
 
-def _within(value: object, least: float) -> bool:
-    """Whether ``value`` is a number from ``least`` to `LARGEST`. The comparison also works for ints beyond a float."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= LARGEST
+def is_number(value: object, least: float, most: float = LARGEST) -> bool:
+    """Whether ``value`` is a number from ``least`` to ``most``. Comparing also works for ints beyond a float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
-def _limit(value: object) -> str:
-    return f" (at most {LARGEST:g})" if isinstance(value, int | float) and value > LARGEST else ""
+def is_whole(value: Any) -> bool:
+    """Whether ``value`` is a whole number from 1 to `LARGEST`, as an int or a float."""
+    return is_number(value, 1) and value == int(value)
