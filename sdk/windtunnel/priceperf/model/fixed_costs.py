@@ -8,8 +8,7 @@ It matters: AWS's own benchmark spent 61-65 % of its billable time outside of tr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..instances import InstanceType
@@ -31,8 +30,7 @@ class FixedCost(NamedTuple):
     billed: bool = True
 
 
-@dataclass(frozen=True)
-class Assumed:
+class Assumed(NamedTuple):
     """An assumed number with its low and high end."""
 
     value: float
@@ -52,29 +50,14 @@ BERT base jobs with 4,000,000 reviews that nothing else explains (`published.ber
 and 0.96 ms on p4d. The ends are half and twice that, rounded, for other tokenizers, texts and processors."""
 
 
-@cache
-def start() -> FixedCost:
-    """The time of provisioning, before billing begins."""
-    return FixedCost(
-        "start",
-        START_S.value,
-        START_S.low,
-        START_S.high,
-        f"an assumed {START_S.value / 60:g} min, not billed",
-        billed=False,
-    )
-
-
-@cache
-def setup() -> FixedCost:
-    """The time to start the container, import modules and set up model and device, after billing has begun."""
-    return FixedCost(
-        "set-up",
-        SETUP_S.value,
-        SETUP_S.low,
-        SETUP_S.high,
-        f"an assumed {SETUP_S.value:g} s ({SETUP_S.low:g}-{SETUP_S.high:g}) for container, imports, model",
-    )
+START = FixedCost("start", *START_S, f"an assumed {START_S.value / 60:g} min, not billed", billed=False)
+"""The time of provisioning, before billing begins."""
+SETUP = FixedCost(
+    "set-up",
+    *SETUP_S,
+    f"an assumed {SETUP_S.value:g} s ({SETUP_S.low:g}-{SETUP_S.high:g}) for container, imports, model",
+)
+"""The time to start the container, import modules and set up model and device, after billing has begun."""
 
 
 @lru_cache(maxsize=1024)
@@ -83,13 +66,9 @@ def transfer(name: str, gib: float | None) -> FixedCost:
     if gib is None:
         return FixedCost(name, 0.0, 0.0, 0.0, "size not known: not counted")
     rate = TRANSFER_GIB_PER_S
-    size = (
-        f"{gib:,.0f}"
-        if round(gib) >= _WHOLE_GIB
-        else f"{gib:.3g}"
-        if gib >= _LEAST_GIB
-        else f"under {_LEAST_GIB}"
-    )
+    size = f"{gib:,.0f}" if round(gib) >= _WHOLE_GIB else f"{gib:.3g}"
+    if gib < _LEAST_GIB:
+        size = f"under {_LEAST_GIB}"
     return FixedCost(
         name,
         gib / rate.value,
@@ -100,7 +79,7 @@ def transfer(name: str, gib: float | None) -> FixedCost:
 
 
 @lru_cache(maxsize=1024)
-def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
+def preparation(seconds: float, tokenised_samples: int) -> FixedCost:
     """The preparation that the user states in ``seconds``, plus the time to tokenise ``tokenised_samples``."""
     rate = TOKENISE_S
     stated = ["as you stated"] if seconds else []
@@ -109,13 +88,8 @@ def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
             f"{tokenised_samples:,} samples tokenised in one process at {rate.value * 1e3:g} ms each "
             f"({rate.low * 1e3:g}-{rate.high * 1e3:g}), fitted to AWS's BERT base jobs"
         )
-    return FixedCost(
-        "preparation",
-        seconds + tokenised_samples * rate.value,
-        seconds + tokenised_samples * rate.low,
-        seconds + tokenised_samples * rate.high,
-        "; ".join(stated) or "not stated: not counted",
-    )
+    value, low, high = (seconds + tokenised_samples * each for each in rate)
+    return FixedCost("preparation", value, low, high, "; ".join(stated) or "not stated: not counted")
 
 
 @lru_cache(maxsize=1024)
@@ -158,16 +132,15 @@ def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
     """
     large = 2 if evaluates else 1
     small = max(0, graphs - large - 1)
-    low, middle, high = (
-        large * getattr(COMPILE_LARGE_S, end) + small * getattr(COMPILE_SMALL_S, end)
-        for end in ("low", "value", "high")
+    value, low, high = (
+        large * each + small * other for each, other in zip(COMPILE_LARGE_S, COMPILE_SMALL_S, strict=True)
     )
     basis = (
         f"{large} large at an assumed {COMPILE_LARGE_S.value:g} s "
         f"({COMPILE_LARGE_S.low:g}-{COMPILE_LARGE_S.high:g}), "
         f"{small} small at {COMPILE_SMALL_S.value:g} s ({COMPILE_SMALL_S.low:g}-{COMPILE_SMALL_S.high:g})"
     )
-    return FixedCost("compile", middle, low, high, basis)
+    return FixedCost("compile", value, low, high, basis)
 
 
 def evaluation(seconds: float, log_fast: float, log_slow: float, loading: Assumed | None) -> FixedCost:

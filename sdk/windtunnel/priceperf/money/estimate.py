@@ -214,9 +214,9 @@ def estimate(
     if model_gib is None and workload.saved_weights is not None:
         model_gib = workload.saved_weights * 4 / GIB
     fixed = (
-        fixed_costs.start(),
+        fixed_costs.START,
         fixed_costs.transfer("download", size.dataset_gib),
-        fixed_costs.setup(),
+        fixed_costs.SETUP,
         fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
         compilation,
         fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow, _loading(evaluation_loading_s)),
