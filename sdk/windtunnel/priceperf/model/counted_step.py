@@ -25,7 +25,7 @@ from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
 from .fused_attention import Fused
 from .host_tracing import HOST_SPEED, HostWork
-from .precision import Precision, compute_seconds
+from .precision import Precision
 from .step_time import StepTime
 
 PRODUCT_SLOWDOWN = 1.5
@@ -201,9 +201,11 @@ def _compute_s(work: StepWork, instance: InstanceType, precision: Precision, con
             seconds += products_s(products, instance, ran_as, constants)
         return seconds
     for dtype, count in work.flops.items():
+        if count < 0:
+            raise InvalidInput(f"FLOPs must be 0 or more, not {count} ({dtype})")
         ran_as = precision.ran_as(dtype)
         fill = (PRODUCT_SLOWDOWN - 1) * half_size_of(instance, ran_as) / HALF_SIZE
-        seconds += compute_seconds({dtype: count * (1 + fill)}, instance, precision, constants.tensor)
+        seconds += count * (1 + fill) / (instance.core_peak_flops(ran_as) * constants.tensor)
     return seconds
 
 

@@ -1,13 +1,11 @@
-"""In which dtype matrix products run, and the time of FLOPs at the part of the peak that a core reaches."""
+"""In which dtype an instance runs the matrix products that a script wrote in fp32."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..errors import InvalidInput
 from ..instances import InstanceType
-from .engines import check_efficiency
 
 
 @dataclass(frozen=True)
@@ -68,20 +66,3 @@ def is_fp32_on_neuron(instance: InstanceType, precision: Precision) -> bool:
 def preferring(wanted: Precision | None, precisions: Sequence[Precision]) -> tuple[Precision, ...]:
     """The same precisions, with the wanted one first if it is among them."""
     return tuple(sorted(precisions, key=lambda one: one != wanted))
-
-
-def compute_seconds(
-    flops: Mapping[str, float], instance: InstanceType, precision: Precision, efficiency: float
-) -> float:
-    """Seconds one core computes. ``efficiency``: the reached part of the peak, 0 < e <= 1.
-
-    Raises:
-        InvalidInput: efficiency out of range, negative FLOPs, or an unknown dtype.
-    """
-    check_efficiency(efficiency)
-    total = 0.0
-    for dtype, count in flops.items():
-        if count < 0:
-            raise InvalidInput(f"FLOPs must be 0 or more, not {count} ({dtype})")
-        total += count / (instance.core_peak_flops(precision.ran_as(dtype)) * efficiency)
-    return total
