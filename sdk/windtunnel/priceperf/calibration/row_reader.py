@@ -69,10 +69,6 @@ class PublishedRow:
         """Key of the calibration that models the row; empty: there is none."""
         return self.instance.calibration or ""
 
-    def on_network(self, gbps: float) -> PublishedRow:
-        """The same row on a network of ``gbps``."""
-        return replace(self, network_gbps=gbps)
-
     @property
     def family(self) -> str:
         """The family of the model, as leave-one-family-out groups rows."""
@@ -132,10 +128,10 @@ def _published_row(
 ) -> tuple[PublishedRow, tuple[str, ...]]:
     notes: list[str] = []
     instance = _instance(cells)
-    model, name = _architecture(cells, notes)
+    model, weights, name = _architecture(cells, notes)
     copy = integer(cells, "tensor_parallel", 1) * integer(cells, "pipeline_parallel", 1)
     nodes, data = _split(cells, instance, copy, notes)
-    training = _training(cells, config, instance, model, data)
+    training = _training(cells, config, instance, model, weights, data)
     training = _with_attention(training, cells, config, instance, notes)
     training = _with_recompute(training, cells, instance, notes)
     if training.workers > nodes * instance.core_count:
@@ -175,7 +171,12 @@ def _published_range(
 
 
 def _training(
-    cells: Mapping[str, str], config: str, instance: InstanceType, model: Architecture, data: int
+    cells: Mapping[str, str],
+    config: str,
+    instance: InstanceType,
+    model: Architecture,
+    weights: float,
+    data: int,
 ) -> Training:
     """The training of a row, without attention and recomputation. ``data``: data-parallel copies."""
     microbatch = integer(cells, "microbatch", None)
@@ -187,7 +188,7 @@ def _training(
     gradient_bytes = min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul] if gpu else DTYPE_BYTES[storage])
     return Training(
         architecture=model,
-        parameters=number(cells, "parameters") or _weights(cells, model),
+        parameters=number(cells, "parameters") or weights,
         microbatch=microbatch,
         global_batch=integer(cells, "global_batch", microbatch * data),
         sequence_length=integer(cells, "sequence_length", None),
@@ -268,20 +269,21 @@ def _instance(cells: Mapping[str, str]) -> InstanceType:
     return instance_type(given.split("/")[0].strip())  # "trn1.32xlarge/trn1n.32xlarge": the first
 
 
-def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architecture, str]:
+def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architecture, float, str]:
+    """The model of a row, its number of weights, and its name."""
     name = cells.get("architecture", "")
     known = architecture(name)
     if known is not None:
         differ = [column for column in _DIMENSIONS if not says(cells, column, getattr(known, column))]
         if differ:
             notes.append(f"{', '.join(differ)} of the row are not used: {name} is known")
-        return known, name
-    if (config := _hub_config(cells)) is not None:
-        return from_config(config)[0], name
-    within = None if cells.get("layers") else _named_in(name)
-    if within is not None:
-        notes.append(f"architecture {name!r} is taken as {within}")
-        return ARCHITECTURES[within], within
+        return known, known.parameters, name
+    if not cells.get("layers"):
+        if (config := hub_config(name)) is not None:
+            return *from_config(config), name
+        if (within := _named_in(name)) is not None:
+            notes.append(f"architecture {name!r} is taken as {within}")
+            return ARCHITECTURES[within], ARCHITECTURES[within].parameters, within
     needed = ("layers", "hidden_size", "attention_heads")
     missing = [column for column in needed if not cells.get(column)]
     if missing:
@@ -294,28 +296,16 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
     layers, hidden, heads = (integer(cells, column, None) for column in needed)
     family = cells.get("family", "").lower() or ("llama" if "llama" in name.lower() else "decoder")
     dimensions: Any = family  # checked by Architecture, whose error lists the valid ones
-    return (
-        Architecture(
-            layers=layers,
-            hidden_size=hidden,
-            attention_heads=heads,
-            ffn_hidden_size=integer(cells, "ffn_hidden_size", 4 * hidden),
-            kv_hidden_size=integer(cells, "kv_hidden_size", hidden),
-            vocabulary=integer(cells, "vocabulary", 0, least=0),
-            family=dimensions,
-        ),
-        name or "given by its dimensions",
+    model = Architecture(
+        layers=layers,
+        hidden_size=hidden,
+        attention_heads=heads,
+        ffn_hidden_size=integer(cells, "ffn_hidden_size", 4 * hidden),
+        kv_hidden_size=integer(cells, "kv_hidden_size", hidden),
+        vocabulary=integer(cells, "vocabulary", 0, least=0),
+        family=dimensions,
     )
-
-
-def _hub_config(cells: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """The configuration of a model that is known by name (`hub_models`); None if the row gives dimensions."""
-    return None if cells.get("layers") else hub_config(cells.get("architecture", ""))
-
-
-def _weights(cells: Mapping[str, str], model: Architecture) -> float:
-    config = _hub_config(cells)
-    return model.parameters if config is None else from_config(config)[1]
+    return model, model.parameters, name or "given by its dimensions"
 
 
 def _named_in(text: str) -> str | None:

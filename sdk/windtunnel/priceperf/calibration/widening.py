@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from statistics import fmean
 
 from ..model.engines import Constants
@@ -50,7 +51,7 @@ def _other_network(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashabl
     for key, fitted in constants.items():
         for row in rows_of(key):
             if row.nodes > 1:
-                slower = row.on_network(row.instance.network.value / 2)
+                slower = replace(row, network_gbps=row.instance.network.value / 2)
                 yield (key, row.stack), math.log(step_s(slower, fitted) / step_s(row, fitted))
 
 
