@@ -58,7 +58,7 @@ class OtherRun(NamedTuple):
 @cache
 def rows_of(key: str) -> tuple[PublishedRow, ...]:
     """The rows to which one calibration is fitted."""
-    return tuple(row for row in _rows() if instance_type(row.instance_type).calibration == key)
+    return tuple(row for row in _rows() if row.calibration == key)
 
 
 def is_fitted(stack: str, key: str) -> bool:
@@ -69,28 +69,24 @@ def is_fitted(stack: str, key: str) -> bool:
 @cache
 def elsewhere(key: str) -> tuple[PublishedRow, ...]:
     """Rows of one kind of accelerator to which no constant is fitted. What their page does not say is in ``lacks``."""
-    return tuple(row for row in _elsewhere() if row.calibration == key)
+    return tuple(row for row in _read("published_other_software") if row.calibration == key)
 
 
-@cache
 def adapted() -> tuple[PublishedRow, ...]:
     """Rows that train adapters (LoRA) with frozen weights. No constant is fitted to them."""
     return _read("published_lora")
 
 
-@cache
 def measured() -> tuple[PublishedRow, ...]:
     """Plain scripts that the project measured. No constant of a calibration is fitted to them."""
     return _read("measured")
 
 
-@cache
 def measured_others() -> tuple[OtherRun, ...]:
     """Plain scripts of models that cannot be described, as the project measured them."""
     return _other_runs("measured_other_models")
 
 
-@cache
 def published_others() -> tuple[OtherRun, ...]:
     """Published runs of models that cannot be described: NVIDIA's on an A100, in TF32 and PyTorch's default memory
     format, and users' on one NeuronCore.
@@ -98,15 +94,12 @@ def published_others() -> tuple[OtherRun, ...]:
     return _other_runs("published_other_models")
 
 
+@cache
 def _other_runs(name: str) -> tuple[OtherRun, ...]:
     return tuple(OtherRun(**row) for row in table(name))
 
 
 @cache
-def _elsewhere() -> tuple[PublishedRow, ...]:
-    return _read("published_other_software")
-
-
 def _read(name: str) -> tuple[PublishedRow, ...]:
     return tuple(each.row for each in read_rows(table(name)) if each.row is not None)
 
