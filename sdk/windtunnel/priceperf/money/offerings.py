@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ..errors import InvalidInput
 
@@ -32,14 +32,7 @@ SAVINGS_PLAN: Offering = "SageMaker savings plan"
 MANAGED_SPOT: Offering = "SageMaker managed spot"
 LISTED: tuple[Offering, ...] = (TRAINING_ON_DEMAND, EC2_ON_DEMAND, CAPACITY_BLOCK)
 """The ways to buy an hour of training that have list prices."""
-OFFERINGS: tuple[Offering, ...] = (
-    EC2_ON_DEMAND,
-    CAPACITY_BLOCK,
-    TRAINING_ON_DEMAND,
-    HOSTING_ON_DEMAND,
-    SAVINGS_PLAN,
-    MANAGED_SPOT,
-)
+OFFERINGS: tuple[Offering, ...] = get_args(Offering)
 
 
 @dataclass(frozen=True)
