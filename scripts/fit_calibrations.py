@@ -161,7 +161,7 @@ def as_stranger(key: str) -> dict[str, list[float]]:
     errors = left_out.fitted()["calibrations"][key]["elsewhere"]
     found: dict[str, list[float]] = {}
     for row in published_rows.elsewhere(key):
-        error = left_out.log_error_as_stranger(row, left_out.Errors(*errors[row.config]).source)
+        error = left_out.log_error_as_stranger(row, left_out.LeftOutErrors(*errors[row.config]).source)
         found.setdefault(left_out.kind_of(row), []).append(round(math.expm1(error), 4))
     return found
 
@@ -178,7 +178,7 @@ def by_software(key: str) -> dict[str, float]:
             but=lambda other, row=row: other.training.architecture == row.training.architecture,  # type: ignore[misc]
         )
         if row.config in errors and speed is not None:
-            error = left_out.Errors(*errors[row.config]).source
+            error = left_out.LeftOutErrors(*errors[row.config]).source
             found[row.config] = round(math.expm1(math.log1p(error) + speed), 4)
     return found
 

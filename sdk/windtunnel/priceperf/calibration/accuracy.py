@@ -24,8 +24,17 @@ from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
 from .fitting import same_configuration, step_s
-from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of, levels_of, log_error_as_stranger
-from .left_out import Errors as LeftOut
+from .left_out import (
+    LEVELS,
+    Group,
+    LeftOutErrors,
+    Level,
+    fitted,
+    group_of,
+    kind_of,
+    levels_of,
+    log_error_as_stranger,
+)
 from .published_rows import elsewhere, is_fitted
 from .row_reader import PublishedRow, ReadRow
 from .software import log_speed as log_speed_of_software
@@ -145,21 +154,14 @@ class Validation:
 def validate_built_in() -> Validation:
     """Validate the built-in rows."""
     checks = [
-        _built_in(row, calibration, LeftOut(*errors))
+        replace(_left_out(row, calibration, errors, LEVELS, row.lacks, LEVELS[0]), calibrated=True)
         for calibration in CALIBRATIONS.values()
-        for row, *errors in zip(
-            calibration.rows,
-            calibration.errors,
-            calibration.family_errors,
-            calibration.source_errors,
-            strict=True,
-        )
+        for row, errors in calibration.rows_with_errors
     ]
     others = [
         _elsewhere(row, calibration, entry)
-        for key, calibration in CALIBRATIONS.items()
-        for entry in (fitted()["calibrations"][key],)
-        for row in elsewhere(key)
+        for calibration, entry in zip(CALIBRATIONS.values(), fitted()["calibrations"].values(), strict=True)
+        for row in elsewhere(calibration.key)
         if row.config in entry["elsewhere"]
     ]
     return _validation(checks, others, built_in=True)
@@ -180,12 +182,8 @@ def validate_rows(rows: Sequence[ReadRow]) -> Validation:
     return _validation(checks, (), built_in=False)
 
 
-def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
-    return replace(_left_out(row, calibration, errors, LEVELS, row.lacks, LEVELS[0]), calibrated=True)
-
-
 def _elsewhere(row: PublishedRow, calibration: Calibration, entry: Mapping[str, Any]) -> RowCheck:
-    lacks, errors = _lacks(row, calibration), LeftOut(*entry["elsewhere"][row.config])
+    lacks, errors = _lacks(row, calibration), LeftOutErrors(*entry["elsewhere"][row.config])
     errors = errors._replace(source=math.expm1(log_error_as_stranger(row, errors.source)))
     found = _left_out(row, calibration, errors, levels_of(row), lacks, "source")
     error = entry["by_software"].get(row.config)
@@ -198,7 +196,7 @@ def _elsewhere(row: PublishedRow, calibration: Calibration, entry: Mapping[str, 
 def _left_out(
     row: PublishedRow,
     calibration: Calibration,
-    errors: LeftOut,
+    errors: LeftOutErrors,
     levels: Sequence[Level],
     lacks: Sequence[str],
     shown: Level,
@@ -251,8 +249,7 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
         )
     predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed)
     interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))
-    every = zip(calibration.errors, calibration.family_errors, calibration.source_errors, strict=True)
-    twins = [pair for pair in zip(calibration.rows, every, strict=True) if same_configuration(row, pair[0])]
+    twins = [pair for pair in calibration.rows_with_errors if same_configuration(row, pair[0])]
     different = [f"{twin.published:g}" for twin, _ in twins if twin.published != row.published]
     if different:
         notes.append(f"the same configuration is also published as {' and '.join(different)}")

@@ -11,7 +11,7 @@ fair test; leave-one-source-out (`left_out`) is the nearest to it that these row
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import mean, median
@@ -25,7 +25,7 @@ from ..model.engines import Constants
 from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
 from ..model.precision import AUTO_CAST, TF32
 from .fitting import relative_error
-from .left_out import Errors, fitted, kind_of_run, width
+from .left_out import LeftOutErrors, fitted, kind_of_run, width
 from .published_rows import rows_of
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
@@ -75,6 +75,12 @@ class Calibration:
     def is_neuron(self) -> bool:
         """Whether it is for NeuronCores, whose scripts the host traces for XLA."""
         return instance_type(self.rows[0].instance_type).is_neuron
+
+    @property
+    def rows_with_errors(self) -> Iterator[tuple[PublishedRow, LeftOutErrors]]:
+        """Each row with its errors."""
+        errors = map(LeftOutErrors, self.errors, self.family_errors, self.source_errors)
+        return zip(self.rows, errors, strict=True)
 
     @property
     def mean_error(self) -> float:
@@ -203,7 +209,7 @@ LABELS: Mapping[str, str] = {"trn1": "trn1", "a100": "p4d (A100)", "h100": "p5 (
 
 def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
     """Create it from an entry of `fitted.json`. Rows that are newer than the last fit are left out."""
-    errors = {config: Errors(*values) for config, values in fitted["errors"].items()}
+    errors = {config: LeftOutErrors(*values) for config, values in fitted["errors"].items()}
     rows = tuple(row for row in rows_of(key) if row.config in errors)
     return Calibration(
         key,

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from ..model.intervals import group_quantile
-from .left_out import Errors, fitted, kind_of, log_error_as_stranger, measured_width
+from .left_out import LeftOutErrors, fitted, kind_of, log_error_as_stranger, measured_width
 from .published_rows import elsewhere, rows_of
 from .row_reader import PublishedRow
 
@@ -56,7 +56,7 @@ def _jobs() -> Mapping[_Job, list[tuple[PublishedRow, float]]]:
         for name, rows in (("errors", rows_of(key)), ("elsewhere", elsewhere(key))):
             for row in rows:
                 if row.config in entry[name] and not row.lacks:
-                    error = Errors(*entry[name][row.config]).source
+                    error = LeftOutErrors(*entry[name][row.config]).source
                     job = (key, row.stack, row.training.architecture)
                     found[job].append((row, log_error_as_stranger(row, error)))
     return found

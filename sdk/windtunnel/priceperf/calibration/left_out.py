@@ -35,7 +35,7 @@ Level = Literal["alone", "family", "source", "software", "script", "rehearsed"]
 (`software.log_speed`). ``script``: no fit, but measured plain scripts (`measured_scripts`); ``rehearsed``: the same,
 predicted from counts (`workload.rehearsed_scripts`)."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
-"""The levels at which every fitted row has an error; see `Errors`."""
+"""The levels at which every fitted row has an error; see `LeftOutErrors`."""
 SHRINKAGE = 3.0
 """The usual error of a kind is the mean of its own groups and this many groups with the overall error. Speeds are
 averaged with as many zeros."""
@@ -43,7 +43,7 @@ _TELLING = 3
 """The least number of software with rows from which the usual speed of other software is computed."""
 
 
-class Errors(NamedTuple):
+class LeftOutErrors(NamedTuple):
     """Relative errors of one row's throughput, one for each level."""
 
     alone: float
@@ -99,7 +99,7 @@ def strangers() -> Mapping[tuple[str, str], list[tuple[PublishedRow, float]]]:
     for key, entry in fitted()["calibrations"].items():
         for row in elsewhere(key):
             if row.config in entry["elsewhere"] and not is_fitted(row.stack, key):
-                error = Errors(*entry["elsewhere"][row.config]).source
+                error = LeftOutErrors(*entry["elsewhere"][row.config]).source
                 found[row.stack, kind_of(row)].append((row, -math.log1p(error)))
     return found
 
@@ -167,7 +167,7 @@ def _scores(level: Level, but: str) -> Mapping[tuple[str, Group], list[float]]:
         errors = entry["by_software"]
         if level != "software":
             every = {**entry["errors"], **entry["elsewhere"]}
-            errors = {config: getattr(Errors(*each), level) for config, each in every.items()}
+            errors = {config: getattr(LeftOutErrors(*each), level) for config, each in every.items()}
         others = elsewhere(key) if level in ("source", "software") else ()
         for row in (*rows_of(key), *others):
             if row.config in errors and not row.lacks:
