@@ -22,7 +22,7 @@ from ..model.intervals import RangeCheck
 from ..model.plain_script import is_plain
 from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
-from .described_range import description_check, is_known
+from .described_range import description_check
 from .fitting import same_configuration, step_s
 from .left_out import (
     LEVELS,
@@ -280,13 +280,12 @@ def _level(row: PublishedRow, calibration: Calibration, software: str | None) ->
         return "family", f"trained by {software}, as other rows: the interval is that of left-out families"
     if is_plain(row.stack):
         return "script", "a plain script: on p5 with the interval of measured ones, else of left-out sources"
-    known = "a model that is in the calibration" if is_known(calibration, row.training) else (
-        "a model that is not in the calibration"
-    )  # fmt: skip
+    known = any(each.training.architecture == row.training.architecture for each in calibration.rows)
     stranger = (
         "software that no constant is fitted to" if row.stack or software else "software that is not told"
     )
-    return "source", f"{known}, by {stranger}: the interval is that of left-out sources"
+    model = f"a model that is {'' if known else 'not '}in the calibration"
+    return "source", f"{model}, by {stranger}: the interval is that of left-out sources"
 
 
 def _log_speed(row: PublishedRow) -> float:

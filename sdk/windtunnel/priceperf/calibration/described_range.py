@@ -20,11 +20,6 @@ def widenings() -> dict[str, float]:
     return found
 
 
-def is_known(calibration: Calibration, training: Training) -> bool:
-    """Whether the calibration has a row of the same model."""
-    return training.architecture in _models(calibration)
-
-
 def description_check(
     calibration: Calibration,
     training: Training,
@@ -63,11 +58,6 @@ def description_check(
 def most_tokens(calibration: Calibration) -> float:
     """The most tokens that a row has in a microbatch; with more, an interval widens."""
     return next(item.high for item in _ranges(calibration, "source") if item.quantity == TOKENS)
-
-
-@cache
-def _models(calibration: Calibration) -> frozenset[object]:
-    return frozenset(row.training.architecture for row in calibration.rows)
 
 
 @cache
