@@ -166,7 +166,6 @@ class PriceBook:
         self._by_name: dict[str, list[Price]] = {}
         for price in self._prices:
             self._by_name.setdefault(price.instance_type, []).append(price)
-        self._changed: dict[str, tuple[date, ...]] = {}
         self._found: dict[tuple[object, ...], Price | str] = {}  # or why there is none
         self._as_of = as_of
         self._discount = discount
@@ -328,38 +327,22 @@ class PriceBook:
 
         A book as of one day gives only that day, or none if a price is missing.
         """
-        days = (
-            {self._as_of} if self._as_of else {day for name in instance_types for day in self._changes(name)}
-        )
-        changed: list[tuple[float, ...]] = []
-        result = []
-        for day in sorted(days):
-            row = self._row(instance_types, day)
-            if row and row not in changed[-1:]:
-                changed.append(row)
+        listed = [
+            name if self._bought_as is None else name_for(name, self._bought_as) for name in instance_types
+        ]
+        entries = [price for name in listed for price in self._by_name.get(name, ())]
+        days = {day for price in entries for day in (price.effective_from, price.fetched_on) if day}
+        result: list[date] = []
+        last: tuple[float, ...] = ()
+        for day in [self._as_of] if self._as_of else sorted(days):
+            try:
+                row = tuple(self.price(name, day).usd_per_hour for name in instance_types)
+            except PriceUnknown:
+                continue
+            if row != last:
+                last = row
                 result.append(day)
         return tuple(result)
-
-    def _row(self, names: Sequence[str], day: date) -> tuple[float, ...]:
-        """The prices of these instances on a day; empty if one is missing."""
-        try:
-            return tuple(self.price(name, day).usd_per_hour for name in names)
-        except PriceUnknown:
-            return ()
-
-    def _changes(self, name: str) -> tuple[date, ...]:
-        """The days on which the price of one instance changed. Cached: years of refreshes add many equal entries."""
-        if name not in self._changed:
-            listed = name if self._bought_as is None else name_for(name, self._bought_as)
-            entries = self._by_name.get(listed, ())
-            days = {p.effective_from for p in entries} | {p.fetched_on for p in entries if p.fetched_on}
-            rows = [(day, self._row([name], day)) for day in sorted(days)]
-            self._changed[name] = tuple(
-                day
-                for (day, row), (_, before) in zip(rows, [(None, ()), *rows], strict=False)
-                if row != before
-            )
-        return self._changed[name]
 
 
 def _no_list_price(name: str, offering: Offering) -> str:
