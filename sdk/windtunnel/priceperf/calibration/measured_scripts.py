@@ -80,24 +80,16 @@ def scripts(constants: Mapping[str, Constants]) -> dict[str, list[Script]]:
     return dict(found)
 
 
-def speed_and_width(known: list[Script]) -> tuple[float, float]:
-    """Log of the speed that is expected of the next model, and the log half-width of its interval."""
-    groups = by_model(known)
-    speed = math.fsum(mean(each.difference for each in its) for its in groups) / (SHRINKAGE + len(groups))
-    return speed, width_around(speed, known)
-
-
-def width_around(speed: float, known: Iterable[Script]) -> float:
-    """Log half-width of the next model's interval, without the part that comes from its host's speed."""
-    return group_quantile([[each.apart(speed) for each in its] for its in by_model(known)])
-
-
-def by_model(known: Iterable[Script]) -> list[list[Script]]:
-    """The scripts, grouped by model."""
-    found: defaultdict[Hashable, list[Script]] = defaultdict(list)
+def speed_and_width(known: Iterable[Script]) -> tuple[float, float]:
+    """Log of the speed that is expected of the next model, and the log half-width of its interval, without the part
+    that comes from its host's speed.
+    """
+    by_model: defaultdict[Hashable, list[Script]] = defaultdict(list)
     for script in known:
-        found[script.model].append(script)
-    return list(found.values())
+        by_model[script.model].append(script)
+    means = [mean(each.difference for each in its) for its in by_model.values()]
+    speed = math.fsum(means) / (SHRINKAGE + len(means))
+    return speed, group_quantile([[each.apart(speed) for each in its] for its in by_model.values()])
 
 
 def summary(known: list[Script]) -> dict[str, float]:
