@@ -38,11 +38,6 @@ class NodeTimes:
     up: tuple[Span, ...]
     jobs: tuple[tuple[int, Span], ...]
 
-    @property
-    def up_or_jobs(self) -> tuple[Span, ...]:
-        """The times when the node ran, as far as known."""
-        return self.up or joined(span for _, span in self.jobs)
-
 
 @dataclass(frozen=True)
 class JobSeconds:
@@ -86,8 +81,9 @@ def of_cluster(nodes: Iterable[NodeTimes]) -> ClusterSeconds:
     """Node-seconds of all nodes so far."""
     up = busy = static = dynamic = 0.0
     for node in nodes:
-        ran = _seconds(node.up_or_jobs)
-        worked = min(ran, _seconds(joined(span for _, span in node.jobs)))
+        jobs = joined(span for _, span in node.jobs)
+        ran = _seconds(node.up or jobs)
+        worked = min(ran, _seconds(jobs))
         up, busy = up + ran, busy + worked
         if node.static:
             static += ran - worked
