@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ..calibration.calibrations import calibration_of, check_range
 from ..calibration.described_range import widenings
 from ..calibration.measured_scripts import Known, speed_of_script
-from ..errors import InvalidCounters, InvalidInput, NothingTrained
+from ..errors import InvalidCounters, InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script
 from ..model.compile_time import CompiledGraph
@@ -29,7 +29,7 @@ from .counters import Counters, Parameters
 from .found_scale import found_in_short
 from .full_scale import FullScale
 from .modelled import Modelled
-from .not_modelled import split_over_cores, trained_steps
+from .not_modelled import check_work, split_over_cores, trained_steps
 from .rehearsed import RehearsedJob
 
 _FP32_MATTERS = 0.01
@@ -314,29 +314,10 @@ class Counted:
         tensors = (held and held.tensors) or 0.0
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size, tensors=tensors)
         stepped = optimized(told, step)
-        if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
-            passes = "pass" if train.steps == 1 else f"{train.steps:,} passes"
-            steps = "a step" if told.input.rehearsed_steps == 1 else f"{told.input.rehearsed_steps:,} steps"
-            raise NothingTrained(
-                f"no optimizer stepped in the {passes} of this short rehearsal of {steps}: neither its work nor the "
-                "reduction of gradients was counted. "
-                "If the script accumulates gradients over more passes, rehearse more steps: "
-                "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N. If it changes its weights without an optimizer of "
-                "torch.optim, that is not modelled."
-            )
+        check_work(told, train, stepped)
         step, accumulation = accumulated(step, train, world_size, (stepped or 0.0) * OPTIMIZER_BYTES)
-        if step.flops.get("fp64"):
-            raise InvalidCounters(
-                "these counters, of an older version, have products in fp64, which torch_xla computes in fp32 on "
-                "NeuronCores. Rehearse again"
-            )
-        if not sum(step.flops.values()) > 0:
-            raise InvalidCounters(
-                "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. "
-                "Run without it."
-            )
         evaluation, evaluation_samples = evaluation_of(told.other, world_size) if told.other else (None, 0)
-        step, evaluation = _elsewhere(held, step), evaluation and _elsewhere(held, evaluation)
+        step, evaluation = _with_sdpa(held, step), evaluation and _with_sdpa(held, evaluation)
         return cls(
             instance_type=instance_type(told.instance_type).name,
             instance_count=told.instance_count,
@@ -361,7 +342,7 @@ class Counted:
         )
 
 
-def _elsewhere(held: Parameters | None, step: StepWork) -> StepWork:
+def _with_sdpa(held: Parameters | None, step: StepWork) -> StepWork:
     """The same step with scaled dot product attention, if the transformers library would choose it on a GPU."""
     if held is None or not held.sdpa_elsewhere or step.fused.part:
         return step

@@ -44,12 +44,39 @@ def trained_steps(told: Counters) -> tuple[Steps, int, int]:
     return train, world_size, told.cores_used
 
 
+def check_work(told: Counters, train: Steps, stepped: float | None) -> None:
+    """Check that the work of training steps was counted. ``stepped``: parameters that optimizers update.
+
+    Raises:
+        InvalidCounters: no optimizer stepped in a short rehearsal, no FLOPs were counted, or some in fp64.
+    """
+    if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
+        passes = "pass" if train.steps == 1 else f"{train.steps:,} passes"
+        steps = "a step" if told.input.rehearsed_steps == 1 else f"{told.input.rehearsed_steps:,} steps"
+        raise NothingTrained(
+            f"no optimizer stepped in the {passes} of this short rehearsal of {steps}: neither its work nor the "
+            "reduction of gradients was counted. "
+            "If the script accumulates gradients over more passes, rehearse more steps: "
+            "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N. If it changes its weights without an optimizer of "
+            "torch.optim, that is not modelled."
+        )
+    if train.flops.get("fp64"):
+        raise InvalidCounters(
+            "these counters, of an older version, have products in fp64, which torch_xla computes in fp32 on "
+            "NeuronCores. Rehearse again"
+        )
+    if not sum(train.flops.values()) > 0:
+        raise InvalidCounters(
+            "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. Run without it."
+        )
+
+
 def _no_step(told: Counters) -> InvalidCounters:
     """The error for counters without a training step, with the likeliest reason."""
     grown = next((one for one in told.diagnostics or () if one.kind == "growing_graphs"), None)
     if grown is not None:
         return InvalidCounters(f"no training step had ended when the job did: {grown.in_short}")
-    count = told.graphs.count if told.graphs else 0
+    count = told.graphs.count
     if not count:
         return NothingTrained(
             "the job ran no training step on the device, so there is nothing to model. "
