@@ -21,6 +21,7 @@ from ..model.step_time import StepTime
 from ..model.training_settings import Training
 from ..workload.cluster import Run
 from ..workload.full_scale import FullScale
+from ..workload.modelled import Modelled
 from ..workload.workload import Workload
 from .billing import billable_seconds, cost_per_million, cost_usd
 from .offerings import Offering
@@ -195,21 +196,16 @@ def estimate(
     size = workload.sized(full_scale)
     instance, batch = run.instance, run.batch
     calibration = calibration_of(instance)
-    training, step, evaluation_step, check, compilation, software_speed = workload.modelled(run, size)
-    correction = (corrections or {}).get(calibration.key) if training is None else None
+    found = workload.modelled(run, size)
+    step, check = found.step, found.range_check
+    correction = (corrections or {}).get(calibration.key) if found.training is None else None
     if correction is not None:
         check, step = correction.check(check, calibration), correction.step(step)
     loading_s = size.loading_s(batch, instance, run.cluster.count)
     if loading_s > step.total_s:
         step = step._replace(input_s=loading_s - step.total_s)
-    evaluation_s = evaluation_loading_s = 0.0
-    if evaluation_step is not None:
-        copies = run.cluster.workers if training is None else training.data_parallel
-        together = batch if size.evaluation_split else batch / copies
-        steps = math.ceil(size.evaluation_samples / together) * size.epochs
-        evaluation_s = steps * evaluation_step.total_s * (correction.factor if correction else 1)
-        prepared = size.evaluation_samples * size.epochs * (1 if size.evaluation_split else copies)
-        evaluation_loading_s = size.loading_s(prepared, instance, run.cluster.count)
+    evaluation_s, evaluation_loading_s = _evaluation_s(run, size, found)
+    evaluation_s *= correction.factor if correction else 1
     model_gib = size.model_gib
     if model_gib is None and workload.saved_weights is not None:
         model_gib = workload.saved_weights * 4 / GIB
@@ -218,7 +214,7 @@ def estimate(
         fixed_costs.transfer("download", size.dataset_gib),
         fixed_costs.SETUP,
         fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
-        compilation,
+        found.compilation,
         fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow, _loading(evaluation_loading_s)),
         fixed_costs.transfer("upload", model_gib),
     )
@@ -233,11 +229,23 @@ def estimate(
         range_check=check,
         fixed=fixed,
         name=name or instance.name,
-        training=training,
+        training=found.training,
         correction=correction,
-        software_speed=software_speed,
+        software_speed=found.software_speed,
         loading_s=loading_s,
     )
+
+
+def _evaluation_s(run: Run, size: FullScale, found: Modelled) -> tuple[float, float]:
+    """Seconds of all evaluation steps, and those in which the loaders prepare their samples."""
+    if found.evaluation_step is None:
+        return 0.0, 0.0
+    copies = run.cluster.workers if found.training is None else found.training.data_parallel
+    together = run.batch if size.evaluation_split else run.batch / copies
+    steps = math.ceil(size.evaluation_samples / together) * size.epochs
+    prepared = size.evaluation_samples * size.epochs * (1 if size.evaluation_split else copies)
+    loading_s = size.loading_s(prepared, run.instance, run.cluster.count)
+    return steps * found.evaluation_step.total_s, loading_s
 
 
 def _loading(seconds: float) -> Assumed | None:
