@@ -117,9 +117,9 @@ class CalibrationSummary:
     left_out: Errors
     family_left_out: Errors
     source_left_out: Errors
-    coverage: tuple[float, float, float]
-    groups: tuple[int, int, int]
-    group_coverage: tuple[float, float, float]
+    coverage: tuple[float, ...]
+    groups: tuple[int, ...]
+    group_coverage: tuple[float, ...]
     elsewhere: SoftwareSummary | None = None
     by_software: SoftwareSummary | None = None
 
@@ -314,14 +314,14 @@ def _check(
 ) -> RowCheck:
     step = training_step(row.training, row.instance, calibration.constants, row.nodes)
     return RowCheck(
-        row.config,
-        row.instance_type,
-        calibration.key,
-        row.family,
-        row.published,
-        row.published_range,
-        predicted,
-        None if row.published is None else predicted / row.published - 1,
+        config=row.config,
+        instance_type=row.instance_type,
+        calibration=calibration.key,
+        model_family=row.family,
+        published=row.published,
+        published_range=row.published_range,
+        predicted=predicted,
+        error=None if row.published is None else predicted / row.published - 1,
         low=predicted * math.exp(-check.log_slow),
         high=predicted * math.exp(check.log_fast),
         kind=kind_of(row),
@@ -355,20 +355,20 @@ def _summary(rows: Sequence[RowCheck], others: Sequence[RowCheck]) -> Calibratio
 
     at = [rows, [*rows, *(row for row in others if row.family_left_out is not None)], [*rows, *others]]
     groups = [_inside_by_group(judged, level) for level, judged in enumerate(at)]
-    alone, family, source = (mean(row.covered[level] for row in judged) for level, judged in enumerate(at))
-    by_group = [mean(map(mean, found.values())) if found else 0.0 for found in groups]
     return CalibrationSummary(
-        rows[0].kind or "",
-        rows[0].calibration or "",
-        errors(rows, lambda row: row.error),
-        errors(rows, lambda row: row.left_out),
-        errors(rows, lambda row: row.family_left_out),
-        errors(rows, lambda row: row.source_left_out),
-        (alone, family, source),
-        (len(groups[0]), len(groups[1]), len(groups[2])),
-        (by_group[0], by_group[1], by_group[2]),
-        _of_software(others, lambda row: row.source_left_out, lambda row: row.covered[-1]),
-        _of_software(others, lambda row: row.by_software, lambda row: bool(row.by_software_inside)),
+        kind=rows[0].kind or "",
+        calibration=rows[0].calibration or "",
+        in_sample=errors(rows, lambda row: row.error),
+        left_out=errors(rows, lambda row: row.left_out),
+        family_left_out=errors(rows, lambda row: row.family_left_out),
+        source_left_out=errors(rows, lambda row: row.source_left_out),
+        coverage=tuple(mean(row.covered[level] for row in judged) for level, judged in enumerate(at)),
+        groups=tuple(map(len, groups)),
+        group_coverage=tuple(mean(map(mean, found.values())) if found else 0.0 for found in groups),
+        elsewhere=_of_software(others, lambda row: row.source_left_out, lambda row: row.covered[-1]),
+        by_software=_of_software(
+            others, lambda row: row.by_software, lambda row: bool(row.by_software_inside)
+        ),
     )
 
 

@@ -212,21 +212,21 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
     errors = {config: LeftOutErrors(*values) for config, values in fitted["errors"].items()}
     rows = tuple(row for row in rows_of(key) if row.config in errors)
     return Calibration(
-        key,
-        LABELS[key],
-        Constants(**fitted["constants"]),
-        rows,
-        tuple(errors[row.config].alone for row in rows),
-        tuple(errors[row.config].family for row in rows),
-        tuple(errors[row.config].source for row in rows),
-        {kind: tuple(each) for kind, each in fitted["as_stranger"].items()},
-        tuple(fitted["by_software"].values()),
-        fitted["outside_check"],
-        fitted["traced_check"],
-        tuple(Range(*each) for each in fitted["ranges"]["counted"]),
-        tuple(Range(*each) for each in fitted["ranges"]["described"]),
-        tuple(Range(*each) for each in fitted["ranges"]["script"]),
-        fitted["checked_at"],
+        key=key,
+        label=LABELS[key],
+        constants=Constants(**fitted["constants"]),
+        rows=rows,
+        errors=tuple(errors[row.config].alone for row in rows),
+        family_errors=tuple(errors[row.config].family for row in rows),
+        source_errors=tuple(errors[row.config].source for row in rows),
+        elsewhere_errors={kind: tuple(each) for kind, each in fitted["as_stranger"].items()},
+        by_software_errors=tuple(fitted["by_software"].values()),
+        outside_check=fitted["outside_check"],
+        traced_check=fitted["traced_check"],
+        ranges=tuple(Range(*each) for each in fitted["ranges"]["counted"]),
+        described_ranges=tuple(Range(*each) for each in fitted["ranges"]["described"]),
+        script_ranges=tuple(Range(*each) for each in fitted["ranges"]["script"]),
+        checked_at=fitted["checked_at"],
     )
 
 

@@ -306,8 +306,7 @@ class Described:
         log_slower = log_slower_as_script(training, instance, step, flops, calibration.constants, count)
         if not log_slower:
             return check
-        log_slow = math.hypot(check.log_slow, log_slower)
-        return RangeCheck(check.outside, check.unknown, check.log_fast, log_slow, check.by_known_software)
+        return check._replace(log_slow=math.hypot(check.log_slow, log_slower))
 
     def _neuron_speed(self, instance: InstanceType) -> float:
         """Throughput of the named Neuron version divided by the usual one; 1 if no version is named."""
@@ -345,24 +344,26 @@ def _split(job: Described, run: Run) -> Training:
     training: Training | None = None
     products = run.precision.ran_as("fp32")
     split = OpenSplit(
-        job.architecture,
-        job.parameters,
-        job.sequence_length,
-        run.batch,
-        job.tensor_parallel,
-        job.pipeline_parallel,
-        job.microbatch,
-        None if job.recompute == "auto" else job.recompute,
-        job.zero,
-        job.lora,
-        job.dtype,
-        products,
-        not run.instance.is_neuron and DTYPE_BYTES[products] < DTYPE_BYTES[job.dtype],
-        job.head_part,
-        MOMENTS[job.optimizer],
-        attention_of(job.attention, job.software, run.instance, job.architecture, job.sequence_length),
-        job.gradient_bytes,
-        plain_script.is_plain(job.software) and not run.instance.is_neuron,
+        architecture=job.architecture,
+        parameters=job.parameters,
+        sequence_length=job.sequence_length,
+        global_batch=run.batch,
+        tensor_parallel=job.tensor_parallel,
+        pipeline_parallel=job.pipeline_parallel,
+        microbatch=job.microbatch,
+        recompute=None if job.recompute == "auto" else job.recompute,
+        zero=job.zero,
+        lora=job.lora,
+        storage_dtype=job.dtype,
+        matmul_dtype=products,
+        mixed_precision=not run.instance.is_neuron and DTYPE_BYTES[products] < DTYPE_BYTES[job.dtype],
+        head_part=job.head_part,
+        moments=MOMENTS[job.optimizer],
+        attention=attention_of(
+            job.attention, job.software, run.instance, job.architecture, job.sequence_length
+        ),
+        gradient_bytes=job.gradient_bytes,
+        plain=plain_script.is_plain(job.software) and not run.instance.is_neuron,
     )
     if run.batch >= copies:
         training = as_stated(split, run.cluster)
