@@ -58,20 +58,6 @@ class Collective(NamedTuple):
     times: float
     payload_bytes: float
 
-    @classmethod
-    def of_counted(cls, kind: str, count: float, counted_bytes: float, workers: int) -> Collective:
-        """Create it from the bytes that one of ``workers`` workers counted.
-
-        Raises:
-            InvalidInput: a kind that is not in `KINDS`, or a negative count or size.
-        """
-        if kind not in KINDS:
-            raise InvalidInput(f"no figures for a collective {kind!r}; known are {', '.join(KINDS)}")
-        found = cls(kind, count, counted_bytes * workers if KINDS[kind].counts_shard else counted_bytes)
-        if found.payload_bytes < 0 or count < 0:
-            raise InvalidInput(f"a collective cannot have a negative count or size: {found}")
-        return found
-
 
 class Group(NamedTuple):
     """The workers of a collective: ``members`` in all, ``local`` of them in each instance.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ..errors import InvalidCounters, InvalidInput
+from ..errors import InvalidCounters
 from ..model import plain_script
-from ..model.collectives import Collective
+from ..model.collectives import KINDS, Collective
 from ..model.counted_step import StepWork
 from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
@@ -184,10 +184,12 @@ def _host(part: Steps, tensors: float) -> HostWork | None:
 
 
 def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:
-    try:
-        return Collective.of_counted(kind, counted.count / steps, counted.bytes / steps, world_size)
-    except InvalidInput as error:
-        raise InvalidCounters(f"collectives.{kind}: {error}") from error
+    if kind not in KINDS:
+        raise InvalidCounters(
+            f"collectives.{kind}: no figures for a collective {kind!r}; known are {', '.join(KINDS)}"
+        )
+    shards = world_size if KINDS[kind].counts_shard else 1
+    return Collective(kind, counted.count / steps, counted.bytes / steps * shards)
 
 
 def optimized(counters: Counters, step: StepWork) -> float | None:
