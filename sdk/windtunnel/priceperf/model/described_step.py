@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -39,7 +38,7 @@ from .host_tracing import BACKWARD_TRACE_S, FORWARD_TRACE_S, OPTIMIZER_TRACE_S
 from .lora import LAUNCHES
 from .memory_need import crowding
 from .step_time import StepTime
-from .training_settings import DTYPE_BYTES, Training
+from .training_settings import DTYPE_BYTES, Recompute, Training
 
 _WEIGHT_MOVES = 5
 """Moves of a weight in each microbatch: read forward and backward, its gradient written, then read and written
@@ -97,10 +96,12 @@ def _step(
     training: Training, instance: InstanceType, constants: Constants, count: int, *, forward: bool = False
 ) -> StepTime:
     """Model the step. ``forward``: without recomputation, reduction of gradients, optimizer and frozen weights."""
-    settings, backward = _of_a_microbatch(training), _BACKWARD if forward else _backward(training)
-    if forward:
-        settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
-    products, memory, tensor_parallel, transfer = _microbatch(settings, instance, constants, backward)
+    backward = _BACKWARD if forward else _backward(training)
+    recompute: Recompute = "none" if forward else training.recompute
+    alone = replace(
+        training, data_parallel=1, global_batch=max(1.0, training.microbatch), recompute=recompute
+    )
+    products, memory, tensor_parallel, transfer = _microbatch(alone, instance, constants, backward)
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
     worked = (products + memory - overlapped) * (1 + crowded) + tensor_parallel + transfer
@@ -127,27 +128,18 @@ def _step(
     )
 
 
-_OF_A_MICROBATCH = tuple(
-    item.name for item in fields(Training) if item.name not in ("data_parallel", "global_batch")
-)
-_RECOMPUTE = _OF_A_MICROBATCH.index("recompute")
-_of_a_microbatch = attrgetter(*_OF_A_MICROBATCH)
-
-
 @lru_cache(maxsize=1024)
 def _microbatch(
-    settings: tuple[Any, ...], instance: InstanceType, constants: Constants, backward: int
+    alone: Training, instance: InstanceType, constants: Constants, backward: int
 ) -> tuple[float, float, float, float]:
     """Seconds of products, memory, tensor-parallel collectives and transfers. The number of copies does not matter, so
-    the result is cached without it. ``backward``: see `_backward`.
+    ``alone`` is one copy's training, for which the result is cached. ``backward``: see `_backward`.
     """
-    named = dict(zip(_OF_A_MICROBATCH, settings, strict=True))
-    training = Training(**named, data_parallel=1, global_batch=max(1.0, named["microbatch"]))
     return (
-        _products_s(training, instance, constants, backward),
-        _memory_s(training, instance, constants),
-        _tensor_parallel_s(training, instance, constants),
-        _transfer_s(training, instance, constants),
+        _products_s(alone, instance, constants, backward),
+        _memory_s(alone, instance, constants),
+        _tensor_parallel_s(alone, instance, constants),
+        _transfer_s(alone, instance, constants),
     )
 
 
