@@ -111,6 +111,13 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def shared_backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """One server for those tests of a file that only ask, or that need the same jobs."""
+    with serving(tmp_path_factory.mktemp("shared") / "home") as running:
+        yield running
+
+
 @contextmanager
 def serving(home: Path, script: Script = train) -> Iterator[Backend]:
     """A server of a home, whose jobs all run the script."""

@@ -17,6 +17,13 @@ ACCOUNT = "000000000000"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/service-role/Trainer"
 
 
+@pytest.fixture
+def backend(shared_backend: Backend) -> Backend:
+    """These only ask: one server will do."""
+    shared_backend.clock.offset = timedelta(0)
+    return shared_backend
+
+
 def assumed(sts: Any, **arguments: Any) -> dict[str, Any]:
     answer: dict[str, Any] = sts.assume_role(**{"RoleArn": ROLE, "RoleSessionName": "rehearsal", **arguments})
     return answer

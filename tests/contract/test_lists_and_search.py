@@ -15,8 +15,13 @@ UNCHECKED = Config(retries={"total_max_attempts": 1}, parameter_validation=False
 GROUP = "/aws/sagemaker/TrainingJobs"
 
 
-@pytest.fixture
-def sagemaker(backend: Backend) -> Any:
+@pytest.fixture(scope="module")
+def sagemaker(shared_backend: Backend) -> Any:
+    """A client for those tests that change nothing."""
+    return with_jobs(shared_backend)
+
+
+def with_jobs(backend: Backend) -> Any:
     """A client, and three ended jobs of different hyperparameters and tags."""
     backend.client("s3").create_bucket(Bucket="out")
     for number in range(3):
@@ -34,7 +39,7 @@ def listed(client: Any, **arguments: Any) -> list[str]:
     return [job["TrainingJobName"] for job in found["TrainingJobSummaries"]]
 
 
-def test_every_filter_of_a_list(sagemaker: Any, backend: Backend) -> None:
+def test_every_filter_of_a_list(sagemaker: Any, shared_backend: Backend) -> None:
     """Alone and together; what no job can have matches none."""
     now = datetime.now(timezone.utc)
     hour = timedelta(hours=1)
@@ -53,13 +58,14 @@ def test_every_filter_of_a_list(sagemaker: Any, backend: Backend) -> None:
     [summary] = newest["TrainingJobSummaries"]
     assert (summary["TrainingJobName"], summary["TrainingJobStatus"]) == ("job-2", "Failed")
     assert "TrainingEndTime" in summary
-    anything = backend.client("sagemaker", config=UNCHECKED)
+    anything = shared_backend.client("sagemaker", config=UNCHECKED)
     assert "greater than or equal to 1" in refused(anything.list_training_jobs, MaxResults=0)[1]
     assert "less than or equal to 100" in refused(anything.list_training_jobs, MaxResults=101)[1]
 
 
-def test_a_list_holds_while_jobs_are_added(sagemaker: Any, backend: Backend) -> None:
+def test_a_list_holds_while_jobs_are_added(backend: Backend) -> None:
     """The next page begins behind the last job that was shown."""
+    sagemaker = with_jobs(backend)
     first = sagemaker.list_training_jobs(MaxResults=2)
     sagemaker.create_training_job(**create_request("later"))
     rest = sagemaker.list_training_jobs(MaxResults=2, NextToken=first["NextToken"])
@@ -110,8 +116,9 @@ def test_what_search_does_not_serve(sagemaker: Any) -> None:
     assert "GetSearchSuggestions" in message
 
 
-def test_deleting_frees_the_name_and_leaves_the_model(sagemaker: Any, backend: Backend) -> None:
+def test_deleting_frees_the_name_and_leaves_the_model(backend: Backend) -> None:
     """The record, tags and log are gone, S3 is as it was, and the name can be used again."""
+    sagemaker = with_jobs(backend)
     model = sagemaker.describe_training_job(TrainingJobName="job-1")["ModelArtifacts"]["S3ModelArtifacts"]
     arn = sagemaker.describe_training_job(TrainingJobName="job-1")["TrainingJobArn"]
     sagemaker.delete_training_job(TrainingJobName="job-1")
@@ -131,8 +138,9 @@ def test_deleting_frees_the_name_and_leaves_the_model(sagemaker: Any, backend: B
     backend.ended("job-1")
 
 
-def test_the_limits_of_tags(sagemaker: Any, backend: Backend) -> None:
+def test_the_limits_of_tags(backend: Backend) -> None:
     """Fifty a job, all in one page."""
+    sagemaker = with_jobs(backend)
     arn = sagemaker.describe_training_job(TrainingJobName="job-0")["TrainingJobArn"]
     many = [{"Key": f"k{number:02}", "Value": ""} for number in range(49)]
     sagemaker.add_tags(ResourceArn=arn, Tags=many)
@@ -147,9 +155,10 @@ def test_the_limits_of_tags(sagemaker: Any, backend: Backend) -> None:
     assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "team", "Value": "b"}]
 
 
-def test_the_log_group_and_its_streams(sagemaker: Any, backend: Backend) -> None:
+@pytest.mark.usefixtures("sagemaker")
+def test_the_log_group_and_its_streams(shared_backend: Backend) -> None:
     """As `aws logs` lists them; queries are refused by name."""
-    logs = backend.client("logs")
+    logs = shared_backend.client("logs")
     (group,) = logs.describe_log_groups(logGroupNamePrefix="/aws/sagemaker/")["logGroups"]
     assert group["logGroupName"] == GROUP
     assert logs.describe_log_groups(logGroupNamePrefix="/aws/lambda")["logGroups"] == []

@@ -27,9 +27,14 @@ JOB = [{"Name": "TrainingJobName", "Value": "job"}]
 PROTOCOLS = ("smithy-rpc-v2-cbor", "json", "query")
 
 
-@pytest.fixture
-def trained(backend: Backend) -> Backend:
+@pytest.fixture(scope="module")
+def trained(shared_backend: Backend) -> Backend:
     """A job that printed ``line 0`` to ``line 4`` and has ended."""
+    return with_metrics(shared_backend)
+
+
+def with_metrics(backend: Backend) -> Backend:
+    """The server, once that job has ended there."""
     backend.client("s3").create_bucket(Bucket="out")
     definitions = [
         {"Name": "number", "Regex": r"line ([0-9]+)"},
@@ -40,8 +45,9 @@ def trained(backend: Backend) -> Backend:
     return backend
 
 
-def test_the_sdk_sees_the_series_and_deletes_the_job(trained: Backend) -> None:
-    """All that CloudWatch has of it, in order; a deleted job is gone."""
+def test_the_sdk_sees_the_series_and_deletes_the_job(backend: Backend) -> None:
+    """All that CloudWatch has of it, in order; a deleted job is gone, and takes its metrics along."""
+    trained = with_metrics(backend)
 
     class Ours:
         def client(self, name: str) -> Any:
@@ -56,6 +62,7 @@ def test_the_sdk_sees_the_series_and_deletes_the_job(trained: Backend) -> None:
     service.delete_job("job")
     with pytest.raises(JobNotFound):
         service.describe_job("job")
+    assert trained.client("cloudwatch").list_metrics()["Metrics"] == []
 
 
 def call(backend: Backend, protocol: str, operation: str, **parameters: Any) -> Any:
@@ -158,9 +165,3 @@ def test_what_cloudwatch_does_not_take_together_or_by_that_name(trained: Backend
         with pytest.raises(ClientError, match=r"MetricDataQueries\.member\.1\.Id is not matching") as error:
             cloudwatch.get_metric_data(MetricDataQueries=[query], **hour())
         assert error.value.response["Error"]["Code"] == "ValidationError"
-
-
-def test_a_deleted_job_takes_its_metrics_along(trained: Backend) -> None:
-    """No series stays behind a job that nobody remembers."""
-    trained.client("sagemaker").delete_training_job(TrainingJobName="job")
-    assert trained.client("cloudwatch").list_metrics()["Metrics"] == []

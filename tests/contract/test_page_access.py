@@ -40,9 +40,9 @@ def refused(answer: Answer, status: int = 403) -> bool:
     return answer.status == status
 
 
-def test_without_a_cookie_one_sentence_says_how_to_get_in(backend: Backend) -> None:
+def test_without_a_cookie_one_sentence_says_how_to_get_in(shared_backend: Backend) -> None:
     """No page, no stylesheet, no stream, and no form without it."""
-    stranger = Visitor(backend)
+    stranger = Visitor(shared_backend)
     for path in (
         "/ui",
         "/ui/jobs",
@@ -58,21 +58,21 @@ def test_without_a_cookie_one_sentence_says_how_to_get_in(backend: Backend) -> N
     assert refused(stranger.ask("/ui/jobs/x/stop", "POST", {"csrf": ""}))
 
 
-def test_a_cookie_is_a_macd_session(backend: Backend) -> None:
+def test_a_cookie_is_a_macd_session(shared_backend: Backend) -> None:
     """One that was changed in any place is none."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     assert one.ask("/ui/jobs").status == 200
     name, _, value = one.cookie.partition("=")
     other = "B" if value.startswith("A") else "A"
     for changed in (value[:-1], other + value[1:], value + "AAAA", "", "é", "!", "A" * 4000):
-        assert refused(Visitor(backend, f"{name}={changed}").ask("/ui/jobs")), changed
+        assert refused(Visitor(shared_backend, f"{name}={changed}").ask("/ui/jobs")), changed
     other_port = f"windtunnel-ui-{one.port + 1}={value}"
-    assert refused(Visitor(backend, other_port).ask("/ui/jobs"))
+    assert refused(Visitor(shared_backend, other_port).ask("/ui/jobs"))
 
 
-def test_the_cookie_is_for_this_page_alone(backend: Backend) -> None:
+def test_the_cookie_is_for_this_page_alone(shared_backend: Backend) -> None:
     """Not for scripts, not for other sites, not for other paths; and the token is not in the address any more."""
-    one = Visitor(backend)
+    one = Visitor(shared_backend)
     answer = one.enter()
     flags = {flag.strip().lower() for flag in answer.headers["set-cookie"].split(";")[1:]}
     assert {"httponly", "samesite=strict", "path=/ui", "max-age=43200"} <= flags
@@ -81,9 +81,9 @@ def test_the_cookie_is_for_this_page_alone(backend: Backend) -> None:
     assert "token" not in answer.body
 
 
-def test_a_token_works_once(backend: Backend) -> None:
+def test_a_token_works_once(shared_backend: Backend) -> None:
     """The second who comes with it is refused, also when both come at once."""
-    one = Visitor(backend)
+    one = Visitor(shared_backend)
     token = one.token()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(one.ask, [f"/ui/enter?token={token}"] * 8))
@@ -92,15 +92,15 @@ def test_a_token_works_once(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("age_s", [61, 3600, -30])
-def test_a_token_works_for_a_minute(backend: Backend, age_s: float) -> None:
+def test_a_token_works_for_a_minute(shared_backend: Backend, age_s: float) -> None:
     """Not later, and none that was made in the future."""
-    one = Visitor(backend)
+    one = Visitor(shared_backend)
     assert refused(one.ask(f"/ui/enter?token={one.token(age_s=age_s)}"))
 
 
-def test_a_token_of_another_key_or_none_is_refused(backend: Backend) -> None:
+def test_a_token_of_another_key_or_none_is_refused(shared_backend: Backend) -> None:
     """Only who can read the home's key can make one."""
-    one = Visitor(backend)
+    one = Visitor(shared_backend)
     good = one.token()
     for token in (
         "",
@@ -152,22 +152,22 @@ def test_a_stream_ends_with_its_session(backend: Backend) -> None:
     assert refused(one.ask("/ui/jobs/-/live"))
 
 
-def test_a_head_of_what_is_followed_ends(backend: Backend) -> None:
+def test_a_head_of_what_is_followed_ends(shared_backend: Backend) -> None:
     """It would wait for the end of a body that it does not get: no page is asked for so."""
-    assert refused(visitor(backend).ask("/ui/jobs/-/live", "HEAD"), 405)
+    assert refused(visitor(shared_backend).ask("/ui/jobs/-/live", "HEAD"), 405)
 
 
-def test_a_session_ends_with_the_key(backend: Backend, tmp_path: Path) -> None:
+def test_a_session_ends_with_the_key(shared_backend: Backend, tmp_path: Path) -> None:
     """A home with another key knows no cookie of this one."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     with serving(tmp_path / "other") as other:
         stranger = Visitor(other, f"windtunnel-ui-{Visitor(other).port}={one.cookie.partition('=')[2]}")
         assert refused(stranger.ask("/ui/jobs"))
 
 
-def test_only_our_own_host_is_answered(backend: Backend) -> None:
+def test_only_our_own_host_is_answered(shared_backend: Backend) -> None:
     """A name that an attacker's DNS leads here is refused before anything is looked at."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     for host in ("evil.example", f"evil.example:{one.port}", "127.0.0.1:1"):
         answer = one.ask("/ui/jobs", headers={"Host": host})
         assert answer.status == 403
@@ -187,18 +187,18 @@ def test_only_our_own_host_is_answered(backend: Backend) -> None:
         {"Sec-Fetch-Site": "same-site"},  # another port of this machine
     ],
 )
-def test_what_another_page_asks_for_is_refused(backend: Backend, headers: dict[str, str]) -> None:
+def test_what_another_page_asks_for_is_refused(shared_backend: Backend, headers: dict[str, str]) -> None:
     """Reading and changing alike, though the browser sends the cookie along."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     assert refused(one.ask("/ui/jobs", headers=headers))
     assert refused(one.post("/ui/jobs/x/stop", headers))
     assert one.ask("/ui/jobs", headers={"Sec-Fetch-Site": "none"}).status == 200
     assert one.ask("/ui/jobs", headers={"Sec-Fetch-Site": "same-origin"}).status == 200
 
 
-def test_a_link_from_elsewhere_lets_in_with_a_token(backend: Backend) -> None:
+def test_a_link_from_elsewhere_lets_in_with_a_token(shared_backend: Backend) -> None:
     """A terminal may be a web page too."""
-    one = Visitor(backend)
+    one = Visitor(shared_backend)
     answer = one.ask(f"/ui/enter?token={one.token()}", headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status == 200
 
@@ -206,9 +206,9 @@ def test_a_link_from_elsewhere_lets_in_with_a_token(backend: Backend) -> None:
 @pytest.mark.parametrize(
     "to", ["//evil.example", "http://evil.example", "/ui/../x", "/uix", "/", "/ui/\\evil", ""]
 )
-def test_entering_leads_to_pages_of_ours_alone(backend: Backend, to: str) -> None:
+def test_entering_leads_to_pages_of_ours_alone(shared_backend: Backend, to: str) -> None:
     """An address that was given leads nowhere else."""
-    one = Visitor(backend)
+    one = Visitor(shared_backend)
     assert 'content="0;url=/ui/jobs"' in one.ask(f"/ui/enter?token={one.token()}&to={to}").body
 
 
@@ -231,23 +231,23 @@ def test_a_change_needs_the_forms_own_token(backend: Backend) -> None:
     assert backend.application.jobs.describe("one")["TrainingJobStatus"] in ("Stopping", "Stopped")
 
 
-def test_a_form_has_a_limit(backend: Backend) -> None:
+def test_a_form_has_a_limit(shared_backend: Backend) -> None:
     """Neither its size nor its number of fields keeps the server busy."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     assert refused(one.post("/ui/jobs/one/stop", x="a" * 70_000), 413)
     many = {"csrf": one.csrf(), **{f"field{number}": "" for number in range(200)}}
     assert refused(one.ask("/ui/jobs/one/stop", "POST", many), 400)
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-def test_other_methods_are_refused(backend: Backend, method: str) -> None:
+def test_other_methods_are_refused(shared_backend: Backend, method: str) -> None:
     """A page is read, a form is sent: no preflight is ever granted."""
-    assert refused(visitor(backend).ask("/ui/jobs", method), 405)
+    assert refused(visitor(shared_backend).ask("/ui/jobs", method), 405)
 
 
-def test_all_answers_carry_the_headers(backend: Backend) -> None:
+def test_all_answers_carry_the_headers(shared_backend: Backend) -> None:
     """Pages, errors, parts and forms; what never changes may be kept by this browser alone."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     for path, status in (
         ("/ui/jobs", 200),
         ("/ui/jobs/none/delete", 404),
@@ -260,9 +260,9 @@ def test_all_answers_carry_the_headers(backend: Backend) -> None:
     assert "content-security-policy" in static.headers
 
 
-def test_another_users_process_is_a_stranger(backend: Backend) -> None:
+def test_another_users_process_is_a_stranger(shared_backend: Backend) -> None:
     """Whatever cookie or token it has got hold of: the kernel says whose each connection is."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     script = """
 import os, socket, sys
 os.setuid(int(sys.argv[1]))
@@ -301,14 +301,14 @@ def test_who_has_hung_up_is_a_stranger() -> None:
                 assert wait_for(lambda: is_a_stranger(scope))
 
 
-def test_the_api_asks_for_a_signature_still(backend: Backend) -> None:
+def test_the_api_asks_for_a_signature_still(shared_backend: Backend) -> None:
     """The cookie opens nothing beside the page, and no key opens the page."""
-    one = visitor(backend)
+    one = visitor(shared_backend)
     assert one.ask("/uix").status == 403
     assert one.ask("/bucket/ui/jobs").status == 403
-    backend.client("s3").create_bucket(Bucket="one")
-    backend.client("s3").put_object(Bucket="one", Key="ui/jobs", Body=b"x")
-    assert backend.client("s3").get_object(Bucket="one", Key="ui/jobs")["Body"].read() == b"x"
+    shared_backend.client("s3").create_bucket(Bucket="one")
+    shared_backend.client("s3").put_object(Bucket="one", Key="ui/jobs", Body=b"x")
+    assert shared_backend.client("s3").get_object(Bucket="one", Key="ui/jobs")["Body"].read() == b"x"
 
 
 def test_a_page_that_is_followed_keeps_the_server(backend: Backend) -> None:

@@ -34,16 +34,24 @@ def visit(backend: Backend) -> Visitor:
     return visitor(backend)
 
 
-def test_files_are_kept_and_not_opened(visit: Visitor) -> None:
+@pytest.fixture(scope="module")
+def ended(shared_backend: Backend) -> Visitor:
+    """One who was let in, where the jobs `job` and `other` have ended."""
+    shared_backend.client("s3").create_bucket(Bucket="out")
+    for name in ("job", "other"):
+        shared_backend.run(name)
+    return visitor(shared_backend)
+
+
+def test_files_are_kept_and_not_opened(ended: Visitor) -> None:
     """As an attachment, of no type that a browser would run."""
-    visit.backend.run()
-    answer = visit.ask("/ui/jobs/job/file?path=output/model.tar.gz", headers={"Accept": "text/html"})
+    answer = ended.ask("/ui/jobs/job/file?path=output/model.tar.gz", headers={"Accept": "text/html"})
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["content-disposition"] == 'attachment; filename="model.tar.gz"'
     for path in ("/ui/jobs/job/log.txt", "/ui/jobs/job/request.json", "/ui/jobs/job/request_estimator.py"):
-        answer = visit.ask(path)
+        answer = ended.ask(path)
         assert answer.headers["content-disposition"].startswith("attachment;"), path
         assert answer.headers["content-type"].startswith("text/plain"), path
 
@@ -54,11 +62,9 @@ def test_files_are_kept_and_not_opened(visit: Visitor) -> None:
      "output/", "..%2f..%2fetc/passwd", "\0", "%00", "a" * 2000,
      "\ud800".encode("utf-8", "surrogatepass").decode("latin-1")],
 )  # fmt: skip
-def test_no_other_file_is_given(visit: Visitor, path: str) -> None:
+def test_no_other_file_is_given(ended: Visitor, path: str) -> None:
     """Of another job, of this machine, or of none: there is no such page."""
-    visit.backend.run("other")
-    visit.backend.run()
-    assert visit.ask(f"/ui/jobs/job/file?path={quote(path)}").status == 404
+    assert ended.ask(f"/ui/jobs/job/file?path={quote(path)}").status == 404
 
 
 @pytest.mark.parametrize(
@@ -69,17 +75,20 @@ def test_no_other_file_is_given(visit: Visitor, path: str) -> None:
         ("error=1", 303), ("after=algo-1-1:999999999999999", 200),
     ],
 )  # fmt: skip
-def test_places_in_the_log(visit: Visitor, query: str, status: int) -> None:
+def test_places_in_the_log(ended: Visitor, query: str, status: int) -> None:
     """What leads nowhere shows nothing; what is no place is refused with a word."""
-    visit.backend.run()
     for form in ("", "&format=json"):
-        answer = visit.ask(f"/ui/jobs/job/log?{query}{form}")
+        answer = ended.ask(f"/ui/jobs/job/log?{query}{form}")
         assert answer.status == (200 if form and status == 303 else status), (form, answer.body)
-    assert "tells of an error" in visit.ask("/ui/jobs/job/log?none=all").body
-    assert visit.ask("/ui/jobs/job/log/line?at=algo-1-1:0").status == 404
-    wrong = visit.ask("/ui/jobs/job/log/line?at=x")
+
+
+def test_what_is_not_in_the_log(ended: Visitor) -> None:
+    """An error that was looked for in all of it, a line, and a job."""
+    assert "tells of an error" in ended.ask("/ui/jobs/job/log?none=all").body
+    assert ended.ask("/ui/jobs/job/log/line?at=algo-1-1:0").status == 404
+    wrong = ended.ask("/ui/jobs/job/log/line?at=x")
     assert wrong.status == 400 and "it looks like algo-1-" in wrong.body
-    assert visit.ask("/ui/jobs/none/log").status == 404
+    assert ended.ask("/ui/jobs/none/log").status == 404
 
 
 def test_an_error_that_was_not_looked_for_so_far_is_not_denied(
@@ -112,17 +121,15 @@ def test_the_largest_request_has_a_page_of_bounded_size(visit: Visitor) -> None:
     assert len(visit.ask("/ui/jobs/job/request.json").body) > 250_000
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"{}", b'{"hosts": 7}', b"[" * 100_000, b"9" * 5000, b"\xff", b'{"x": [' + b"0," * 9_000_000 + b"0]}"],
-)
-def test_documents_that_a_job_has_overwritten(visit: Visitor, content: bytes) -> None:
+def test_documents_that_a_job_has_overwritten(visit: Visitor) -> None:
     """They are none of ours, whatever their size: its pages are there without what they told."""
     visit.backend.run()
-    for name in ("usage.json", "counters.json", "steps.json"):
-        visit.backend.application.objects.put("out", f"models/job/windtunnel/{name}", BytesIO(content))
-    for path in ("", "/answer", "/trace", "/-/live"):
-        assert visit.ask(f"/ui/jobs/job{path}").status == 200, path
+    large = b'{"x": [' + b"0," * 9_000_000 + b"0]}"
+    for content in (b"{}", b'{"hosts": 7}', b"[" * 100_000, b"9" * 5000, b"\xff", large):
+        for name in ("usage.json", "counters.json", "steps.json"):
+            visit.backend.application.objects.put("out", f"models/job/windtunnel/{name}", BytesIO(content))
+        for path in ("", "/answer", "/trace", "/-/live"):
+            assert visit.ask(f"/ui/jobs/job{path}").status == 200, (path, content[:20])
 
 
 def test_a_job_that_ran_nothing_on_the_device_is_told_so(visit: Visitor, counters: Any) -> None:  # noqa: F811

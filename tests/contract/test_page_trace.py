@@ -45,16 +45,11 @@ def tracing(home: Path) -> Iterator[Backend]:
         yield running
 
 
-@pytest.fixture
-def traced(tmp_path: Path) -> Iterator[Backend]:
-    with tracing(tmp_path / "home") as running:
-        yield running
-
-
-@pytest.fixture
-def one(traced: Backend) -> Visitor:
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     """Who may see it."""
-    return visitor(traced)
+    with tracing(tmp_path_factory.mktemp("traced") / "home") as running:
+        yield visitor(running)
 
 
 def test_all_steps_are_a_page_and_a_query_looks_closer(one: Visitor) -> None:
@@ -99,13 +94,14 @@ def test_the_file_for_perfetto(one: Visitor) -> None:
     assert "Training" in [event["name"] for event in events if event.get("cat") == "phase"]
 
 
-def test_a_job_without_steps_says_so(traced: Backend, one: Visitor) -> None:
+def test_a_job_without_steps_says_so(tmp_path: Path) -> None:
     """Of one that has ended, of one that left something else, and of one that there is not."""
-    s3 = traced.client("s3")
-    for body in (b"", b"[]", b'{"schema": "windtunnel.steps/1"}', b"\0"):
-        s3.put_object(Bucket="out", Key="models/traced/windtunnel/steps.json", Body=body)
-        answer = one.ask(PAGE)
-        assert answer.status == 200
-        assert "No step ran on the device" in answer.body
-        assert one.ask(f"{PAGE}.json").status == 404
-    assert one.ask("/ui/jobs/none/trace").status == 404
+    with tracing(tmp_path / "home") as running:
+        one, s3 = visitor(running), running.client("s3")
+        for body in (b"", b"[]", b'{"schema": "windtunnel.steps/1"}', b"\0"):
+            s3.put_object(Bucket="out", Key="models/traced/windtunnel/steps.json", Body=body)
+            answer = one.ask(PAGE)
+            assert answer.status == 200
+            assert "No step ran on the device" in answer.body
+            assert one.ask(f"{PAGE}.json").status == 404
+        assert one.ask("/ui/jobs/none/trace").status == 404

@@ -17,6 +17,13 @@ from botocore.exceptions import ClientError
 from tests.contract.conftest import Backend
 
 
+@pytest.fixture
+def backend(shared_backend: Backend) -> Backend:
+    """These only ask: one server will do."""
+    shared_backend.clock.offset = timedelta(0)
+    return shared_backend
+
+
 def send(
     backend: Backend, method: str, path: str, headers: dict[str, str], body: bytes = b""
 ) -> tuple[int, dict[str, str], bytes]:
@@ -88,12 +95,12 @@ def test_a_wrong_secret_key_or_clock_is_refused(
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "localhost:1", "127.0.0.1.evil.example:80", ""]
 )
-@pytest.mark.parametrize("path", ["/", "/health", "/bucket/key"])
-def test_a_foreign_host_is_refused(backend: Backend, host: str, path: str) -> None:
+def test_a_foreign_host_is_refused(backend: Backend, host: str) -> None:
     """A name that was bound to loopback by a stranger's DNS gets nothing, not even health."""
-    status, headers, _ = send(backend, "GET", path, {"Host": host})
-    assert status == 403
-    assert not any(name.startswith("access-control") for name in headers)
+    for path in ("/", "/health", "/bucket/key"):
+        status, headers, _ = send(backend, "GET", path, {"Host": host})
+        assert status == 403
+        assert not any(name.startswith("access-control") for name in headers)
 
 
 def test_health_needs_no_signature(backend: Backend) -> None:
@@ -106,15 +113,12 @@ def test_health_needs_no_signature(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH"])
-@pytest.mark.parametrize(
-    "path", ["/", "/bucket", "/bucket/key", "/health/x", "//", "/%00", "/?X-Amz-Signature=x"]
-)
-def test_without_a_signature_there_is_only_403(backend: Backend, method: str, path: str) -> None:
+def test_without_a_signature_there_is_only_403(backend: Backend, method: str) -> None:
     """Whatever the method and path."""
-    status, _, body = send(backend, method, path, {}, b"x" if method in ("PUT", "POST") else b"")
-    assert status == 403
-    if method != "HEAD":
-        assert b"<Code>" in body
+    for path in ("/", "/bucket", "/bucket/key", "/health/x", "//", "/%00", "/?X-Amz-Signature=x"):
+        status, _, body = send(backend, method, path, {}, b"x" if method in ("PUT", "POST") else b"")
+        assert status == 403, path
+        assert (b"<Code>" in body) == (method != "HEAD"), path
 
 
 def test_broken_json_is_said(backend: Backend) -> None:

@@ -217,17 +217,9 @@ def test_objects_pass_in_flat_memory(server: Process, tmp_path: Path) -> None:
     assert grown < 40
 
 
-@pytest.mark.parametrize(
-    ("environment", "words"),
-    [
-        ({"WINDTUNNEL_RUNNER": "podman"}, "it must be docker or process or slurm"),
-        ({"WINDTUNNEL_PORT": "70000"}, "WINDTUNNEL_PORT is '70000'"),
-        ({"WINDTUNNEL_IDLE_SECONDS": "soon"}, "WINDTUNNEL_IDLE_SECONDS is 'soon'"),
-    ],
-)
-def test_a_bad_setting_is_named(home: Path, environment: dict[str, str], words: str) -> None:
+def test_a_bad_setting_is_named(home: Path) -> None:
     """And what is valid."""
-    code, output = Process(home, **environment).end()
+    code, output = Process(home, WINDTUNNEL_RUNNER="podman").end()
     assert code == 1
-    assert words in output
+    assert "it must be docker or process or slurm" in output
     assert "Traceback" not in output
