@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from tests.contract.conftest import Backend
 from tests.fakes.runner import FakeContainer
-from tests.fakes.wire import create_request
 
 GROUPS = [
     {"InstanceGroupName": "head", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1},
@@ -126,28 +124,3 @@ def test_uncompressed_output_is_described(backend: Backend, s3: Any) -> None:
     stored = s3.get_object(Bucket="out", Key="models/job/output/model/model.txt")
     assert stored["Body"].read() == b"weights"
     stored["Body"].close()
-
-
-@pytest.mark.parametrize(
-    ("members", "says"),
-    [
-        ({"InputDataConfig": [channel("s3://data/x", "Pipe")]}, "use FastFile"),
-        ({"InputDataConfig": [{**channel("s3://data/x"), "CompressionType": "Gzip"}]}, "gzip.open"),
-        ({"InputDataConfig": [channel("s3://d/x", S3DataType="AugmentedManifestFile")]}, "Pipe input mode"),
-        ({"RemoteDebugConfig": {"EnableRemoteDebug": True}}, "RemoteDebugConfig is not supported: it opens"),
-        (
-            {"SessionChainingConfig": {"EnableSessionTagChaining": True}},
-            "SessionChainingConfig is not supported",
-        ),
-    ],
-)
-def test_what_is_not_served_is_refused_over_the_wire(
-    backend: Backend, members: dict[str, Any], says: str
-) -> None:
-    """A ValidationException that names the member, and no job."""
-    client = backend.client("sagemaker")
-    with pytest.raises(ClientError) as error:
-        client.create_training_job(**create_request(**members))
-    assert error.value.response["Error"]["Code"] == "ValidationException"
-    assert says in error.value.response["Error"]["Message"]
-    assert client.list_training_jobs()["TrainingJobSummaries"] == []

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from tests.contract.conftest import Backend, refused, wait_for
 from tests.contract.test_training_jobs import sagemaker
 from tests.fakes.wire import create_request
@@ -44,33 +42,6 @@ def test_a_spot_job_as_boto3_sees_it(sagemaker: Any, backend: Backend) -> None:
         logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix="job/"
     )
     assert len(found["logStreams"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("members", "says"),
-    [
-        (
-            {"EnableManagedSpotTraining": True, "StoppingCondition": {"MaxRuntimeInSeconds": 60}},
-            "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to MaxRuntimeInSeconds",
-        ),
-        ({"StoppingCondition": {"MaxPendingTimeInSeconds": 2419201}}, "axPendingTimeInSeconds"),
-        ({"RetryStrategy": {"MaximumRetryAttempts": 31}}, "aximumRetryAttempts"),
-        (
-            {
-                "EnableManagedSpotTraining": True,
-                "StoppingCondition": LIMITS,
-                "Environment": {"WINDTUNNEL_SPOT_SEED": "seven"},
-            },
-            "WINDTUNNEL_SPOT_SEED is 'seven'",
-        ),
-    ],
-)
-def test_what_is_refused(sagemaker: Any, members: dict[str, Any], says: str) -> None:
-    """With AWS's code; nothing is recorded."""
-    code, message = refused(sagemaker.create_training_job, **create_request(**members))
-    assert code == "ValidationException"
-    assert says in message
-    assert sagemaker.list_training_jobs()["TrainingJobSummaries"] == []
 
 
 def test_updates(sagemaker: Any, backend: Backend) -> None:

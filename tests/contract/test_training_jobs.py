@@ -94,7 +94,8 @@ def test_what_is_taken_missing_or_not_served_is_said(sagemaker: Any, backend: Ba
     code, message = refused(sagemaker.create_training_job, **create_request("x" * 5000))
     assert code == "ValidationException"
     assert "less than or equal to 63" in message
-    backend.ended()
+    backend.ended()  # which does not free its name
+    assert refused(sagemaker.create_training_job, **create_request())[0] == "ResourceInUse"
 
 
 def tuning() -> dict[str, Any]:

@@ -293,4 +293,4 @@ def test_what_the_environment_may_ask(world: World) -> None:
         spot.terms(spot_request(Environment={"WINDTUNNEL_SPOT_AFTER": "end"}), config)
     asked = {"WINDTUNNEL_SPOT_AFTER": "checkpoint", "WINDTUNNEL_SPOT_INTERRUPTIONS": "1"}
     with pytest.raises(ValidationFailed, match="the job has no CheckpointConfig"):
-        spot.terms(spot_request(Environment=asked, CheckpointConfig=None), config)
+        world.service.create(spot_request(Environment=asked, CheckpointConfig=None))

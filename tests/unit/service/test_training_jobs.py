@@ -14,7 +14,6 @@ from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
 from windtunnel_local.service.ground.errors import (
-    JobExists,
     JobInUse,
     JobNotFound,
     RunnerError,
@@ -57,20 +56,6 @@ def test_an_invalid_request_leaves_nothing(world: World) -> None:
         world.service.create(request(StoppingCondition={"MaxRuntimeInSeconds": 0}))
     with pytest.raises(JobNotFound, match="Requested resource not found"):
         world.service.describe("job")
-
-
-def test_a_name_is_taken_until_the_job_is_deleted(world: World) -> None:
-    """As on AWS, also after the job has ended."""
-    world.service.create(request())
-    with pytest.raises(JobExists):
-        world.service.create(request())
-    world.finish()
-    with pytest.raises(JobExists):
-        world.service.create(request())
-    world.service.delete("job")
-    with pytest.raises(JobNotFound):
-        world.service.describe("job")
-    assert world.run(request()).lifecycle.status == "Completed"
 
 
 def test_keys_go_to_one_job_and_end_with_it(world: World) -> None:

@@ -15,7 +15,6 @@ from tests.unit.store.samples import batch, named
 from windtunnel_local.service.ground import lifecycle as events
 from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import (
-    JobExists,
     JobNotFound,
     LogsNotFound,
     StoreUnavailable,
@@ -72,13 +71,6 @@ def test_what_cannot_be_read_now_can_be_read_later(store: SqliteStore, tmp_path:
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert store.get_job("a") is not None
-
-
-def test_names_are_unique(store: SqliteStore, tmp_path: Path) -> None:
-    """In AWS's words."""
-    store.insert_job(named(tmp_path, "a"))
-    with pytest.raises(JobExists, match="Training job names must be unique within an AWS account and region"):
-        store.insert_job(named(tmp_path, "a"))
 
 
 def test_what_is_not_there(store: SqliteStore, tmp_path: Path) -> None:
