@@ -120,18 +120,6 @@ def test_prices_of_other_regions_count_only_where_they_are_asked_for() -> None:
     assert other.price("ml.x").region == "eu-west-1"
 
 
-def test_any_job_is_priced_at_any_day(counters: Any) -> None:
-    """A book as of a day gives one row of costs, at that day's prices; before the first price none."""
-    workload = CountedWorkload.from_counters(counters())
-    size = FullScale(train_samples=1_000_000)
-    names = ["ml.trn1.32xlarge", P4D]
-    then = compare(workload, names, size, prices=PriceBook().at(date(2023, 1, 1)))
-    assert [on for on, _ in then.costs] == [date(2023, 1, 1)] == list({v.on for v in then.verdicts})
-    costs = then.costs[0][1]
-    assert [cost.price.usd_per_hour for cost in costs if cost] == [24.725, 37.69]
-    assert compare(workload, names, size, prices=PriceBook().at(date(2019, 1, 1))).costs == ()
-
-
 def test_what_if_prices_are_marked_as_assumed(counters: Any) -> None:
     """Cuts and spot of the sensitivity are no prices; spot names its offering, EC2's is not SageMaker's."""
     workload = CountedWorkload.from_counters(counters())

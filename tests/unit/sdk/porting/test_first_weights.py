@@ -24,6 +24,9 @@ def _kind(text: str) -> str:
 @pytest.mark.parametrize(
     ("made", "kind"),
     [
+        (_NET, "sure"),
+        (_NET.replace("()", "(pretrained=False)"), "sure"),
+        (_NET.replace("()", "(weights=None)"), "sure"),
         ("config = json.load(open(path))\n" + _NET, "sure"),
         ("wave = torchaudio.load(path)\n" + _NET, "sure"),
         (_NET + "ema.load_state_dict(torch.load(path))\n", "sure"),
@@ -47,6 +50,11 @@ def _kind(text: str) -> str:
         ("import random\nrandom.seed(1)\ntorch.manual_seed(random.randint(1, 99))\n" + _NET, ""),
         ("def seeds(n):\n    torch.manual_seed(n)\nseeds(1)\n" + _NET, ""),
         (_NET + "load_checkpoint(model, path)\n", ""),
+        (_NET + "xm.broadcast_master_param(model)\n", ""),
+        ("set_seed(args.seed)\n" + _NET, ""),
+        ("model = resnet50(weights=chosen).to(device)\n", ""),
+        ("model = Net.from_pretrained(path).to(device)\n", ""),
+        ("model = given.to(device)\n", ""),
         (_NET + "model.module.load_state_dict(torch.load(path))\n", ""),
         ("def build():\n    net = Net()\n    net.load_state_dict(torch.load(path))\n    return net\n"
          "model = build()\n", ""),
@@ -56,6 +64,7 @@ def _kind(text: str) -> str:
 def test_what_makes_first_weights_equal(made: str, kind: str) -> None:
     """A seed of torch's before the model, or a file for it, on every way: of anything else it is told."""
     assert _kind(HEAD + made + LOOP) == kind
+    assert said(HEAD + made + LOOP, "unequal_weights", several=False) == []
 
 
 def test_a_seed_in_a_function_that_runs_after_the_model() -> None:

@@ -52,35 +52,6 @@ def test_a_gpu_that_is_a_number_alone() -> None:
     assert said(ported) == []
 
 
-_DRAWN = "model = torch.nn.Linear(8, 1).to(device)\n"
-
-
-@pytest.mark.parametrize("none", ["", ", weights=None", ", pretrained=False"])
-def test_first_weights_that_each_core_draws(none: str) -> None:
-    """What the six edits leave: one sum of gradients, on weights that were never equal."""
-    drawn = _DRAWN.replace("1)", f"1{none})")
-    (remark,) = said(HEAD + drawn + LOOP)
-    assert remark.startswith("7: unequal_weights: each core draws its own initial weights of model")
-    assert said(HEAD + drawn + LOOP, several=False) == []
-
-
-@pytest.mark.parametrize(
-    "equal",
-    [
-        "torch.manual_seed(0)\n" + _DRAWN,
-        "set_seed(args.seed)\n" + _DRAWN,
-        _DRAWN + "xm.broadcast_master_param(model)\n",
-        _DRAWN + "model.load_state_dict(torch.load(path))\n",
-        "model = resnet50(weights=chosen).to(device)\n",
-        "model = Net.from_pretrained(path).to(device)\n",
-        "model = given.to(device)\n",
-    ],
-)
-def test_weights_that_are_equal(equal: str) -> None:
-    """By the seed, from rank 0, from a file; of a model from elsewhere nothing is known."""
-    assert said(HEAD + equal + LOOP) == []
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -267,21 +238,6 @@ device: torch.device = torch.device(f"{{{name}}}:{{rank}}")
     script = Script(Path("train.py"), (text + LOOP).encode())
     edits = [edit for one in read(script, several=True) if one.line in (2, 3) for edit in one.edits]
     assert [edit.text for edit in edits if isinstance(edit, Edit)] == [there, "torch_xla.device()"]
-
-
-@pytest.mark.parametrize(
-    "used",
-    [
-        "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor",
-        "x = x.type(torch.cuda.LongTensor)",
-        "torch.set_default_tensor_type('torch.cuda.FloatTensor')",
-    ],
-)
-def test_types_of_cudas_tensors(used: str) -> None:
-    """As PyTorch-GAN's scripts make their tensors: they raise, and nothing was said. An annotation does not."""
-    (found,) = said(f"import torch\n{used}\n")
-    assert found.startswith("2: device_unused: torch.cuda.") and "without a GPU it raises" in found
-    assert said("import torch\ndef f(x: torch.cuda.FloatTensor) -> torch.cuda.FloatTensor: ...\n") == []
 
 
 def test_a_data_set_by_its_name() -> None:

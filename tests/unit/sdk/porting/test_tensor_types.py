@@ -118,7 +118,10 @@ def test_a_type_that_is_told_alone(line: str) -> None:
     assert said(f"import torch\n{line}\n", "is for CUDA: without a GPU it raises")
 
 
-@pytest.mark.parametrize("kinds", ["torch.cuda.FloatTensor", "(torch.FloatTensor, torch.cuda.FloatTensor)"])
-def test_a_question_for_a_type(kinds: str) -> None:
-    """It raises nothing."""
-    assert said(f"import torch\nif isinstance(x, {kinds}):\n    work()\n") == []
+@pytest.mark.parametrize(
+    "line", ["isinstance(x, torch.cuda.FloatTensor)", "isinstance(x, (torch.FloatTensor, torch.cuda.FloatTensor))",
+             "def f(x: torch.cuda.FloatTensor) -> torch.cuda.FloatTensor: ..."]
+)  # fmt: skip
+def test_a_question_for_a_type(line: str) -> None:
+    """It raises nothing, and no more does an annotation."""
+    assert said(f"import torch\n{line}\n") == []
