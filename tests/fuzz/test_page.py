@@ -26,7 +26,7 @@ from windtunnel_local.credentials import Credentials
 from windtunnel_local.settings import Settings
 from windtunnel_local.ui.access import Access
 
-ROUNDS = 1500
+ROUNDS = 1000
 SLOWEST_S = 30.0
 MARK = "<fuzz'\"&\u202e\x1b>"
 ODD = (

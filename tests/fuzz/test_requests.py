@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.campaign import Campaign, Target
 
-REQUESTS = 1500
+REQUESTS = 1000
 
 
 def test_every_answer_has_aws_shape(server: Target) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +63,16 @@ def test_every_number_has_its_unit_a_source_and_a_date(name: str) -> None:
     assert entry.calibration in (None, *CALIBRATIONS)
 
 
+@cache
+def sagemaker() -> Any:
+    """The service's model: reading it takes a tenth of a second."""
+    return botocore.session.get_session().get_service_model("sagemaker")
+
+
 @every_type
 def test_what_sagemaker_offers_is_what_botocores_model_says(name: str) -> None:
     """A type may be rehearsed here that no training job on AWS gets; then that must be said."""
-    model = botocore.session.get_session().get_service_model("sagemaker")
-    offered = {use for use, shape in OFFERED.items() if name in model.shape_for(shape).enum}
+    offered = {use for use, shape in OFFERED.items() if name in sagemaker().shape_for(shape).enum}
     assert CATALOG[name].sagemaker == offered
 
 
@@ -96,15 +100,19 @@ def test_the_backend_takes_a_job_on_it(name: str) -> None:
 
 @every_neuron_type
 @pytest.mark.parametrize("cores", [None, 1, 2])
-def test_neuron_ls_lists_its_cores_and_memory(name: str, cores: int | None) -> None:
+def test_neuron_ls_lists_its_cores_and_memory(
+    name: str, cores: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The toolkit starts as many workers as the cores that `neuron-ls -j` counts."""
     from neuron_sim import topology
+    from neuron_sim.tools import neuron_ls
 
     entry, simulated = CATALOG[name], topology.instance(name)
-    environment = {"WINDTUNNEL_INSTANCE_TYPE": name}
+    monkeypatch.setenv("WINDTUNNEL_INSTANCE_TYPE", name)
     if cores is not None:
-        environment["WINDTUNNEL_LOCAL_CORES"] = str(cores)
-    listed: list[dict[str, Any]] = json.loads(neuron_ls("-j", **environment))
+        monkeypatch.setenv("WINDTUNNEL_LOCAL_CORES", str(cores))
+    assert neuron_ls.main(["-j"]) == 0
+    listed: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     assert sum(device["nc_count"] for device in listed) == (cores or entry.core_count)
     assert [core for device in listed for core in device["neuroncore_ids"]] == list(
         range(cores or entry.core_count)
@@ -112,22 +120,10 @@ def test_neuron_ls_lists_its_cores_and_memory(name: str, cores: int | None) -> N
     assert {device["memory_size"] for device in listed} == {entry.accelerator.memory.value * GIB}
     assert len({device["bdf"] for device in listed}) == len(listed)
     assert simulated.memory_per_core_bytes == entry.core_memory_gib * GIB
-    text = neuron_ls(**environment)
+    assert neuron_ls.main([]) == 0
+    text = capsys.readouterr().out
     assert text.startswith(f"instance-type: {name.removeprefix('ml.')}\n")
     assert f"{entry.accelerator.memory.value:g} GB" in text
-
-
-def neuron_ls(*arguments: str, **environment: str) -> str:
-    """What the tool prints."""
-    from neuron_sim.tools import neuron_ls as tool
-
-    return subprocess.run(
-        [sys.executable, "-m", "neuron_sim.tools.neuron_ls", *arguments],
-        env={"PYTHONPATH": str(Path(tool.__file__).parents[2]), **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
 
 
 def test_the_simulator_has_what_the_backend_takes_and_no_more() -> None:

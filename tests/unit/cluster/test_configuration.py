@@ -84,6 +84,13 @@ MISTAKES = [
         "Image/Os: 'windows' is not valid. Valid here: alinux2,",
     ),
     ("Os: ubuntu2004", "Os: ubuntu2003", "Os:", "Did you mean ubuntu2004"),
+    (
+        "          InstanceType: trn1.32xlarge\n",
+        "",
+        "Name: queue1-i1",
+        "InstanceType or Instances must be given.",
+    ),
+    ("MinCount: 1", "MinCount: true", "MinCount", "MinCount: is True; it must be a whole number"),
     ("  Os: ubuntu2004", "  OS: ubuntu2004", "OS:", "Image/OS: unknown key. Did you mean Os?"),
     ("  Os: ubuntu2004", "  CustomAmi: ami-01234567", "Image:", "Image: Os is missing"),
     ("Region: us-west-2", "Region: us-west-9", "Region", "Did you mean us-west-"),

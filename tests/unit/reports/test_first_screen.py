@@ -76,7 +76,7 @@ def first(comparison: Any, workload: Any, size: FullScale | None, found: Any = N
     texts=["", "0"],
     notes=["0", "0"],
 )
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_the_first_screen_has_25_lines_of_100_columns(
     counters: Any, workload: Any, size: Any, names: Any, count: int, texts: Any, notes: Any
 ) -> None:
@@ -104,9 +104,9 @@ def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: Full
     given = ", with what else was given here;" if size else ","
     assert text.splitlines()[-1].endswith(f"--full{given} report.to_text(full=True)")
     assert full.startswith("\n".join(text.splitlines()[:-1]))
-    for page in (report.to_html(), report._repr_html_()):
-        assert page.index("The answer") < page.index("Measured here") < page.index("Assumptions")
     page = report.to_html()
+    for html in (page, report._repr_html_()):
+        assert html.index("The answer") < html.index("Measured here") < html.index("Assumptions")
     assert page.index("Trust: ") < page.find("<figure") or "<figure" not in page
     answer = json.loads(report.to_json())["answer"]
     assert answer["instances"][0]["priced_as"] == TRN1
@@ -333,7 +333,7 @@ def test_it_names_no_batch_of_other_passes_than_those_described() -> None:
     parameters=st.sampled_from([1e6, 2e8]),
     size=st.sampled_from([FullScale(100_000), LONG]),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_batch_that_it_names_makes_a_verdict(
     flops: float, samples: float, asked: str, parameters: float, size: FullScale
 ) -> None:

@@ -231,7 +231,7 @@ NASTY = [
 NAMES = st.one_of(st.text(max_size=60), st.sampled_from(NASTY))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(name=NAMES)
 def test_no_name_becomes_markup(counters: Counters, name: str) -> None:
     """Whatever a job is called, the page has the same tags with the same attributes' names.
@@ -258,7 +258,7 @@ def has_no_markup(page: Page) -> bool:
     return not loads and not acts
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(name=NAMES)
 def test_no_name_becomes_markup_in_a_chart(name: str) -> None:
     """Nor in an SVG: its text has the name, its tags none of it."""

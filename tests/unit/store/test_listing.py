@@ -125,25 +125,21 @@ def test_any_filters_in_any_order(
 
 
 @pytest.mark.parametrize(("sort_by", "sort_order"), WAYS)
-@pytest.mark.parametrize("filters", [[], *[[name] for name in FILTERS], list(FILTERS)], ids=",".join)
-@pytest.mark.parametrize("paged", [False, True])
 def test_nothing_is_sorted_or_scanned(
-    store: SqliteStore, tmp_path: Path, sort_by: Any, sort_order: Any, filters: list[str], paged: bool
+    store: SqliteStore, tmp_path: Path, sort_by: Any, sort_order: Any
 ) -> None:
     """SQLite walks the order's own index, from the place where the last page ended."""
     for i in range(3):
         store.insert_job(replace(named(tmp_path, f"job-{i}", i), warm_pool=WarmPool("InUse")))
-    query = JobQuery(
-        sort_by=sort_by, sort_order=sort_order, limit=1, **{name: FILTERS[name] for name in filters}
-    )
-    if paged:
-        query = replace(query, token=store.list_jobs(query)[1])
-        assert query.token is not None
-    explained = plan(store, *statement(query))
-    assert "TEMP B-TREE" not in explained
-    assert "USING INDEX jobs_by" in explained or "USING COVERING INDEX" in explained
-    if paged:
-        assert explained.startswith("SEARCH jobs"), explained
+    for filters in ({}, *({name: value} for name, value in FILTERS.items()), FILTERS):
+        query = JobQuery(sort_by=sort_by, sort_order=sort_order, limit=1, **filters)
+        token = store.list_jobs(query)[1]
+        assert token is not None
+        first, second = (plan(store, *statement(one)) for one in (query, replace(query, token=token)))
+        for explained in (first, second):
+            assert "TEMP B-TREE" not in explained, filters
+            assert "USING INDEX jobs_by" in explained or "USING COVERING INDEX" in explained, filters
+        assert second.startswith("SEARCH jobs"), (filters, second)
 
 
 def test_a_page_costs_the_same_wherever_it_is(store: SqliteStore, tmp_path: Path) -> None:

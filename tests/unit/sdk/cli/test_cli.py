@@ -340,7 +340,7 @@ def cannot_write(words: list[str], home: Path, *, full: bool, unbuffered: str = 
     return run.returncode, run.stderr
 
 
-@pytest.mark.parametrize("words", [["calibrate", "--show"], ["--help"], ["run", "--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["calibrate", "--show"], ["run", "--help"], ["--version"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("full", [True, False])
 def test_what_cannot_be_written_is_said_in_a_line(

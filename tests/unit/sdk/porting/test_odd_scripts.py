@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -38,26 +39,24 @@ def write(files: Mapping[Path, bytes]) -> None:
         file.write_bytes(source)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_diff_of_an_odd_script(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Applied with git and patch it gives the ported text; that compiles and is ported. Of each form alike, a file
+def test_the_diffs_of_odd_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applied with git and patch they give the ported texts; these compile and are ported. Of each form alike, a file
     each: one run of a tool for all.
     """
     monkeypatch.chdir(tmp_path)
     before, after, edits = {}, {}, ""
-    for number, form in enumerate(FORMS):
-        file = Path(f"train_{number}.py")
-        before[file] = FORMS[form](SCRIPTS[name])
-        compile(before[file], form, "exec")
+    for (number, text), (form, formed) in product(enumerate(SCRIPTS.values()), FORMS.items()):
+        file = Path(f"{number}_{form.replace(' ', '_')}.py")
+        before[file] = formed(text)
+        compile(before[file], file, "exec")
         script = Script(file, before[file])
         edits += diff(script, read(script))
         after[file] = ported(script, read(script)).source
-        compile(after[file], form, "exec")
+        compile(after[file], file, "exec")
         again = Script(file, after[file])
-        assert diff(again, read(again)) == "", form
-    if new := undefined(after):  # of most there are none: the sources need not be looked at
-        assert new <= undefined(before)
-    for command in (["patch", "-p1", "--binary", "-s"], ["git", "apply", "-"]) if edits else ():
+        assert diff(again, read(again)) == "", (file, text)
+    assert undefined(after) <= undefined(before)
+    for command in (["patch", "-p1", "--binary", "-s"], ["git", "apply", "-"]):
         write(before)
         subprocess.run(command, input=edits.encode(), check=True)
         for file, source in after.items():
