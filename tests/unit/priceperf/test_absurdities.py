@@ -1,4 +1,4 @@
-"""Hundreds of descriptions drawn by chance: what no machine can do is never modelled."""
+"""A thousand descriptions drawn by chance: what no machine can do is never modelled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAY = date(2025, 6, 1)
 LONGEST_COMPILATION_S = 2 * compile_time.MOST.high_s  # a graph that trains, one that evaluates
 
 
-@settings(max_examples=400)
+@settings(max_examples=1000)
 @given(workload=described(), name=INSTANCES, count=st.integers(1, 600), times=st.integers(2, 5))
 def test_no_description_is_absurd(workload: DescribedWorkload, name: str, count: int, times: int) -> None:
     """Nothing beats the roofline, outruns its instances, leaves its own interval, or compiles for days.
