@@ -61,6 +61,8 @@ _REQUESTED = frozenset(
         "RetryStrategy",
     }
 )
+_UPDATED = ("ResourceConfig", "KeepAlivePeriodInSeconds")
+"""The path below `_REQUESTED` that UpdateTrainingJob may change."""
 _METRIC = (
     "(SELECT json_extract(value, '$.Value') FROM json_each(record, '$.final_metrics')"
     " WHERE json_extract(value, '$.MetricName') = ?)"
@@ -225,7 +227,7 @@ def _value(found: Property) -> Sql:
         return Sql(_METRIC, found.path[1])
     if head == "Tags":
         return Sql(_TAG, found.path[1])
-    if head in _REQUESTED:
+    if head in _REQUESTED and found.path != _UPDATED:
         return Sql("json_extract(request, ?)", _json_path(found.path))
     return Sql("json_extract(described(jobs.name, arn, request, record, ?), '$[0]')", json.dumps(found.path))
 

@@ -62,7 +62,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
             life = job.lifecycle
             for second, event in enumerate(STEPS):
                 life = advance(life, event, START + timedelta(seconds=100 + 10 * second))
-            job = replace(job, lifecycle=life, warm_pool=WarmPool("Reused", 5, "e"))
+            kept = {"ResourceConfig": {"KeepAlivePeriodInSeconds": 600}}
+            job = replace(job, lifecycle=life, warm_pool=WarmPool("Reused", 5, "e"), updates=kept)
         store.update_job(job)
     yield store
     store.close()
@@ -118,6 +119,7 @@ def nested(name: str, inner: str) -> dict[str, Any]:
         ("Tags.Value", "Equals", "x", "bd"),
         ("ResourceConfig.InstanceCount", "Equals", "1", "abcd"),
         ("ResourceConfig.InstanceType", "Contains", "trn1", "abcd"),
+        ("ResourceConfig.KeepAlivePeriodInSeconds", "GreaterThan", "500", "d"),
         ("EnableNetworkIsolation", "Equals", "true", "b"),
         ("EnableNetworkIsolation", "NotEquals", "True", "acd"),
         ("InputDataConfig.ChannelName", "Equals", "test", "b"),
