@@ -40,13 +40,14 @@ class Listed(argparse.Action):
         return text.lower().replace(",", " ").split()
 
 
-_INSTANCE = re.compile(r"(ml\.)?[a-z]+\d+[a-z]*(\.\w+)?", re.IGNORECASE)
+_INSTANCE = re.compile(r"(ml\.)?[a-z]+\d+[a-z]*(\.\w+)?(=.*)?", re.IGNORECASE)
 
 
 def subject_first(words: Sequence[str]) -> list[str]:
     """Turn ``--instances trn1 p4d JOB`` into ``JOB --instances trn1 p4d``: argparse would take JOB for an instance."""
     found = list(words)
-    if "--instances" not in found or not found[0].startswith("-"):
+    described = any(word.partition("=")[0] == "--architecture" for word in found)
+    if "--instances" not in found or not found[0].startswith("-") or described:
         return found
     first = last = found.index("--instances") + 1
     while last < len(found) and not found[last].startswith("-"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from statistics import fmean
 
@@ -10,6 +11,7 @@ import pytest
 from windtunnel.priceperf import FullScale, Workload, compare, decisions
 from windtunnel.priceperf.calibration.cluster_sizes import differences, measured, own_part
 from windtunnel.priceperf.model.intervals import group_quantile
+from windtunnel.priceperf.money.verdict import ratio_width
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/figures.md"
 
@@ -35,11 +37,14 @@ def test_the_file_has_what_the_rows_say() -> None:
 
 
 def test_two_numbers_of_one_type_are_told_apart_sooner() -> None:
-    """16 instances beside 4 of the same, and the interval of the price at which the order turns."""
+    """16 instances beside 4 of the same: their ratio is surer than their costs. No price of their hour turns it."""
     job, size = Workload.transformer("Llama-3.1-8B", global_batch=1024), FullScale(3_000_000)
     both = [("ml.trn1.32xlarge", 16), ("ml.trn1.32xlarge", 4)]
-    decision = decisions(compare(job, both, size))[-1]
-    cost, even = decision.costs[1], decision.break_evens[1]
-    assert cost is not None and even is not None and decision.cheapest == 1
-    assert even.high_usd_per_hour / even.low_usd_per_hour < (cost.high_usd / cost.low_usd) ** (2**0.5)
+    comparison = compare(job, both, size)
+    decision = decisions(comparison)[-1]
+    one, other = decision.costs
+    assert one is not None and other is not None and decision.cheapest == 1
+    assert decision.break_evens == (None, None)
+    down, up = ratio_width((comparison.estimates[1], other), (comparison.estimates[0], one))
+    assert down + up < math.sqrt(2) * math.log(other.high_usd / other.low_usd) * (own_part() + 0.2)
     assert decision.probability is not None and 0.7 < decision.probability < 0.9

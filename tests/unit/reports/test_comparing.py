@@ -550,12 +550,12 @@ def test_a_size_that_the_rehearsal_could_not_tell_has_no_answer() -> None:
 
 def test_the_data_tell_two_numbers_of_one_instance_apart() -> None:
     """By a name alone nobody knew which of them costs least."""
-    data = windtunnel.compare(rehearsed(), [(TRN1, 1), (TRN1, 4)], LONG).to_dict()
+    data = windtunnel.compare(rehearsed(), [(TRN1, 1), (TRN1, 4), "ml.trn1n.32xlarge"], LONG).to_dict()
     assert data["answer"]["winner_instance_count"] == 1
     assert {change["cheapest_instance_count"] for change in data["sensitivity"]} >= {1, 4}
     last = data["decisions"][-1]
     assert (last["cheapest"], last["cheapest_instance_count"]) == (TRN1, 1)
-    own = [
-        (item["instance_count"], item["break_even"]["against_instance_count"]) for item in last["instances"]
-    ]
-    assert own == [(1, 4), (4, 1)]
+    assert [item["instance_count"] for item in last["instances"]] == [1, 4, 1]
+    against = [item["break_even"] and item["break_even"]["against"] for item in last["instances"]]
+    assert against == ["ml.trn1n.32xlarge", None, TRN1]  # what both pay for an hour turns nothing
+    assert last["instances"][2]["break_even"]["against_instance_count"] == 1

@@ -28,6 +28,7 @@ from ..model.fixed_costs import FixedCost
 from ..model.intervals import COVERAGE
 from .comparison import Comparison
 from .estimate import Cost, Estimate
+from .prices import Price
 from .verdict import ratio_width
 
 CLEAR = 0.5 + COVERAGE / 2
@@ -62,7 +63,8 @@ class Decision:
     An instance competes if it has a price and the job fits its memory; others have None in the tuples.
     ``costs``: None only if there is no price. ``cheapest``: position of the lowest middle; None if none competes.
     ``probabilities``: of each instance to be the cheapest of those that compete.
-    ``break_evens``: of each instance against the cheapest, and of the cheapest against the next.
+    ``break_evens``: of each instance against the cheapest, and of the cheapest against the next with another price;
+    None between numbers of one type, which pay the same hour.
     ``inside``: whether all that compete lie in the calibrated range. Outside of it an interval is a guess.
     """
 
@@ -95,9 +97,14 @@ def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
     cheapest, chances = most_likely(estimates, costs)
     order = _competing(estimates, costs)
     evens: list[BreakEven | None] = [None] * len(costs)
-    for index in order if len(order) > 1 else ():
-        against = order[1] if index == cheapest else order[0]
-        evens[index] = _break_even(costs, estimates, index, against)
+    for index in order:
+        # A price that both pay turns nothing.
+        others = [
+            other for other in order if other != index and _price_of(costs, other) != _price_of(costs, index)
+        ]
+        against = others[0] if index == cheapest and others else order[0]
+        if against in others:
+            evens[index] = _break_even(costs, estimates, index, against)
     inside = all(estimates[index].range_check.inside for index in order)
     return Decision(on, tuple(costs), cheapest, chances, tuple(evens), inside)
 
@@ -138,7 +145,7 @@ def _chances(rivals: Sequence[tuple[Estimate, Cost]]) -> tuple[float, ...]:
         ]
         for index, chance in enumerate(cheapest_probabilities(costs, types)):
             total[index] += weight * chance
-    return tuple(total)
+    return tuple(min(1.0, chance) for chance in total)
 
 
 def _seconds(item: FixedCost, z: float) -> float:
@@ -167,7 +174,7 @@ def cheapest_probabilities(costs: Sequence[Cost], types: Sequence[str] = ()) -> 
         ]
         for index, chance in enumerate(_lowest(known, max(_LEAST_POINTS, _POINTS // len(shared)))):
             total[index] += chance / len(shared)
-    return tuple(total)
+    return tuple(min(1.0, chance) for chance in total)
 
 
 def _lowest(spreads: Sequence[_Spread], points: int) -> tuple[float, ...]:
@@ -181,7 +188,7 @@ def _lowest(spreads: Sequence[_Spread], points: int) -> tuple[float, ...]:
         places = (own.quantile(z) for z in _quantiles(points))
         raw.append(math.fsum(math.prod(other.above(place) for other in others) for place in places))
     whole = math.fsum(raw)
-    return tuple(value / whole for value in raw)
+    return tuple(min(1.0, value / whole) for value in raw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +245,11 @@ def _competing(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> l
         if cost is not None and item.fits
     ]
     return [index for _, index in sorted(found)]
+
+
+def _price_of(costs: Sequence[Cost | None], index: int) -> Price | None:
+    cost = costs[index]
+    return None if cost is None else cost.price
 
 
 def _same(estimates: Sequence[Estimate], costs: Sequence[Cost | None], one: int, other: int) -> bool:

@@ -27,7 +27,14 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.batch_and_prices import PRICES, batch_words, each, price_words, sharing_words
+from windtunnel.reports.modelled.batch_and_prices import (
+    PRICES,
+    batch_words,
+    each,
+    how_known,
+    price_words,
+    sharing_words,
+)
 from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
@@ -132,10 +139,10 @@ def screen(
 def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) -> Section:
     """The answer as a section. ``lines_above``: lines above it in the frame, besides title and subtitle."""
     notes = {
-        shown.verdict: 4,
+        shown.verdict: 5,
         shown.compiling: 2,
         shown.batch: 4,
-        shown.prices: 2,
+        shown.prices: 3,
         **{f"{_CHANGE}{text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
         **({f"{_TRUST}{shown.trust}": 4} if shown.trust else {}),
@@ -297,7 +304,8 @@ def _verdict(
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
         text += f" At {turning(even, cost.price)} an hour of {name}"
-        text += f" (now {fmt.price(cost.price.usd_per_hour)}), {label(estimates[even.against])} costs least."
+        text += f" (now {fmt.price(cost.price.usd_per_hour)}{how_known(cost.price)}), "
+        text += f"{label(estimates[even.against])} costs least."
     return " ".join((text, *otherwise(comparison, found)))
 
 

@@ -197,5 +197,9 @@ def _of(price: Price) -> tuple[str, str]:
     words = price.offering.removeprefix("SageMaker training ")
     if price.status == "stated":
         return words, "as you state it"
-    made = f", {price.status}" if price.status in ("assumed", "derived") else ""
-    return words, f"{price.region} {price.effective_from}{made}"
+    return words, f"{price.region} {price.effective_from}{how_known(price)}"
+
+
+def how_known(price: Price) -> str:
+    """The words behind a price that AWS has not printed: ``, derived``."""
+    return f", {price.status}" if price.status in ("assumed", "derived") else ""

@@ -382,6 +382,8 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
         ("report --instances trn1 ml.p4d.24xlarge my-job", "my-job", ["trn1", "ml.p4d.24xlarge"]),
         ("compare --json --instances trn1,p4d a/counters.json --batch 8", "a/counters.json", ["trn1", "p4d"]),
         ("plan --instances trn1 Qwen3-8B", "Qwen3-8B", ["trn1"]),
+        ("compare --instances trn1 trn1=4 p4d my-job", "my-job", ["trn1", "trn1=4", "p4d"]),
+        ("compare --architecture BERT-Base --instances trn1 wrong", None, ["trn1", "wrong"]),
         ("compare my-job --instances trn1 wrong", "my-job", ["trn1", "wrong"]),
         ("report --instances trn1 two jobs", None, ["trn1", "two", "jobs"]),
         ("report --instances wrong", None, ["wrong"]),
@@ -390,7 +392,7 @@ def test_instances_are_listed_with_blanks_or_commas(command: str) -> None:
 def test_what_stands_behind_the_instances_is_the_job(
     given: str, subject: str | None, instances: list[str]
 ) -> None:
-    """One word that looks like no instance; argparse would take it for one."""
+    """One word that looks like no instance, unless a model is given; argparse would take it for one."""
     parsed = cli.build_parser().parse_args(given.split())
     assert (parsed.model if "model" in parsed else parsed.job) == subject
     assert parsed.instances == instances
