@@ -415,6 +415,17 @@ def test_instances_with_the_same_passes_share_the_words() -> None:
     assert "p4d.24xlarge x 2, p5.48xlarge x 2" in shown.batch
 
 
+def test_whom_the_verdict_names_is_in_the_table() -> None:
+    """The instance that costs least beyond a price, too: p4d stands last but one of seven."""
+    g6e, g5 = "ml.g6e.48xlarge", "ml.g5.12xlarge"
+    names: list[str | tuple[str, int]] = [(TRN1, 16), g6e, "trn1.32xlarge", g5, SMALL, (P4D, 2), (TRN1, 2)]
+    job, size = Workload.transformer("Llama-3.1-8B", global_batch=32), FullScale(10_000_000)
+    section = first(compare(job, names, size), job, size, lines=4)
+    named = re.findall(r"\w+\.\w+(?: x \d+| on EC2)?", section.notes[0].replace("$", ""))
+    assert {name for name in named if "xlarge" in name} <= {row.label for row in section.rows}
+    assert "p4d.24xlarge x 2 costs least." in section.notes[0] and section.rows[-1].label.endswith(" more")
+
+
 def test_only_a_terminal_cuts_the_answer() -> None:
     """A page and a comment in Markdown have every row and every note in full."""
     names: list[str | tuple[str, int]] = [SMALL, P4D, *((TRN1, count) for count in (1, 2, 4, 8, 16, 32, 64))]

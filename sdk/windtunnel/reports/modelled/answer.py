@@ -191,15 +191,14 @@ def longest_s(items: Iterable[Estimate]) -> float:
 
 
 def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
-    """The rows: at most ``most``, but two instances at least. The first ones in order are kept, and the cheapest.
+    """The rows: at most ``most``, but two instances at least. The first ones in order are kept, and those that the
+    verdict names.
 
     Rows with what a compile cache saves are left out before any instance is.
     """
-    winner = None if shown.answer is None else shown.answer.winner
+    first = list(dict.fromkeys((shown.order[0], *_named(shown.answer), *shown.order)))
     for count, cached in product(range(min(len(shown.order), most), 0, -1), (True, False)):
-        order = shown.order[:count]
-        if winner is not None and winner not in order:
-            order = (order[0], *order[1:-1], winner)
+        order = [index for index in shown.order if index in first[:count]]
         longest = longest_s(comparison.estimates[index] for index in order)
         each = (_rows(comparison, shown, index, longest) for index in order)
         rows = [row for found in each for row in found if cached or row.style != "detail"]
@@ -208,6 +207,21 @@ def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
         if len(rows) <= most or count <= 2:
             break
     return rows
+
+
+def _named(found: Answer | None) -> tuple[int, ...]:
+    """Positions of the estimates that the verdict names: the cheapest, one that is likelier to be, and the next."""
+    best = None if found is None else found.leaning if found.winner is None else found.winner
+    if found is None or best is None:
+        return ()
+    even, likelier = found.decided.break_evens[best], _likeliest(found)
+    return (best, likelier) if even is None else (best, likelier, even.against)
+
+
+def _likeliest(found: Answer) -> int:
+    """Position of the estimate that is cheapest with the highest probability."""
+    chances = [value or 0.0 for value in found.decided.probabilities]
+    return max(range(len(chances)), key=chances.__getitem__)
 
 
 def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> Iterator[Row]:
@@ -293,9 +307,8 @@ def _verdict(
     text = f"{least}, with {chance} probability."
     if not found.clear:
         text = f"Too close to call: {least} with {chance} probability."
-        chances = [value or 0.0 for value in found.decided.probabilities]
-        likelier = max(range(len(chances)), key=chances.__getitem__)
-        if chances[likelier] > chances[best]:
+        chances, likelier = found.decided.probabilities, _likeliest(found)
+        if (chances[likelier] or 0.0) > (chances[best] or 0.0):
             text = (
                 f"Too close to call: {least} in the middle of the intervals, but only with {chance} "
                 "probability; "
