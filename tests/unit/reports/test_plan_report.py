@@ -175,7 +175,8 @@ def test_what_has_no_price_is_said_and_keeps_no_budget() -> None:
     alone = small(instances=["p4d"], prices=book, budget_usd=5)
     assert alone.charts() == ()
     assert "no price in the book" in alone.to_text()
-    assert alone.document().headline[0] == "NOTHING KEEPS $5."
+    assert alone.document().headline[0] == "NOTHING HAS A PRICE to hold against $5."
+    assert "keep $5" not in alone.to_text() and "FASTEST   without a price" in alone.to_text()
 
 
 def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:

@@ -119,6 +119,11 @@ class Plans:
         return tuple(plan for plan in self.plans if plan.within(self.deadline_hours, self.budget_usd))
 
     @property
+    def lacks_prices(self) -> bool:
+        """Whether there is a budget, and no plan has a price to hold against it."""
+        return self.budget_usd is not None and all(plan.cost is None for plan in self.plans)
+
+    @property
     def cheapest(self) -> tuple[Plan, ...]:
         """The plans of `within` that have a price, cheapest first."""
         return tuple(plan for plan in self.within if plan.cost is not None)

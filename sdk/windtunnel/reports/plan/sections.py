@@ -53,6 +53,8 @@ def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) ->
     }
     if found.nearest is not None:
         tables = {"Nearest": ("misses its limits by the least", [found.nearest])}
+        if found.lacks_prices:
+            tables = {"Fastest": ("without a price", [found.nearest])}
     elif _clusters(found.within) == 1:
         tables = {"Best first": (_each(found.fastest), shortlist(found.fastest))}
     shown = [plan for _, plans in tables.values() for plan in plans]
@@ -128,7 +130,10 @@ def _missed(found: Plans) -> Iterator[str]:
     if not found.plans:
         yield "NO PLAN: there is no way to run this job on what was asked for."
         return
-    yield f"NOTHING KEEPS {labels.limits(found.deadline_hours, found.budget_usd)}."
+    limits = labels.limits(found.deadline_hours, found.budget_usd)
+    yield (
+        f"NOTHING HAS A PRICE to hold against {limits}." if found.lacks_prices else f"NOTHING KEEPS {limits}."
+    )
     best: dict[str, Plan] = {}
     if found.deadline_hours is not None:
         best["The fastest"] = min(found.plans, key=lambda plan: plan.hours)
@@ -192,7 +197,7 @@ def _rivals(found: Plans) -> Iterator[str]:
 
 def _limits(found: Plans, shown: Sequence[Plan], *, size_assumed: bool) -> Iterator[str]:
     deadline, budget = found.deadline_hours, found.budget_usd
-    if deadline is None and budget is None:
+    if (deadline is None and budget is None) or found.lacks_prices:
         return
     limits = labels.limits(deadline, budget)
     yield f"{len(found.within):,} of {len(found.plans):,} plans keep {limits} with the middle of their interval."
