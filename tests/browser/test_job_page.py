@@ -112,6 +112,31 @@ def test_a_job_from_pending_to_completed_while_one_looks(
     expect(page.get_by_role("link", name="Delete…")).to_be_visible()
 
 
+def test_no_line_is_lost_though_the_answer_is_late(backend: Backend, look: Look, script: Script) -> None:
+    """Whoever asks for the last lines while more are printed sees them all, those of meanwhile too."""
+    script.train(*(f"before {number}" for number in range(4_000)))
+    page = look("/ui/jobs/job")
+    rows_shown = page.locator("#log-lines .l")
+    expect(rows_shown.last).to_have_text("before 3999")
+    page.locator("#log-lines").evaluate("box => { box.scrollTop = 100; }")
+    for number in range(5_000):
+        script.containers["algo-1"].print(f"during {number}")
+    numbers = iter(range(5_000, 8_000))
+
+    def late(route: Route) -> None:
+        answer = route.fetch()
+        for number in numbers:  # printed after the answer was made, and on the page before it
+            script.containers["algo-1"].print(f"during {number}")
+        time.sleep(1)
+        route.fulfill(response=answer)
+
+    page.route("**/log?format=json*", late)
+    page.get_by_role("button", name="To the last line").click()
+    expect(rows_shown.last).to_have_text("during 7999")
+    kept = [int(line.split()[1]) for line in rows(page)]
+    assert kept == list(range(8_000 - len(kept), 8_000))
+
+
 def test_ten_thousand_lines_a_second(backend: Backend, look: Look, script: Script) -> None:
     """For ten seconds: who scrolled up reads on undisturbed, no frame takes seconds, and no line is lost."""
     script.train(*(f"before {number}" for number in range(200)))

@@ -27,6 +27,7 @@ class LogView {
     this.waiting = 0; // how many new lines are not shown
     this.queue = [];
     this.busy = null; // the current request
+    this.joining = false; // whether the log's last lines are asked for
     this.searches = 0; // the number of searches: answers of earlier ones are ignored
     for (const row of this.box.children) adopt(row);
     this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
@@ -57,6 +58,8 @@ class LogView {
 
   drain() {
     this.frame = 0;
+    if (this.joining) return; // the answer comes first: the queue follows it
+    if (this.following && !this.atEnd) return this.last();
     if (this.paused || !this.atEnd) return this.hold();
     if (this.following && this.queue.length > MOST_ROWS) { // the first of them would be removed again in this frame
       const passed = this.queue.splice(0, this.queue.length - MOST_ROWS);
@@ -68,8 +71,9 @@ class LogView {
     if (!this.following && this.box.childElementCount + this.queue.length > MOST_ROWS) return this.hold();
     const rows = this.queue.splice(0, A_FRAME).filter((row) => row[1] >= (this.end.get(row[0]) ?? 0));
     if (rows.some((row, i) => row[1] > (this.end.get(row[0]) ?? 0) && !rows.slice(0, i).some((other) => other[0] === row[0]))) {
-      this.atEnd = false; // lines before these are missing here: get them from the server
-      if (this.following) this.newer();
+      this.atEnd = false; // lines before these are missing here: get the last ones from the server
+      this.queue.unshift(...rows);
+      if (this.following) this.last();
       return;
     }
     this.append(rows);
@@ -134,17 +138,18 @@ class LogView {
 
   // Replace the whole window. `atEnd`: the page holds the log's last lines.
   show(page, atEnd) {
-    this.queue = [];
     this.begin = readPlace(page.begin);
     this.end = readPlace(page.begin);
     this.box.replaceChildren();
     this.append(page.lines.map(([place, ...rest]) => [page.streams[place], ...rest]));
     this.end = readPlace(page.end);
+    this.queue = atEnd ? this.queue.filter((row) => row[1] >= (this.end.get(row[0]) ?? 0)) : [];
     this.older = [...this.begin.values()].some((number) => number > 0);
     this.atEnd = atEnd;
     this.following = atEnd && !this.paused;
     if (atEnd) { this.waiting = 0; this.toEnd(); }
     this.tell();
+    if (this.queue.length && !this.frame) this.frame = requestAnimationFrame(() => this.drain());
   }
 
   // --- scrolling ------------------------------------------------------------------------
@@ -208,7 +213,13 @@ class LogView {
   }
 
   async last() {
-    await this.clicked(async () => this.show(await this.fetched(""), true));
+    this.joining = true;
+    await this.clicked(async () => {
+      const page = await this.fetched("");
+      this.joining = false;
+      this.show(page, true);
+    });
+    this.joining = false;
   }
 
   pause(paused) {
