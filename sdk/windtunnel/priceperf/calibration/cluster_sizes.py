@@ -12,8 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from ..model.intervals import group_quantile
-from .left_out import LeftOutErrors, fitted, kind_of, log_error_as_stranger, measured_width
-from .published_rows import elsewhere, rows_of
+from .left_out import fitted, kind_of, log_errors, measured_width
 from .row_reader import PublishedRow
 
 _Job = tuple[str, str, Hashable]
@@ -52,11 +51,6 @@ def _apart(rows: Iterable[tuple[PublishedRow, float]]) -> Iterator[float]:
 def _jobs() -> Mapping[_Job, list[tuple[PublishedRow, float]]]:
     """All rows with the log errors that they have if their source is left out."""
     found: defaultdict[_Job, list[tuple[PublishedRow, float]]] = defaultdict(list)
-    for key, entry in fitted()["calibrations"].items():
-        for name, rows in (("errors", rows_of(key)), ("elsewhere", elsewhere(key))):
-            for row in rows:
-                if row.config in entry[name] and not row.lacks:
-                    error = LeftOutErrors(*entry[name][row.config]).source
-                    job = (key, row.stack, row.training.architecture)
-                    found[job].append((row, log_error_as_stranger(row, error)))
+    for row, error in log_errors("source"):
+        found[row.calibration, row.stack, row.training.architecture].append((row, error))
     return found

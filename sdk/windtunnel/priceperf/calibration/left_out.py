@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from statistics import mean
 from typing import Any, Literal, NamedTuple
@@ -163,6 +163,13 @@ def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Callable[[str], f
 def _scores(level: Level, but: str) -> Mapping[tuple[str, Group], list[float]]:
     """Absolute log errors of left-out rows, by kind and group. ``but``: software left out of the usual speed."""
     found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
+    for row, error in log_errors(level, but):
+        found[kind_of(row), group_of(row, level)].append(abs(error))
+    return found
+
+
+def log_errors(level: Level, but: str = "") -> Iterator[tuple[PublishedRow, float]]:
+    """Left-out rows in which nothing had to be assumed, each with its log error at a level. ``but``: see `_scores`."""
     for key, entry in fitted()["calibrations"].items():
         errors = entry["by_software"]
         if level != "software":
@@ -174,8 +181,7 @@ def _scores(level: Level, but: str) -> Mapping[tuple[str, Group], list[float]]:
                 error = math.log1p(errors[row.config])
                 if level == "source" and row.config in entry["elsewhere"]:
                     error = log_error_as_stranger(row, errors[row.config], but)
-                found[kind_of(row), group_of(row, level)].append(abs(error))
-    return found
+                yield row, error
 
 
 def forget() -> None:

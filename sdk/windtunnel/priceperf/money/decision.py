@@ -188,7 +188,7 @@ def _lowest(spreads: Sequence[_Spread], points: int) -> tuple[float, ...]:
         places = (own.quantile(z) for z in _quantiles(points))
         raw.append(math.fsum(math.prod(other.above(place) for other in others) for place in places))
     whole = math.fsum(raw)
-    return tuple(min(1.0, value / whole) for value in raw)
+    return tuple(value / whole for value in raw)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from windtunnel.priceperf import Cost, ScalingRow, cost_usd
 from windtunnel.priceperf.model.fixed_costs import FixedCost
@@ -46,8 +45,7 @@ def answer_section(found: Modelled, job: SlurmJob, above: Sequence[str], change:
         f"To change: {change}" if change else "": 2,
     }
     used = as_text(Document("-", "", (), (table,))).count("\n") + sum(map(fmt.lines_of, above))
-    whole = replace(table, notes=tuple(filter(None, notes)))
-    return replace(table, notes=fitted(notes, LINES - used - 1), whole=whole)
+    return fitted(table, notes, LINES - used - 1)
 
 
 def _row(strong: ScalingRow, weak: ScalingRow) -> Row:

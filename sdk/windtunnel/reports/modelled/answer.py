@@ -48,7 +48,7 @@ _TITLE = "The answer"
 _ROWS = 7
 _TRUST = "Trust: "
 _CHANGES = 2
-_NAMED = 2
+_UNPRICED = 2
 """Most instances without a price that the verdict names."""
 _CACHED = "with a compile cache"
 _LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
@@ -158,12 +158,12 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         if sum(map(bool, notes)) <= room:
             break
     all_rows = tuple(_table(shown, comparison, 2 * len(shown.order)))
-    whole = replace(table, rows=all_rows, notes=tuple(filter(None, notes)))
-    return replace(table, notes=fitted(notes, room), whole=whole)
+    return fitted(table, notes, room, all_rows)
 
 
-def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
-    """Cut each note to its number of lines, and all of them together to ``room`` lines.
+def fitted(table: Section, notes: Mapping[str, int], room: int, all_rows: tuple[Row, ...] = ()) -> Section:
+    """The table with its notes: each cut to its number of lines, and all of them together to ``room`` lines. Its
+    ``whole`` has all notes in full, and ``all_rows`` if the table lacks some.
 
     If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first, all to
     two lines before any to one, that on prices after the others. The note on trust and the first one follow when all
@@ -182,7 +182,10 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     spare = [text for text in most if text.startswith((*_LARGEST, _CHANGE))]
     while spare and sum(most.values()) > room:
         del most[spare.pop()]
-    return tuple(fmt.shortened(text, limit) for text, limit in most.items())
+    whole = replace(table, rows=all_rows or table.rows, notes=tuple(filter(None, notes)))
+    return replace(
+        table, notes=tuple(fmt.shortened(text, limit) for text, limit in most.items()), whole=whole
+    )
 
 
 def longest_s(items: Iterable[Estimate]) -> float:
@@ -299,7 +302,7 @@ def _verdict(
     name, chance = label(estimates[best]), probability(found.probability)
     unpriced = [label(item) for item in _unpriced(found, estimates)]
     priced = f" of those with a price (not {' or '.join(unpriced)})" if unpriced else ""
-    if len(unpriced) > _NAMED:  # the table says which
+    if len(unpriced) > _UNPRICED:  # the table says which
         competing = sum(chance is not None for chance in found.decided.probabilities)
         priced = f" of the {competing} with a price"
     cached = f" ({_CACHED})" if _without_compile(found) else ""

@@ -103,8 +103,8 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
         yield f"Passes of {', '.join(smaller)}: those stated do not divide the batch of a copy."
     if chosen:
         otherwise = "" if workload.rehearsed is not None else f" ({options} otherwise)"
-        each = "; ".join(f"{words} on {', '.join(names)}" for words, names in chosen.items())
-        yield f"The fastest that fits: {each}{otherwise}."
+        choices = "; ".join(f"{words} on {', '.join(names)}" for words, names in chosen.items())
+        yield f"The fastest that fits: {choices}{otherwise}."
 
 
 def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
