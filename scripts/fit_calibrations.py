@@ -35,6 +35,7 @@ from windtunnel.priceperf.calibration import (  # noqa: E402
     published_rows,
     ranges,
     software,
+    torch_compile,
     versions,
     widening,
 )
@@ -55,6 +56,7 @@ def inputs() -> str:
         "measured",
         "measured_other_models",
         "published_lora",
+        "torch_compile",
     )
     text = f"{''.join(data_files.text_of(f'{name}.csv') for name in files)}{data_files.text_of('rehearsed.json')}"
     text += f"{versions.figures()}"
@@ -118,7 +120,11 @@ def fit(key: str) -> dict[str, Any]:
 def widenings(found: dict[str, Any]) -> dict[str, float]:
     """The widening factors of intervals for these constants: `widening.measured` and `rehearsed_scripts.widening`."""
     constants = {key: Constants(**entry["constants"]) for key, entry in found.items()}
-    measured = {**widening.measured(constants), "other_model": rehearsed_scripts.widening(constants)}
+    measured = {
+        **widening.measured(constants),
+        "other_model": rehearsed_scripts.widening(constants),
+        "torch_compile": torch_compile.gain_and_width(torch_compile.pairs())[1],
+    }
     return {name: round(value, 4) for name, value in measured.items()}
 
 
@@ -147,6 +153,7 @@ def of_kinds() -> dict[str, Any]:
         "scripts": {kind: measured_scripts.summary(its) for kind, its in of_scripts.items()},
         "rehearsed": {kind: measured_scripts.summary(its) for kind, its in rehearsed.items()},
         "others": {kind: measured_scripts.summary(its) for kind, its in others.items()},
+        "torch_compile": torch_compile.summary(),
         "widths": widths,
         "own_part": round(cluster_sizes.measured(), 4),
     }

@@ -12,7 +12,7 @@ from typing import Any
 from tests.fakes.reports import report_for_counters
 from tests.unit.conftest import Invoke
 from windtunnel.priceperf import FullScale, instance_type
-from windtunnel.priceperf.calibration import measured_scripts
+from windtunnel.priceperf.calibration import measured_scripts, torch_compile
 from windtunnel.priceperf.calibration.accuracy import validate_built_in
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
 from windtunnel.priceperf.calibration.described_range import widenings
@@ -176,6 +176,20 @@ def test_the_pages_have_the_errors_of_plain_scripts(invoke: Invoke) -> None:
         f"{plain['interval_coverage_percent']:.0f} % of them lie inside"
     ) in page
     assert f"{plain['models']} models with random weights" in page
+
+
+def test_the_page_has_what_torch_compile_gains() -> None:
+    """From the pairs of runs with it and without it, each model left out."""
+    pairs, said = torch_compile.pairs(), torch_compile.summary()
+    ratios = [math.exp(pair.gain) for pair in pairs]
+    page = text("docs/explanation/figures.md")
+    assert f"lists {len(pairs)} pairs of runs" in page
+    assert (
+        f"In the mean of their {said['models']} models the compiled run is {math.exp(said['gain']):.2f} times as fast "
+        f"({min(ratios):.2f} to {max(ratios):.2f} times in single runs), and {100 * said['inside']:.0f} % of the pairs "
+        "lie in the interval of the other models."
+    ) in page
+    assert f"{math.exp(said['gain']):.2f} times as fast in {len(pairs)} pairs" in text("CHANGELOG.md")
 
 
 def test_the_pages_have_the_errors_of_rehearsed_scripts() -> None:

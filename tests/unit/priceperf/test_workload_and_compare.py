@@ -182,9 +182,9 @@ def test_costs_carry_price_and_interval(counters: Any) -> None:
 
 
 def test_verdicts_agree_with_their_intervals(counters: Any) -> None:
-    """A winner only where the whole interval is on its side; each GPU precision at each date."""
+    """A winner only where the whole interval is on its side; each setting of the GPU script at each date."""
     verdicts = compare(Workload.from_counters(counters()), PAIR, FullScale(3_600_000)).verdicts
-    assert len(verdicts) == 6
+    assert len(verdicts) == 8
     for verdict in verdicts:
         low, high = verdict.saving_interval
         assert low < verdict.saving < high
@@ -200,11 +200,11 @@ def test_a_script_in_bf16_leaves_no_precision_open(counters: Any) -> None:
     mixed["train"]["flops"] = {"bf16": flops / 2, "fp32": flops / 2}
     found, fp32 = (compare(Workload.from_counters(given), PAIR) for given in (autocast, counters()))
     assert [item.precision.name for item in found.estimates] == ["bf16", "bf16"]
-    assert found.alternatives == ()
+    assert [item.precision.name for item in found.alternatives] == ["bf16, compiled"]
     assert found.estimates[0].step.total_s == pytest.approx(fp32.estimates[0].step.total_s, rel=1e-4)
     halved = next(item for item in fp32.alternatives if item.precision == BF16_AUTOCAST)
     assert found.estimates[1].step.total_s > halved.step.total_s
-    assert len(compare(Workload.from_counters(mixed), PAIR).alternatives) == 2
+    assert len(compare(Workload.from_counters(mixed), PAIR).alternatives) == 3
 
 
 def test_an_instance_without_price_is_modelled_without_cost(counters: Any) -> None:

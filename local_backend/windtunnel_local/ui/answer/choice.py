@@ -19,7 +19,7 @@ from windtunnel.priceperf import (
     PerDevice,
     Precision,
 )
-from windtunnel.priceperf.model.precision import GPU_PRECISIONS
+from windtunnel.priceperf.model.precision import GPU_PRECISIONS, of_script
 from windtunnel.priceperf.money.offerings import CLAIMS, LISTED, TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.scaling import ScalingMode
 from windtunnel.priceperf.workload.cluster import BATCH_RULES, checked_rule
@@ -36,7 +36,9 @@ BATCHES: Mapping[str, str] = {
     "each": "this many on each worker",
 }
 TRN_PRECISIONS: Mapping[str, Precision] = {"bf16": AUTO_CAST, "fp32": FP32}
-PRECISIONS_OF_GPUS: Mapping[str, Precision] = dict(zip(("tf32", "fp32", "bf16"), GPU_PRECISIONS, strict=True))
+PRECISIONS_OF_GPUS: Mapping[str, Precision] = dict(
+    zip(("tf32", "fp32", "bf16", "compiled"), of_script(GPU_PRECISIONS), strict=True)
+)
 MODES: Mapping[str, ScalingMode] = {"strong": "strong", "weak": "weak"}
 FIELDS = (
     "instance", "nodes", "batch", "size", "samples", "epochs", "evaluation", "preparation", "loader", "on", "offering",

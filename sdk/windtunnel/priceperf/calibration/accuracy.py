@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import PricePerfError
 from ..model.described_step import training_step
 from ..model.intervals import RangeCheck
-from ..model.plain_script import is_plain
+from ..model.plain_script import is_compiled, is_plain
 from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check
@@ -225,7 +225,9 @@ def _left_out(
 
 def _lacks(row: PublishedRow, calibration: Calibration) -> tuple[str, ...]:
     """What widens the interval of a single figure; on NeuronCores also that it is of one Neuron version."""
-    return (*row.lacks, "neuron_version") if calibration.is_neuron else row.lacks
+    if calibration.is_neuron:
+        return (*row.lacks, "neuron_version")
+    return (*row.lacks, "torch_compile") if is_compiled(row.stack) else row.lacks
 
 
 def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:

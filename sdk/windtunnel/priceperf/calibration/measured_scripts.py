@@ -16,6 +16,7 @@ from ..instances import InstanceType
 from ..model.described_step import training_step
 from ..model.engines import Constants
 from ..model.intervals import group_quantile
+from ..model.plain_script import is_compiled
 from .left_out import SHRINKAGE, fitted, kind_of, kind_of_run
 from .published_rows import measured
 
@@ -71,9 +72,14 @@ def errors_of_scripts(kind: str, of: Known = "scripts") -> Mapping[str, float] |
 
 
 def scripts(constants: Mapping[str, Constants]) -> dict[str, list[Script]]:
-    """The measured scripts of described models, by kind. ``constants``: by calibration."""
+    """The measured scripts of described models without torch.compile (`torch_compile` has that), by kind.
+
+    ``constants``: by calibration.
+    """
     found: defaultdict[str, list[Script]] = defaultdict(list)
     for row in measured():
+        if is_compiled(row.stack):
+            continue
         modelled_s = training_step(row.training, row.instance, constants[row.calibration], row.nodes).total_s
         difference = math.log(modelled_s / row.step_s)
         found[kind_of(row)].append(Script(row.training.architecture, row.config, difference))

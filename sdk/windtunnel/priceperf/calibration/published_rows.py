@@ -13,7 +13,8 @@ that of the instance type; ``stack``: the training software, which all rows of o
 pages or configuration files say what was trained. They were collected after the model and its constants were fixed. No
 constant is fitted to them: they show how wrong the model is for other software (`left_out`).
 
-`measured.csv` has the project's own measurements: plain scripts on an H100 (`measured_scripts`).
+`measured.csv` has the project's own measurements: plain scripts on an H100 (`measured_scripts`). `torch_compile.csv`
+names rows of both files that differ in torch.compile alone.
 `measured_other_models.csv` has the same for models that cannot be described, only rehearsed
 (`workload.rehearsed_scripts`). `published_other_models.csv` has published runs of such models, on an A100 or a
 NeuronCore: `engines.CONVOLVED` comes from one row, no other constant is fitted to them.
@@ -26,6 +27,7 @@ A new row is a line in one of the files; then run scripts/fit_calibrations.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -80,6 +82,12 @@ def adapted() -> tuple[PublishedRow, ...]:
 def measured() -> tuple[PublishedRow, ...]:
     """Plain scripts that the project measured. No constant of a calibration is fitted to them."""
     return _read("measured")
+
+
+def compiled_and_not() -> Iterator[tuple[PublishedRow, PublishedRow]]:
+    """Runs with torch.compile, each with the same run without it."""
+    known = {row.config: row for row in (*measured(), *_read("published_other_software"))}
+    return ((known[pair["compiled"]], known[pair["uncompiled"]]) for pair in table("torch_compile"))
 
 
 def measured_others() -> tuple[OtherRun, ...]:

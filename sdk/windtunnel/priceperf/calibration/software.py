@@ -19,12 +19,13 @@ from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
 from ..model.plain_script import SOFTWARE as SCRIPTS
-from ..model.plain_script import is_plain
+from ..model.plain_script import is_compiled, is_plain
 from ..model.training_settings import Attention, Training
 from .left_out import fitted, kind_of, kind_of_run, log_speed_of_stranger, strangers
 from .measured_scripts import log_speed_of_scripts
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
+from .torch_compile import log_gain
 
 CORES: Mapping[str, frozenset[str]] = {
     "Megatron-core": frozenset({"megatron-core", "megatron-bridge", "nemo", "te"}),
@@ -86,7 +87,7 @@ def usual_log_speed(row: PublishedRow, software: str | None) -> float:
     """
     stack = software or row.stack
     if is_plain(stack):
-        return log_speed_of_scripts(kind_of(row)) or 0.0
+        return _of_scripts(stack, kind_of(row), row.training) or 0.0
     if stack and is_fitted(stack, row.calibration):
         return 0.0
     if not stack and _origin(row) in map(_origin, rows_of(row.calibration)):
@@ -111,7 +112,7 @@ def log_speed(
     if software is None:
         return None  # early, so that no row is read
     if is_plain(software):
-        return log_speed_of_scripts(kind)
+        return _of_scripts(software, kind, training)
     core, in_fp8 = core_of(software), _in_fp8(training)
     own: list[float] = []
     others: list[float] = []
@@ -161,6 +162,13 @@ def usual_speed(software: str | None, instance: InstanceType, count: int) -> flo
     if software is not None and (is_plain(software) or is_fitted(software, key)):
         return 1.0
     return math.exp(fitted()["strangers"][kind_of_run(key, count)])
+
+
+def _of_scripts(software: str, kind: str, training: Training) -> float | None:
+    """`log_speed` of a plain script; None: none was measured, and no GPU compiles it."""
+    speed = log_speed_of_scripts(kind)
+    compiled = training.plain and is_compiled(software)
+    return (speed or 0.0) + log_gain() if compiled else speed
 
 
 def _of_models(

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from .architectures import ModelFamily
 
-SOFTWARE = frozenset({"PyTorch script", "PyTorch script with torch.compile", "Hugging Face Trainer"})
+COMPILED = "PyTorch script with torch.compile"
+SOFTWARE = frozenset({"PyTorch script", COMPILED, "Hugging Face Trainer"})
 """The names of plain scripts in published rows and in the argument ``software``."""
 
 LAUNCH_S = 38e-6
@@ -67,3 +68,8 @@ _LOWER = frozenset(map(str.lower, SOFTWARE))
 def is_plain(software: str | None) -> bool:
     """Whether that name (in upper or lower case) is one of a plain script."""
     return software is not None and software.lower() in _LOWER
+
+
+def is_compiled(software: str | None) -> bool:
+    """Whether that name (in upper or lower case) is the one of a plain script with torch.compile."""
+    return software is not None and software.lower() == COMPILED.lower()

@@ -10,11 +10,15 @@ from ..instances import InstanceType
 
 @dataclass(frozen=True)
 class Precision:
-    """How an instance runs the matrix products that a script wrote in fp32. Tensors in memory keep their dtype."""
+    """How an instance runs the matrix products that a script wrote in fp32. Tensors in memory keep their dtype.
+
+    ``compiled``: a script on a GPU that uses torch.compile.
+    """
 
     name: str
     fp32_matmul: str
     meaning: str
+    compiled: bool = False
 
     def ran_as(self, dtype: str) -> str:
         """The dtype in which a product written in ``dtype`` runs."""
@@ -43,6 +47,21 @@ BF16_AUTOCAST = Precision(
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
 """The first is the one that reports show; the others show how much the script's setting matters."""
+
+
+def compiled(precision: Precision) -> Precision:
+    """The same in a script with torch.compile."""
+    return replace(
+        precision,
+        name=f"{precision.name}, compiled",
+        meaning=f"{precision.meaning}; torch.compile, which fuses kernels",
+        compiled=True,
+    )
+
+
+def of_script(precisions: Sequence[Precision]) -> tuple[Precision, ...]:
+    """What a plain script on a GPU may be set to: these precisions, and the last one with torch.compile."""
+    return (*precisions, compiled(precisions[-1]))
 
 
 def auto_cast_to(dtype: str | None) -> Precision:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..calibration.calibrations import calibration_of, check_range
 from ..calibration.described_range import widenings
 from ..calibration.measured_scripts import Known, speed_of_script
+from ..calibration.torch_compile import log_gain
 from ..errors import InvalidCounters, InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script
@@ -19,7 +20,15 @@ from ..model.engines import Constants
 from ..model.fused_attention import Fused
 from ..model.host_tracing import HOST_SPEED
 from ..model.intervals import RangeCheck
-from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST, Precision, auto_cast_to, on_neuron
+from ..model.precision import (
+    AUTO_CAST,
+    GPU_PRECISIONS,
+    NO_CAST,
+    Precision,
+    auto_cast_to,
+    of_script,
+    on_neuron,
+)
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
@@ -187,14 +196,16 @@ class Counted:
 
     def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
         """See `Workload.precisions`. On a GPU the setting of fp32 products is one line of the script, so all are tried;
-        a script with almost no fp32 products has only its own dtype.
+        a script with almost no fp32 products has only its own dtype. So is torch.compile.
         """
         known = on_neuron(on_trn1 or self.on_neuron) if instance.is_neuron else GPU_PRECISIONS
         flops = self.step.flops
-        if flops.get("fp32", 0.0) >= _FP32_MATTERS * math.fsum(flops.values()):
-            return known
-        dtype = max(flops, key=lambda one: flops[one])
-        return (replace(known[0], name=dtype, meaning=f"products in {dtype}, as in the rehearsed script"),)
+        if flops.get("fp32", 0.0) < _FP32_MATTERS * math.fsum(flops.values()):
+            dtype = max(flops, key=lambda one: flops[one])
+            known = (
+                replace(known[0], name=dtype, meaning=f"products in {dtype}, as in the rehearsed script"),
+            )
+        return known if instance.is_neuron else of_script(known)
 
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
         """The counted step with the batch's samples on each worker.
@@ -208,7 +219,8 @@ class Counted:
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
         constants = calibration_of(run.instance).constants
-        slower = 1 / speed_of_script(run.instance, run.cluster.count, self.known_as)
+        speed = speed_of_script(run.instance, run.cluster.count, self.known_as)
+        slower = math.exp(-log_gain() if run.precision.compiled else 0.0) / speed
         step, evaluation = self.step_with(constants, run), None
         if full_scale.evaluation_samples:
             work = self.evaluation_at(run.samples_per_worker)
@@ -282,6 +294,8 @@ class Counted:
             from_specification=run.instance.from_specification or run.fp32_on_neuron,
         )
         other = 0.0 if self.is_transformer else widenings()["other_model"]
+        if run.precision.compiled:
+            other = math.hypot(other, widenings()["torch_compile"])
         quick = replace(self, step=self.step.as_products()) if run.instance.is_neuron else self
         quickest = quick.step_with(constants, run, HOST_SPEED.low).total_s
         slowest = self.step_with(constants, run, HOST_SPEED.high).total_s

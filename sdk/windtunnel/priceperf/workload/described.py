@@ -25,7 +25,7 @@ from ..model.described_step import forward_step, training_flops, training_step
 from ..model.intervals import RangeCheck
 from ..model.lora import Lora
 from ..model.memory_need import memory_need
-from ..model.precision import GPU_PRECISIONS, Precision, on_neuron
+from ..model.precision import GPU_PRECISIONS, Precision, compiled, of_script, on_neuron
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
@@ -223,13 +223,14 @@ class Described:
     def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
         """As described; several with fp32 storage and no ``matmul_dtype``: on Neuron the compiler's default first."""
         job = self.there(instance)
+        found: tuple[Precision, ...] = (_as_described(job.matmul_dtype or job.dtype, job.dtype),)
         if job.dtype == "fp32" and job.matmul_dtype is None:
-            return (
-                on_neuron(on_trn1 or unasked_cast(job.neuron_version))
-                if instance.is_neuron
-                else GPU_PRECISIONS
-            )
-        return (_as_described(job.matmul_dtype or job.dtype, job.dtype),)
+            if instance.is_neuron:
+                return on_neuron(on_trn1 or unasked_cast(job.neuron_version))
+            found = GPU_PRECISIONS
+        if instance.is_neuron or not plain_script.is_plain(job.software):
+            return found
+        return tuple(map(compiled, found)) if plain_script.is_compiled(job.software) else of_script(found)
 
     def description(self, run: Run) -> Training:
         """The step, split over the cluster into whole passes; if the batch does not divide, each is a little smaller.
@@ -263,6 +264,8 @@ class Described:
             InvalidInput: as `description`.
         """
         job = self.there(run.instance)
+        if run.precision.compiled:
+            job = replace(job, software=plain_script.COMPILED)
         training = _split(job, run)
         instance = run.instance.with_network(job.network_gbps)
         count, flops = run.cluster.count, training_flops(training)
@@ -292,6 +295,7 @@ class Described:
         instance, neuron = run.instance, run.instance.is_neuron
         lacks = ["neuron_version"] if neuron and self.neuron_version is None else []
         lacks += ["specification"] if run.fp32_on_neuron else []
+        lacks += ["torch_compile"] if run.precision.compiled else []
         calibration = calibration_of(instance)
         known = self.software is not None and is_fitted(self.software, calibration.key)
         count = run.cluster.count

@@ -21,6 +21,7 @@ from ..calibration.published_rows import OtherRun, measured, measured_others, pu
 from ..instances import InstanceType
 from ..model.engines import Constants
 from ..model.host_tracing import HOST_SPEED
+from ..model.plain_script import is_compiled
 from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST
 from .cluster import Cluster, Run
 from .workload import CountedWorkload
@@ -60,9 +61,12 @@ def rehearsals() -> Mapping[str, CountedWorkload]:
 
 
 def runs(model: str) -> Iterator[Measured]:
-    """The measured runs of a model that use `scaled_dot_product_attention`, as the rehearsed scripts do."""
+    """The measured runs of a model that use `scaled_dot_product_attention`, as the rehearsed scripts do, and are not
+    compiled.
+    """
     for row in measured():
-        if f", {model} s" in row.config and row.training.attention == "flash":
+        like = row.training.attention == "flash" and not is_compiled(row.stack)
+        if like and f", {model} s" in row.config:
             yield Measured(
                 row.config, row.instance, row.training.microbatch, row.training.matmul_dtype, row.step_s
             )

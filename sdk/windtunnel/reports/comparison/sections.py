@@ -18,7 +18,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.calibration.software import usual_speed
-from windtunnel.priceperf.model.plain_script import is_plain
+from windtunnel.priceperf.model.plain_script import is_compiled, is_plain
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
@@ -236,6 +236,8 @@ def _of_software(software: str, item: Estimate) -> str:
         )
     if speed is not None:
         whose = "the scripts that the project measured" if is_plain(software) else "its published rows"
+        if is_compiled(software):
+            whose = "runs with torch.compile, held against the same without,"
         return f"{speed:.2f} times the modelled speed, as {whose} have it"
     if item.range_check.by_known_software:
         return "constants are fitted to its rows, so the interval is that of left-out families"

@@ -231,7 +231,8 @@ def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> 
     """An estimate's row; where compile time would change the answer, below it the row without compile time."""
     item = comparison.estimates[index]
     won = shown.answer is not None and shown.answer.winner == index
-    described = item.training is not None and not comparison.alternatives
+    # What a description says of precision is in the title; that a script may be compiled says nothing of it.
+    described = item.training is not None and all(one.precision.compiled for one in comparison.alternatives)
     name = label(item) if described else f"{label(item)}, {item.precision.name}"
     batch = f"{_number(item.global_batch)} ({_number(each(item))})"
     figures = _figures(item, shown.costs[index], longest) if item.fits else ("does not fit", "-")

@@ -140,6 +140,7 @@ def _bought(cost: Cost) -> str:
 def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
     """Settings of the GPU script, or of the Neuron compiler, that would change the answer."""
     decided = found.decided
+    told = set()
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
         swapped = {label(item): item for item in comparison.alternatives if item.precision == precision}
         estimates = [swapped.get(label(item), item) for item in comparison.estimates]
@@ -148,8 +149,12 @@ def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
             for item, cost in zip(estimates, found.whole.costs, strict=True)
         ]
         other = answer(decided.on, estimates, costs).decided
-        if other.cheapest is None or (other.cheapest, other.clear) == (decided.cheapest, decided.clear):
+        result = (other.cheapest, other.clear)
+        as_it_is = result == (decided.cheapest, decided.clear)
+        # torch.compile is told only if it changes more than the other settings.
+        if other.cheapest is None or as_it_is or (precision.compiled and result in told):
             continue
+        told.add(result)
         yield (
             f"With {CAST_FLAG if precision == AUTO_CAST else f'the GPU script in {precision.name}'}: "
             f"{label(estimates[other.cheapest])}, "

@@ -244,7 +244,7 @@ KNOWN_MODELS: Mapping[Known, str] = {
 def scripts_note(scripts: Mapping[str, float], of: Known) -> str:
     """How far the model is off on the plain scripts that the project measured."""
     return (
-        f"{scripts['rows']:.0f} runs of plain scripts (eager PyTorch, torch.compile, Hugging Face's Trainer; "
+        f"{scripts['rows']:.0f} runs of plain scripts (eager PyTorch, Hugging Face's Trainer; "
         f"{scripts['models']:.0f} {KNOWN_MODELS[of]}) that the project measured on one GPU are off by "
         f"{fmt.percent(scripts['mean_error'])} on average, {fmt.percent(scripts['max_error'])} at most"
     )
