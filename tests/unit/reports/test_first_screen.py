@@ -15,6 +15,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import windtunnel
+from neuron_sim.diagnostics import for_graphs
 from tests.fakes.reports import report_for_counters, screen_of, text_of
 from tests.fakes.split_job import split_counters
 from tests.unit.conftest import Invoke
@@ -533,6 +534,33 @@ def test_what_to_change_is_the_worst_found_or_what_most_of_the_bill_is(counters:
     ]
     text = screen_of(report_for_counters(COUNTERS, REVIEWS))
     assert "host, 76 ms of a step's 150 ms on trn1.32xlarge" in text
+
+
+def test_what_this_machine_took_to_compile_is_nothing_to_change(counters: Any) -> None:
+    """Such a finding says itself that trn1 needs no change; its place goes to the next one."""
+    found = counters()
+    slow = for_graphs.slow_compile("a.py:1", 294.0)
+    assert slow is not None
+    found["diagnostics"] = [
+        {
+            "kind": slow.kind,
+            "severity": slow.severity,
+            "line": slow.line,
+            "message": slow.message,
+            "seconds": 294.0,
+        },
+        {
+            "kind": "host_read",
+            "severity": "note",
+            "line": "b.py:2",
+            "message": "two.",
+            "advice": "Use a closure.",
+        },
+    ]
+    notes = report_for_counters(found, REVIEWS).document().sections[0].notes
+    assert [note for note in notes if note.startswith("To change")] == [
+        "To change: b.py:2: two. Use a closure."
+    ]
 
 
 def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:

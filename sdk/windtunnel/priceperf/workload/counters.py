@@ -235,6 +235,11 @@ class Diagnostic:
         return f"{self.severity}: {self._place}{self.message} {self.advice}"
 
     @property
+    def is_to_change(self) -> bool:
+        """Whether there is something to change for trn1: what XLA takes to compile here is this machine's affair."""
+        return self.kind != "slow_compile"
+
+    @property
     def in_short(self) -> str:
         """The first sentence of the message, and what to change."""
         happens, more, _ = self.message.partition(". ")

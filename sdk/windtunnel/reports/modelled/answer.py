@@ -107,7 +107,7 @@ def screen(
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
-    found_here = [item.in_short for item in diagnostics or ()]
+    found_here = [item.in_short for item in diagnostics or () if item.is_to_change]
     # A training with an error is not worth its bill, so errors come before a flag that saves time.
     errors = sum(item.severity == "error" for item in diagnostics or ())
     changes = [*sharing_words(estimates, workload), *found_here[:errors]]
