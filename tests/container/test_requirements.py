@@ -190,6 +190,17 @@ def test_a_pin_that_would_break_what_is_installed_is_stood_in_for(install, line)
     assert f"{line} is left out" in log
 
 
+@pytest.mark.parametrize("beside", ["", "torch==2.8.0\n"])
+def test_what_needs_torch_comes_in_a_version_for_the_one_that_is_there(install, tmp_path, beside):
+    """As torchaudio, whose newest version would bring a torch with which torch_xla cannot be imported."""
+    before = metadata.version("torch")
+    wheel(tmp_path, OWN, "1", f"torch=={before}")
+    wheel(tmp_path, OWN, "2", "torch==2.8.0")
+    code, log = install(f"{beside}{OWN}\n")
+    assert code == 0, log
+    assert (metadata.version(OWN), metadata.version("torch")) == ("1", before)
+
+
 def test_what_leaving_out_does_not_help_fails_as_on_sagemaker(install):
     """With the toolkit's own error, and nothing installed."""
     code, log = install(f"transformers==4.21.0\nwindtunnel-nowhere\n{OWN}\n")
@@ -222,7 +233,7 @@ def test_a_package_of_another_index_does_not_replace_what_plays_the_device(insta
     got, log = install(text, PIP_NO_INDEX="0", PIP_INDEX_URL=index.as_uri(), PIP_FIND_LINKS="")
     assert (got, has(OWN)) == (code, code == 0), log
     assert before == {name: metadata.version(name) for name in before}
-    assert ("simulated NeuronCores stand in for it, and no other version" in log) == (code == 1)
+    assert ("simulated NeuronCores need the version of it that is here" in log) == (code == 1)
 
 
 def test_what_pip_fetched_to_see_what_it_would_do_is_not_fetched_again(install, tmp_path):

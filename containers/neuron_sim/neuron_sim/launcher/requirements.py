@@ -3,13 +3,13 @@
 AWS's toolkit installs it. If pip cannot, or if that would break installed packages, the pins that ask for another
 version of an installed package are left out, provided that this helps: the installed version stands in, and the log
 says so. The log also names packages that break all the same.
-The simulator's own packages (`_OURS`) are never replaced: the real ones need a real device. The device's compiler
-(`_OF_THE_DEVICE`), which would have nothing to compile here, is left out.
+The simulator's own packages (`_OURS`) are never replaced: the real ones need a real device. Nor is torch
+(`_ONE_VERSION`): what needs torch, as torchaudio does, comes in a version for the one that is there. The device's
+compiler (`_OF_THE_DEVICE`), which would have nothing to compile here, is left out.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import os
@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -65,9 +65,12 @@ def with_stand_ins(install: Install) -> Install:
     """Wrap the toolkit's function: installed versions stand in for pins that cannot be had."""
 
     def install_requirements(path: str, capture_error: bool = False) -> None:
-        as_it_is = functools.partial(install, path, capture_error)
+        def as_it_is() -> None:
+            with _constrained(_ONE_VERSION):
+                install(path, capture_error)
+
         before = _versions()
-        with _constrained():
+        with _constrained(_OURS):
             try:
                 if settings.strict_requirements():
                     as_it_is()
@@ -76,8 +79,8 @@ def with_stand_ins(install: Install) -> Install:
                 _say_what_broke(before)
             except InstallRequirementsError:
                 print(
-                    f"Windtunnel: where pip names {' or '.join(_OURS)} above: simulated NeuronCores stand in for it, "
-                    "and no other version of it is installed.",
+                    f"Windtunnel: where pip names {' or '.join((*_OURS, *_ONE_VERSION))} above: simulated NeuronCores "
+                    "need the version of it that is here, and no other is installed.",
                     flush=True,
                 )
                 raise
@@ -200,11 +203,11 @@ def _cache() -> Iterator[None]:
 
 
 @contextmanager
-def _constrained() -> Iterator[None]:
-    """Constrain pip to the simulator's packages: a package that needs another version of them cannot be installed."""
-    ours = (next(iter(metadata.distributions(name=name)), None) for name in _OURS)
+def _constrained(names: Iterable[str]) -> Iterator[None]:
+    """Constrain pip to packages as they are installed: what needs another version of them cannot be installed."""
+    found = (next(iter(metadata.distributions(name=name)), None) for name in names)
     with tempfile.NamedTemporaryFile("w", suffix="-kept-by-windtunnel.txt") as kept:
-        kept.writelines(f"{one.name}=={one.version}\n" for one in ours if one is not None)
+        kept.writelines(f"{one.name}=={one.version}\n" for one in found if one is not None)
         kept.flush()
         given = os.environ.get("PIP_CONSTRAINT", "")
         with _variables(PIP_CONSTRAINT=f"{given} {kept.name}".strip()):
