@@ -53,6 +53,11 @@ def _no_channel(found: re.Match[str], description: Mapping[str, Any]) -> str:
 
 def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
     package = found[1].partition(".")[0]
+    if package in ("torch", "torch_xla"):
+        return (
+            f"the image's {package} has no {found[1]}: the script is for another version of it. The log's first lines "
+            "say which one this is; `windtunnel check SCRIPT` names what came after the names that it knows."
+        )
     hidden = f" If its folder has no __init__.py, add one: an installed package {package} is found before it."
     return (
         f"{found[1]!r} is not in the image. If it is a package, name it in a requirements.txt in --source-dir "
@@ -173,7 +178,9 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         r"'MpDeviceLoader(?:Wrapper)?' object has no attribute '(\w+)'",
         lambda found, _: (
             f"torch_xla's loader has no {found[1]}: use the DataLoader that you gave it, or that you gave "
-            "accelerator.prepare()."
+            "accelerator.prepare(). If accelerator.save_state() asks, write, behind prepare(), "
+            f"loader.{found[1]} = loader.dataloader.{found[1]}, and save with safe_serialization=False: load_state() "
+            "cannot load the other form to the device."
         ),
     ),
     (

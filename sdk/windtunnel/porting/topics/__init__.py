@@ -15,7 +15,7 @@ logs                 lines of the script's own log that are lost
 model_paths          paths of saved models: SageMaker keeps two folders of a container
 native_pytorch       native PyTorch on Trainium: the device "neuron", which is not simulated
 not_simulated        what of torch_xla a rehearsal refuses: SPMD, kernels for TPUs
-older_names          names that torch_xla no longer has in the framework version
+older_names          names that torch_xla no longer has in the framework version, or torch in any
 optimizers           optimizers made too soon; gradients that are not exchanged, or clipped too soon
 pieces               pieces of split tensors, which are different on trn1
 precision            CUDA's autocast and GradScaler
@@ -79,6 +79,7 @@ TOPICS = (
     libraries.of_gpus,
     libraries.of_older_torch_xla,
     older_names.gone,
+    older_names.gone_from_torch,
     backends.of_groups,
     processes.groups,
     spawns.unsupported_numbers,

@@ -1,4 +1,4 @@
-"""Names that torch_xla had when the script was written, and that the framework version no longer has."""
+"""Names that torch_xla, or torch, had when the script was written, and that are gone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from windtunnel.porting.nodes import calls_in
 from windtunnel.porting.one_rank import deciding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
+
+_SIX = "torch._six"
+_STILL_IN_TORCH = ("inf", "nan")
+_OF_SIX = {
+    "string_classes": "{} = (str, bytes)",
+    "int_classes": "{} = int",
+    "container_abcs": "import collections.abc as {}",
+}
+"""What replaces names of torch._six, by the name that the script gives them."""
 
 
 def gone(subject: Subject) -> Iterator[Finding]:
@@ -39,6 +48,31 @@ def gone(subject: Subject) -> Iterator[Finding]:
             + f'framework_version="{last[0]}.{last[1]}" and older have it.',
             tuple(_edits(subject, uses, new)) if new else (),
             sure=bool(certain),
+        )
+
+
+def gone_from_torch(subject: Subject) -> Iterator[Finding]:
+    """Findings on imports of torch._six, with edits where all of its names have a successor."""
+    script = subject.script
+    for node in script.nodes:
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        from_it = isinstance(node, ast.ImportFrom) and node.module == _SIX
+        if not (from_it or any(alias.name == _SIX for alias in node.names)) or script.is_tried(node):
+            continue
+        lines = [
+            _OF_SIX[one.name].format(one.asname or one.name) for one in node.names if one.name in _OF_SIX
+        ]
+        same = [one for one in node.names if one.name in _STILL_IN_TORCH]
+        if same:
+            lines.append(f"from torch import {', '.join(ast.unparse(one) for one in same)}")
+        known = from_it and len(lines) + max(len(same) - 1, 0) == len(node.names)
+        text = f"{script.newline}{' ' * node.col_offset}".join(lines)
+        yield Finding(
+            node.lineno,
+            'PyTorch 2 has no torch._six, so the script ends here; on AWS it runs up to framework_version="1.13". Take '
+            "inf and nan from torch, and (str, bytes) for string_classes.",
+            (replaced(script, node, text),) if known and script.is_alone(node) else (),
         )
 
 

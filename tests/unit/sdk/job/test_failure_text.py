@@ -238,9 +238,14 @@ JOB = {
         ),
         (
             "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
-            r"has no dataset: use the DataLoader that you gave it, or that you gave accelerator\.prepare\(\)",
+            r"has no dataset: use the DataLoader that you gave it, or that you gave accelerator\.prepare\(\)\. .*"
+            r"save_state.* loader\.dataset = loader\.dataloader\.dataset.*safe_serialization=False",
         ),
         ("AttributeError: TPU", "DistributedType.XLA instead"),
+        (
+            "ModuleNotFoundError: No module named 'torch._six'",
+            "^the image's torch has no torch._six: .* another version.*`windtunnel check SCRIPT` names",
+        ),
         (
             "OfflineModeIsEnabled: Cannot reach https://huggingface.co/api/models/aws-neuron/optimum-neuron-cache/"
             "branch/this-branch-does-not-exist-24feb75c: offline mode is enabled.",

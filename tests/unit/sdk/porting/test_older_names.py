@@ -68,3 +68,40 @@ def test_a_call_with_arguments_is_left_to_the_user() -> None:
     """What came after the name takes none."""
     text = _USE.replace("xrt_world_size()", "xrt_world_size(1)")
     assert len(said(text)) == 1 and "xrt_world_size(1)" in changed(text)
+
+
+@pytest.mark.parametrize(
+    ("use", "instead"),
+    [
+        ("from torch._six import inf", "from torch import inf"),
+        ("from torch._six import inf as infinity, nan", "from torch import inf as infinity, nan"),
+        ("from torch._six import string_classes", "string_classes = (str, bytes)"),
+        ("from torch._six import container_abcs as abcs", "import collections.abc as abcs"),
+        (
+            "from torch._six import int_classes, string_classes",
+            "int_classes = int\nstring_classes = (str, bytes)",
+        ),
+        (
+            "if old:\n    from torch._six import int_classes, inf",
+            "if old:\n    int_classes = int\n    from torch import inf",
+        ),
+        ("from torch._six import queue", ""),
+        ("import torch._six", ""),
+    ],
+)
+@pytest.mark.parametrize("version", ["1.13", "2.9"])
+def test_what_torch_itself_has_lost_stops_the_script_in_every_version(
+    use: str, instead: str, version: str
+) -> None:
+    """The image has one torch, and no framework_version brings its older names back."""
+    text = f"import torch\nimport torch_xla\n{use}\n"
+    found = read(Script(Path("train.py"), text.encode()), version=version)
+    (told,) = (one for one in found if "torch._six" in one.text)
+    assert told.line == text[: text.index(use) + use.index("torch._six")].count("\n") + 1
+    assert (f"\n{instead}\n" in changed(text)) == bool(instead)
+
+
+def test_where_the_script_goes_on_without_torchs_older_names() -> None:
+    """As libraries for several versions do."""
+    text = "try:\n    from torch._six import inf\nexcept ImportError:\n    from torch import inf\n"
+    assert "torch._six" not in str(read(Script(Path("train.py"), text.encode())))
