@@ -23,7 +23,7 @@ _ENDS = ("torch_xla.sync", "torch_xla.core.xla_model.mark_step")
 _WAIT = "torch_xla.core.xla_model.wait_device_ops"
 _OF_A_DEVICE = {
     "device", "cuda", "to", "autocast", "mpdeviceloader", "parallelloader", "per_device_loader", "optimizer_step",
-    "reduce_gradients", "mark_step",
+    "reduce_gradients", "mark_step", "accelerator",
 }  # fmt: skip
 _LEAVES = (ast.Continue, ast.Return)
 """What follows one of these in a function that a step calls does not run in each step."""
@@ -34,7 +34,10 @@ _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "
 def host_reads(subject: Subject) -> Iterator[Finding]:
     """Findings on `loss.item()` and its like, where they run in every step."""
     script = subject.script
-    if subject.managed or not subject.uses_device:
+    accelerated = any(
+        "accelerate" in one.script.packages for one in subject.program
+    )  # the loop is the script's own
+    if not accelerated and (subject.managed or not subject.uses_device):
         return
     said: set[int] = set()
     for step, tensors in _on_the_device(subject):
@@ -246,9 +249,9 @@ class _Tensors:
         self._names = set(given)
         for node in calls_in(step):
             if computes_gradients(node):
-                self._names |= self._sources(
-                    receiver(node) if is_method(node, "backward") else arguments(node)[0]
-                )
+                # accelerator.backward(loss) has the tensor as its argument, loss.backward() before the point
+                of_tensor = is_method(node, "backward") and not node.args
+                self._names |= self._sources(receiver(node) if of_tensor else arguments(node)[0])
         while found := {name for name, value in assigned if self.gave(value)} - self._names:
             self._names |= found
         self._made = set(self._names)

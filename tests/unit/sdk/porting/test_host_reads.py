@@ -310,3 +310,23 @@ def test_a_distribution_of_numbers_is_on_the_host() -> None:
     assert said(drawn.format("sample()"), "Normal looks") == []
     assert len(said(drawn.format("log_prob(out)"), "Normal looks")) == 1
     assert said(drawn.replace("-0.2, scale=1", "").format("log_prob(out)"), "Normal looks") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("total += loss.item()", 1),
+        ("stopper.saw(float(loss.detach()))", 1),
+        ("total += loss.detach().float()", 0),
+        ("print(len(batch))", 0),
+    ],
+)
+def test_accelerates_loop_is_the_scripts_own(line: str, told: int) -> None:
+    """accelerate puts model and batches on the device; what the loop reads of them is read in each step."""
+    text = (
+        "from accelerate import Accelerator\naccelerator = Accelerator()\n"
+        "model, optimizer, loader = accelerator.prepare(model, optimizer, loader)\n"
+        f"for batch in loader:\n    loss = model(**batch).loss\n    accelerator.backward(loss)\n    {line}\n"
+        "    optimizer.step()\n"
+    )
+    assert [one.split(": ")[0] for one in said(text, "host_read")] == ["7"] * told
