@@ -16,6 +16,7 @@ from windtunnel.porting.left_out import LeftOut
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics import TOPICS
+from windtunnel.porting.topics.not_simulated import of_spmd
 
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "neuronx_distributed", "optimum", "accelerate", "transformers"}
 _BY_MODULE = "ignite.distributed"
@@ -47,6 +48,9 @@ def read_program(
         subject.program, subject.whole = subjects, whole
     told = subjects if whole else subjects[:1]
     left_out = LeftOut(subjects)
+    if any(found.sure for one in subjects for found in left_out.without(one.script, [*of_spmd(one)])):
+        for subject in subjects:
+            subject.several = False
     found = {
         one.script: left_out.without(one.script, [finding for topic in TOPICS for finding in topic(one)])
         for one in told

@@ -11,7 +11,7 @@ _KERNELS = f"{_EXPERIMENTAL}.custom_kernel"
 _SPMD = "torch_xla.distributed.spmd"
 _FSDP = "torch_xla.distributed.fsdp"
 
-ONE_PROCESS_A_CORE = "Use one process a core, started by torchrun."
+ONE_PROCESS_A_CORE = "AWS does not support SPMD on Neuron. Use one process a core, started by torchrun."
 _NKI = (
     "On Trainium kernels are written in NKI, not simulated either. Rehearse with PyTorch's own operations (for "
     "attention torch.nn.functional.scaled_dot_product_attention); on trn1 an NKI kernel may take their place."

@@ -36,7 +36,7 @@ def saves(subject: Subject) -> Iterator[Finding]:
             continue
         what = (
             "tensors of the device"
-            if one
+            if one or not subject.several
             else "every rank saves tensors of the device, over the others' file"
         )
         model = ast.unparse(call.args[0])

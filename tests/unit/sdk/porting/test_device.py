@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting import patch
-from windtunnel.porting.program import read
+from windtunnel.porting.program import read, read_program
+from windtunnel.porting.script import Script
 
 
 @pytest.mark.parametrize(
@@ -38,8 +41,8 @@ def test_a_class_whose_base_was_not_read_may_have_its_device_from_there(base: st
 @pytest.mark.parametrize(
     ("call", "remark"),
     [
-        ("import torch_xla.runtime as xr\nxr.use_spmd()\nxr.use_spmd()", "8: note: SPMD (use_spmd) is not simulated"),
-        ("import torch_xla.distributed.spmd as xs\nxs.mark_sharding(x, m, (0,))", "8: note: SPMD (mark_sharding)"),
+        ("import torch_xla.runtime as xr\nxr.use_spmd()\nxr.use_spmd()", "8: SPMD (use_spmd) is not simulated"),
+        ("import torch_xla.distributed.spmd as xs\nxs.mark_sharding(x, m, (0,))", "8: SPMD (mark_sharding)"),
         ("from torch_xla.experimental.custom_kernel import flash_attention\nflash_attention(q, k, v)",
          "8: flash_attention is a Pallas kernel"),
         ("from flash_attn import flash_attention\nmesh.mark_sharding(x)", ""),
@@ -49,6 +52,38 @@ def test_what_a_rehearsal_refuses_is_told_before_it(call: str, remark: str) -> N
     """Once, with the way out."""
     found = [one for one in said(f"{HEAD}{call}\n") if "simulated" in one or "Pallas" in one]
     assert [one[: len(remark)] for one in found] == ([remark] if remark else [])
+
+
+SPMD = """\
+import torch, torch_xla
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.runtime as xr
+device = torch_xla.device()
+model = torch.nn.Linear(8, 8).to(device)
+optimizer = torch.optim.SGD(model.parameters())
+loader = torch.utils.data.DataLoader(data, batch_size=8, drop_last=True)
+for batch in pl.MpDeviceLoader(loader, device):
+    model(batch).sum().backward()
+    optimizer.step()
+torch.save(model.state_dict(), "/opt/ml/model/model.pt")
+"""
+
+
+def test_spmd_has_one_process_for_all_cores() -> None:
+    """So nothing is to be exchanged between processes, and no file is written twice."""
+    found, save = said(SPMD.replace("device =", "xr.use_spmd(); device =", 1))
+    assert found.startswith("4: SPMD (use_spmd) is not simulated, nor supported by AWS on Neuron")
+    assert save.startswith("11: torch.save: tensors of the device. xm.save moves them")
+
+
+def test_spmd_that_is_only_an_option_is_not_taken_to_be_on() -> None:
+    """Nor if it is in a function that nothing on the way from the first file names."""
+    text = SPMD.replace("device =", "if args.spmd: xr.use_spmd()\ndevice =", 1)
+    assert said(text, "4: note: SPMD") and said(text, "no_exchange")
+    first = script("import helpers\n" + SPMD)
+    other = Script(Path("helpers.py"), b"import torch_xla.runtime as xr\ndef unused():\n    xr.use_spmd()\n")
+    found = read_program([first, other])
+    assert not found[other] and any(one.kind == "no_exchange" for one in found[first])
 
 
 def test_a_wait_ends_no_step() -> None:
