@@ -119,3 +119,24 @@ def test_torchscript_takes_an_lstm(torchrun, tmp_path):
     script = tmp_path / "scripted.py"
     script.write_text(SCRIPTED)
     torchrun(str(script), workers=1)
+
+
+BEHIND = """
+import warnings
+import torch, torch_xla
+warnings.showwarning = lambda message, category, file, line, *_: print("warned", file, line, message, flush=True)
+one = torch.ones(1, requires_grad=True, device=torch_xla.device())
+float(one)
+torch.ones(2, device=torch_xla.device()).item()
+"""
+
+
+def test_torch_s_warnings_and_errors_behind_a_hook_are_the_script_s(torchrun, tmp_path):
+    """They name its lines, and none of the simulator's."""
+    script = tmp_path / "behind.py"
+    script.write_text(BEHIND)
+    launch = torchrun(str(script), workers=1, check=False)
+    assert f"warned {script} 6 Converting a tensor with requires_grad=True" in launch.output
+    traceback, _, _ = launch.output.partition("Tensor with 2 elements cannot be converted to Scalar")
+    assert traceback.count(f'File "{script}", line 7, in <module>') == 1
+    assert "neuron_sim" not in traceback.partition("Traceback")[2]

@@ -43,7 +43,7 @@ def named(hooks):
     """The functions of torch that hooks replace, as `functions` names them."""
     for hook in hooks:
         module, _, path = hook.entry.partition(":")
-        if hook.told or "::" in hook.entry or hook.is_optional or module == "sys":
+        if hook.told or "::" in hook.entry or hook.is_optional or module in ("sys", "warnings"):
             continue
         parents, _, name = path.rpartition(".")
         owner = pkgutil.resolve_name(f"{module}:{parents}") if parents else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import linecache
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import neuron_sim
+from neuron_sim.counters import script_lines
 from neuron_sim.errors import PeerLostError
 from neuron_sim.launcher import error_names, failure
 
@@ -71,6 +73,21 @@ def test_what_the_simulator_says_needs_none_of_its_frames_and_a_fault_of_its_own
     assert failure.place_of(said) == "train.py:3 in f"
     fault = made(SIMULATOR, "def f():\n    return {}['x']\n")
     assert failure.traceback_of(through_a_hook(fault)).count("hook.py") == 2
+
+
+def test_what_torch_raises_in_c_behind_a_hook_is_no_fault_of_the_hook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `float(tensor)` does: C has no frame, so the hook's is innermost. A hook's own call may fail in C as well."""
+    monkeypatch.setattr(script_lines, "_OURS", str(tmp_path))
+    hook = tmp_path / "hook.py"
+    for call, count in (("original(\n        text\n    )", 0), ("original(int(text))", 1)):
+        hook.write_text(f"def made(original):\n    def f(text):\n        return {call}\n    return f\n")
+        space: dict[str, Any] = {}
+        exec(compile(hook.read_text(), hook, "exec"), space)  # noqa: S102 - a frame of that file is the purpose
+        linecache.checkcache(str(hook))
+        error = raised(made(SCRIPT, "def f():\n\n    return hook('x')\n", hook=space["made"](int)))
+        assert failure.traceback_of(error).count("hook.py") == count, call
 
 
 def by_argparse() -> None:

@@ -50,6 +50,7 @@ from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.progress import Progress
 from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
+from neuron_sim.hooks import warned
 from neuron_sim.hooks.hook import Hook, install
 from neuron_sim.names import Version
 from neuron_sim.names.torch_xla_names import CUSTOM_CALL, ONE_PROCESS_A_CORE, PALLAS
@@ -82,6 +83,7 @@ def become_core(current: Settings) -> None:
         install(without_cores(), lambda: topology.instance(current.instance_type))
         return
     log.by_lines()
+    warned.start()
     malloc.share()
     memory_by_use.freeze()
     passes = Passes(current.rehearsed_steps, log.say)
@@ -324,11 +326,12 @@ def _refused() -> Iterator[Hook]:
 
 
 def _processes(on: Parts) -> Iterator[Hook]:
-    """Hooks of `xmp.spawn`, `torch_xla.launch`, Ray Train's workers, and the end of a process."""
+    """Hooks of `xmp.spawn`, `torch_xla.launch`, Ray Train's workers, a process's warnings, and its end."""
     yield Hook("torch_xla._internal.pjrt:spawn", around=(spawning.around_spawn,))
     yield Hook("torch_xla._internal.pjrt:run_multiprocess", around=(spawning.around_launch,))
     yield Hook("torch_xla._internal.pjrt:_run_thread_per_device", around=(spawning.around_process,))
     yield Hook(ray_workers.ENTRY, around=(ray_workers.around_run,), is_optional=True)
+    yield Hook("warnings:_showwarnmsg", around=(warned.around_show,))
     yield Hook("sys:excepthook", before=(on.recorder.failed,))
     # atexit calls the last one first. What `lifetime` registers later, at the claim, is called before all of these.
     yield Hook("atexit:register", told=(on.event_file.finish, on.recorder.end, on.memory.leave))

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import time
 import traceback
 from pathlib import Path
@@ -55,13 +56,23 @@ def place_of(error: BaseException) -> str:
 def _leave_ours_out(told: traceback.TracebackException, error: BaseException) -> None:
     """Drop the simulator's frames, also from causes and contexts. A fault of the simulator itself keeps all frames."""
     in_ours = bool(told.stack) and script_lines.is_ours(told.stack[-1].filename)
-    if not in_ours or isinstance(error, NeuronSimError):
+    if not in_ours or isinstance(error, NeuronSimError) or _raised_in_c(error, told.stack[-1]):
         frames = [frame for frame in told.stack if not script_lines.is_ours(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames)
     groups = zip(getattr(told, "exceptions", None) or (), getattr(error, "exceptions", ()), strict=False)
     for other, its in ((told.__cause__, error.__cause__), (told.__context__, error.__context__), *groups):
         if other is not None and its is not None:
             _leave_ours_out(other, its)
+
+
+def _raised_in_c(error: BaseException, shown: traceback.FrameSummary) -> bool:
+    """Whether the innermost frame is in a call of torch's function that it stands around, which is in C: that has none.
+
+    Such a function is a local name, and nothing else is called on the line.
+    """
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    called = [frame.f_locals.get(name) for name in re.findall(r"([\w.]+)\(", shown.line or "")]
+    return bool(called) and all(callable(one) and not hasattr(one, "__code__") for one in called)
 
 
 def _in_short(error: BaseException) -> str:
