@@ -14,7 +14,7 @@ from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, calibration_of, instance_type
 from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
-from windtunnel.priceperf.model.described_step import training_step
+from windtunnel.priceperf.model.described_step import forward_step, training_step
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import (
     BACKWARD_TRACE_S,
@@ -104,3 +104,16 @@ def test_a_described_step_takes_what_recording_its_layers_takes(recompute: Liter
     recorded = 2 * (passes * FORWARD_TRACE_S + BACKWARD_TRACE_S) + OPTIMIZER_TRACE_S
     assert training_step(small, TRN1, constants).total_s >= recorded * layers
     assert training_step(row.training, TRN1, constants).host_s == row.training.microbatches * HOST_S
+
+
+def test_an_evaluation_recomputes_nothing() -> None:
+    """Its layers are recorded once, whatever the training's backward passes do."""
+    (row,) = (each for each in rows_of("trn1") if each.config == "BERT-L ph1 bf16 1n AdamW gbs16k")
+    constants = calibration_of(TRN1).constants
+    seconds = []
+    for recompute in ("none", "full"):
+        small = replace(row.training, microbatch=0.1, global_batch=6.4, recompute=recompute)
+        evaluation = forward_step(small, training_step(small, TRN1, constants), TRN1, constants, 1)
+        assert evaluation.host_s > small.microbatches * HOST_S
+        seconds.append(evaluation.total_s)
+    assert seconds[1] == pytest.approx(seconds[0])

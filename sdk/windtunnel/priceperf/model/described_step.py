@@ -38,7 +38,7 @@ from .host_tracing import BACKWARD_TRACE_S, FORWARD_TRACE_S, OPTIMIZER_TRACE_S
 from .lora import LAUNCHES
 from .memory_need import crowding
 from .step_time import StepTime
-from .training_settings import DTYPE_BYTES, Recompute, Training
+from .training_settings import DTYPE_BYTES, Training
 
 _WEIGHT_MOVES = 5
 """Moves of a weight in each microbatch: read forward and backward, its gradient written, then read and written
@@ -97,10 +97,9 @@ def _step(
 ) -> StepTime:
     """Model the step. ``forward``: without recomputation, reduction of gradients, optimizer and frozen weights."""
     backward = _BACKWARD if forward else _backward(training)
-    recompute: Recompute = "none" if forward else training.recompute
-    alone = replace(
-        training, data_parallel=1, global_batch=max(1.0, training.microbatch), recompute=recompute
-    )
+    if forward:
+        training = replace(training, recompute="none")
+    alone = replace(training, data_parallel=1, global_batch=max(1.0, training.microbatch))
     products, memory, tensor_parallel, transfer = _microbatch(alone, instance, constants, backward)
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
