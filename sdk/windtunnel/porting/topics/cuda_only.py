@@ -190,14 +190,13 @@ def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
     """Whether a call makes a library's model recompute by torch's function: a method of transformers' and diffusers'
     models, or an argument of trainers. Not where torch's function is replaced, or the method gets another one.
     """
+    asked = constant(argument(call, "gradient_checkpointing")) is True
+    method = name.rpartition(".")[2] in _RECOMPUTING and not call.args
+    if not method and not (asked and name.endswith(("Arguments", "Config"))):
+        return False
     modules = {module for one in subject.program for module in one.script.imported_modules}
     own = any(module.startswith(("torch_xla.utils", *_OWN_RECOMPUTING)) for module in modules)
-    if own or _has_torch_xla_there(subject) or not (subject.uses_device or subject.managed):
-        return False
-    asked = constant(argument(call, "gradient_checkpointing")) is True
-    return (name.rpartition(".")[2] in _RECOMPUTING and not call.args) or (
-        asked and name.endswith(("Arguments", "Config"))
-    )
+    return not own and not _has_torch_xla_there(subject) and (subject.uses_device or subject.managed)
 
 
 def _has_torch_xla_there(subject: Subject) -> bool:

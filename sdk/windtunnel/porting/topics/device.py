@@ -313,10 +313,15 @@ def _moves(subject: Subject) -> Iterator[Finding]:
     """``x.cuda()``, and ``x.to(rank)`` or ``torch.zeros(2, device=rank)`` where the rank is a GPU's number."""
     script, numbers = subject.script, subject.gpu_numbers
     for call, _ in script.calls:
-        if is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        is_cuda = is_method(call, "cuda") and script.dotted(call.func.value) != "torch"
+        number = None if is_cuda else subject.device_given(call)
+        is_number = number is not None and ast.unparse(number) in numbers
+        if not (is_cuda or is_number) or is_dead(subject, call):
             continue
         device = subject.device_at(call)
-        if is_method(call, "cuda") and script.dotted(call.func.value) != "torch":
+        if number is None:
             kept = [script.segment(one.value) for one in call.keywords if one.arg == "non_blocking"]
             given = ", ".join([device, *(f"non_blocking={value}" for value in kept)])
             edit = Edit(script.end(call.func) - len("cuda"), script.end(call), f"to({given})")
@@ -326,9 +331,7 @@ def _moves(subject: Subject) -> Iterator[Finding]:
                 (edit,),
                 kind=_UNUSED,
             )
-            continue
-        number = subject.device_given(call)
-        if number is not None and ast.unparse(number) in numbers:
+        else:
             yield Finding(
                 call.lineno,
                 f"device {script.segment(number)} is a GPU's number; use torch_xla's device: "
@@ -343,8 +346,6 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for call, name in script.calls:
         asked = argument(call, "pin_memory")
-        if is_dead(subject, call) or not subject.uses_device:
-            continue
         if is_method(call, "pin_memory") and not call.args:
             place = script.behind(script.end(receiver(call)), script.end(call.func))
             edit = Edit(place, script.end(call), "")
@@ -352,4 +353,5 @@ def _pinned(subject: Subject) -> Iterator[Finding]:
             edit = replaced(script, asked, "False")
         else:
             continue
-        yield Finding(call.lineno, "without a GPU's driver pinned memory raises: leave it out.", (edit,))
+        if subject.uses_device and not is_dead(subject, call):
+            yield Finding(call.lineno, "without a GPU's driver pinned memory raises: leave it out.", (edit,))

@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.script import Script
@@ -127,22 +127,27 @@ def _imports(script: Script) -> Iterator[_Use]:
 
 def _arguments(script: Script) -> Iterator[_Use]:
     for call, name in script.calls:
-        if _is_optional(script, call):
+        uses = list(_of_call(script, call, name))
+        if uses and not _is_optional(script, call):
+            sure = not script.is_chosen(call)
+            yield from (replace(use, sure=use.sure and sure) for use in uses)
+
+
+def _of_call(script: Script, call: ast.Call, name: str) -> Iterator[_Use]:
+    """The uses in a call's arguments, whatever stands around the call."""
+    if name.endswith("BitsAndBytesConfig"):
+        yield _Use("bitsandbytes", call.lineno, _QUANTIZED, True)
+    for given in call.keywords:
+        plain = isinstance(given.value, ast.Constant | ast.Dict)
+        if isinstance(given.value, ast.Constant) and given.value.value in (None, False, "cpu"):
             continue
-        sure = not script.is_chosen(call)
-        if name.endswith("BitsAndBytesConfig"):
-            yield _Use("bitsandbytes", call.lineno, _QUANTIZED, sure)
-        for given in call.keywords:
-            plain = isinstance(given.value, ast.Constant | ast.Dict)
-            if isinstance(given.value, ast.Constant) and given.value.value in (None, False, "cpu"):
-                continue
-            if given.arg in ("load_in_4bit", "load_in_8bit"):
-                yield _Use("bitsandbytes", given.value.lineno, _QUANTIZED, sure and plain)
-            elif given.arg == "deepspeed" and is_arguments(name):
-                yield _Use("deepspeed", given.value.lineno, _DEEPSPEED, sure and plain)
-            elif given.arg == "device_map" and name.endswith(_LOADS):
-                edit = without(script, call, given)
-                yield _Use("device_map", given.value.lineno, _PLACED, sure and plain, (edit,))
+        if given.arg in ("load_in_4bit", "load_in_8bit"):
+            yield _Use("bitsandbytes", given.value.lineno, _QUANTIZED, plain)
+        elif given.arg == "deepspeed" and is_arguments(name):
+            yield _Use("deepspeed", given.value.lineno, _DEEPSPEED, plain)
+        elif given.arg == "device_map" and name.endswith(_LOADS):
+            edit = without(script, call, given)
+            yield _Use("device_map", given.value.lineno, _PLACED, plain, (edit,))
 
 
 def _literals(script: Script) -> Iterator[_Use]:

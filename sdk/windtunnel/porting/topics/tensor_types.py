@@ -22,17 +22,16 @@ _HOLDS = (ast.Tuple, ast.List, ast.Dict, ast.arguments, ast.NamedExpr)
 
 def of_cuda(subject: Subject) -> Iterator[Finding]:
     """Findings on uses of these types, and on names given to them; not on annotations."""
-    types = _Types(subject)
-    for node in subject.script.walk(ast.Attribute, ast.Name, ast.Constant):
-        name, parent = types.name(node), subject.script.parents[node]
+    script, types = subject.script, _Types(subject)
+    for node in script.walk(ast.Attribute, ast.Name, ast.Constant):
+        name, parent = types.name(node), script.parents[node]
         used = isinstance(parent, ast.Assign | ast.IfExp | ast.keyword | ast.Return)
         used = used or (not isinstance(node, ast.Constant) and isinstance(parent, _HOLDS))
         used = used or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args))
-        used = used and not any(
-            subject.script.is_call_of(one, "isinstance") for one in subject.script.above(node)
-        )
         used = used and node is not getattr(parent, "annotation", None)
-        if used and name and (asks_cuda_more(subject, parent) or not is_dead(subject, node)):
+        if not used or not name or any(script.is_call_of(one, "isinstance") for one in script.above(node)):
+            continue
+        if asks_cuda_more(subject, parent) or not is_dead(subject, node):
             yield Finding(
                 node.lineno,
                 f"{name} is for CUDA: without a GPU it raises. Make tensors with device={subject.names.device()}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -395,3 +396,23 @@ def test_what_dlrm_and_melgan_ask_of_the_device(call: str, remark: str) -> None:
     """The CPU computes their embeddings and weights; an exchange of unequal parts ends the job, on trn1 too."""
     found = [one.partition(": ")[2] for one in said(f"{HEAD}{call}\n")]
     assert [one[: len(remark)] for one in found] == ([remark] if remark else [])
+
+
+def test_a_long_chain_of_tests_is_looked_at_in_proportion_to_its_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not all tests above each call: a chain of 960 branches took a minute."""
+    counts, unparse = [], ast.unparse
+    written: list[ast.AST] = []
+
+    def counted(node: ast.AST) -> str:
+        written.append(node)
+        return unparse(node)
+
+    monkeypatch.setattr(ast, "unparse", counted)
+    for branches in (20, 40):
+        chain = "".join(f"elif a.name == 'n{n}':\n    model = Net({n}).to(device)\n" for n in range(branches))
+        written.clear()
+        assert said(f"{HEAD}if a.name == 'n':\n    model = Net().to(device)\n{chain}") == []
+        counts.append(len(written))
+    assert counts[1] < 2.1 * counts[0]
