@@ -47,7 +47,20 @@ def early(subject: Subject) -> list[ast.Call]:
     if subject.parallel_model or script.calls_any(*_BEFORE) or not subject.training_loops:
         return []
     names = ("clip_grad_norm_", "clip_grad_value_")
-    return [call for call, name in script.calls if name.rpartition(".")[2] in names]
+    clips = (call for call, name in script.calls if name.rpartition(".")[2] in names)
+    return [call for call in clips if not _is_behind_the_step(subject, call)]
+
+
+def _is_behind_the_step(subject: Subject, clip: ast.Call) -> bool:
+    """Whether the gradients that a call clips have been exchanged and used by then."""
+    script = subject.script
+    block = script.block(statement := script.statement_with(clip))
+    for one in reversed(block[: block.index(statement)]):
+        if any(map(computes_gradients, calls_in(one))):
+            return False
+        if any(script.is_call_of(call, "optimizer_step") for call in calls_in(one)):
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=8)

@@ -72,3 +72,12 @@ def test_a_scaler_steps_behind_the_clip() -> None:
     text = text.replace(_CLIP, f"    scaler.unscale_(optimizer)\n{_CLIP}")
     text = text.replace("optimizer.step()", "scaler.step(optimizer)\n    scaler.update()")
     assert changed(text) == _CLIPPED.replace(_CLIP, _REDUCE + _CLIP)
+
+
+def test_gradients_that_a_step_has_exchanged_and_used_are_not_clipped_too_soon() -> None:
+    """Clipping behind the step is in vain, but so it is on a GPU. A second pass before it makes new gradients."""
+    step = "    xm.optimizer_step(optimizer)\n"
+    plain = _CLIPPED.replace("    optimizer.step()\n", "")
+    assert said(plain.replace(_CLIP, step + _CLIP), "clips each core's own") == []
+    again = f"{step}    other(batch).backward()\n{_CLIP}{step}"
+    assert len(said(plain.replace(_CLIP, again), "clips each core's own")) == 1
