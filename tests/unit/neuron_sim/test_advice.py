@@ -70,6 +70,7 @@ def test_an_operation_that_a_library_calls_is_left_out_by_the_library(library: s
         ("torch/optim/asgd.py:260", "Pass capturable=True to the optimizer"),
         ("torch/optim/_adafactor.py:380", "transformers.optimization.Adafactor"),
         ("torch/optim/lbfgs.py:331", "keep LBFGS and its model on the CPU"),
+        ("torch/amp/grad_scaler.py:356", "bf16 needs no scaling: leave it out"),
         ("torchmetrics/aggregation.py:93", 'nan_strategy="disable"'),
         ("torch/nn/utils/clip_grad.py:9", "look for an argument of torch that turns it off"),
     ],

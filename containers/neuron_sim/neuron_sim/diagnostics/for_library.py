@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _CAPTURABLE = "Pass capturable=True to the optimizer: it then keeps on the device what it reads here."
-_OPTIMIZERS = {
+_OF_TORCH = {
     "asgd.py": _CAPTURABLE,
     "rprop.py": _CAPTURABLE,
     "nadam.py": _CAPTURABLE,
@@ -12,8 +12,10 @@ _OPTIMIZERS = {
     "transformers.optimization.Adafactor(parameters, lr=..., scale_parameter=False, relative_step=False) reads none.",
     "lbfgs.py": "torch's LBFGS decides on the host, by values of the device, and its graphs grow with its history: "
     "train with AdamW, or keep LBFGS and its model on the CPU.",
+    "amp/grad_scaler.py": "torch's GradScaler looks in each step whether fp16 gradients overflowed. bf16 needs no "
+    "scaling: leave it out, call loss.backward() and the optimizer's own step.",
 }
-"""Advice for optimizers of torch.optim, by file."""
+"""Advice for torch's scaler, and for optimizers of torch.optim, by file."""
 
 
 def advice(library: str) -> str:
@@ -38,7 +40,7 @@ def advice(library: str) -> str:
             "torch.distributions checks its arguments: pass validate_args=False, or once before all of them "
             "torch.distributions.Distribution.set_default_validate_args(False)."
         )
-    if package == "torch" and (found := _OPTIMIZERS.get(file.partition(":")[0].removeprefix("optim/"))):
+    if package == "torch" and (found := _OF_TORCH.get(file.partition(":")[0].removeprefix("optim/"))):
         return found
     if package == "torchmetrics" and file.startswith("aggregation.py"):
         return 'torchmetrics looks for NaN in its input: MeanMetric(nan_strategy="disable") turns that off.'
