@@ -103,7 +103,9 @@ def test_without_a_training_step_it_says_what_ran_all_the_same(counters: Any) ->
     found = {**counters(), "train": None}
     count = found["graphs"]["count"]
     assert count
-    with pytest.raises(InvalidCounters, match=rf"though it ran there \({count} compiled\)"):
+    with pytest.raises(
+        InvalidCounters, match=rf"though it ran there \({count} compiled\).* `windtunnel inference`"
+    ):
         Workload.from_counters(found)
     grown = {"kind": "growing_graphs", "line": "a.py:3", "message": "It grows: 9. More.", "advice": "Pad."}
     with pytest.raises(InvalidCounters, match=r"had ended when the job did: a\.py:3: It grows: 9\. Pad\."):

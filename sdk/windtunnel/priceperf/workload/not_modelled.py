@@ -86,7 +86,8 @@ def _no_step(told: Counters) -> InvalidCounters:
     return NothingTrained(
         f"the job ran no training step on the device, though it ran there ({count:,} compiled), so there is "
         "nothing to model. Does it step an optimizer of what is on the device, and does anything end the step "
-        "(MpDeviceLoader, torch_xla.sync())? A job that is stopped before its first step has ended has none either."
+        "(MpDeviceLoader, torch_xla.sync())? A job that is stopped before its first step has ended has none either. "
+        "What a model that only answers takes and costs, `windtunnel inference` says."
     )
 
 
