@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import records
+from conftest import SCRIPTS, records
 
 STOCHASTIC = {"NEURON_RT_STOCHASTIC_ROUNDING_EN": "1"}
 
@@ -99,3 +99,29 @@ def test_what_rounds_here_is_none_of_the_counted_graph(torchrun, tmp_path):
         rounded = stochastic["work"]["elementwise"][kind]
         assert abs(rounded["fused_bytes"] / moved["fused_bytes"] - 1) < 0.1
         assert 0.5 < rounded["unfused_bytes"] / moved["unfused_bytes"] < 1.1
+
+
+ASIDE = """
+import torch, torch_xla
+from neuron_sim.counters import script_time
+from neuron_sim.device import stochastic_rounding
+from saying import say
+
+device = torch_xla.device()
+streams, aside = stochastic_rounding._streams, []
+draw = streams.next
+streams.next = lambda device: (aside.append(script_time.clock.is_aside), draw(device))[1]
+single, half = torch.ones(4, device=device), torch.ones(4, device=device, dtype=torch.bfloat16)
+single.to(torch.bfloat16)
+half.copy_(single)
+half + half
+say(aside=aside, after=script_time.clock.is_aside)
+"""
+
+
+def test_what_rounds_here_takes_none_of_the_script_s_time(torchrun, tmp_path):
+    """trn1's host records a cast, a copy and arithmetic, and no rounding."""
+    script = tmp_path / "aside.py"
+    script.write_text(ASIDE)
+    (entry,) = torchrun(str(script), workers=1, PYTHONPATH=str(SCRIPTS), **STOCHASTIC).said
+    assert (entry["aside"], entry["after"]) == ([True] * 3, False)
