@@ -12,7 +12,11 @@ PricePerfError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+
+_LIKE = 0.75
+"""Words this much alike (by difflib) differ by a letter or two."""
 
 
 class PricePerfError(ValueError):
@@ -53,7 +57,39 @@ def quoted(value: object) -> str:
 
 
 def did_you_mean(given: str, valid: Iterable[str]) -> str:
-    """The hint `` Did you mean 'x'?``; an empty string if no valid name is close to ``given``. Case is ignored."""
-    names = {name.casefold(): name for name in valid}
-    close = difflib.get_close_matches(given.casefold(), names, n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(names[name]) for name in close)}?" if close else ""
+    """The hint `` Did you mean 'x'?`` with the nearest valid names, three at most; empty if none is near."""
+    near = [name for name in dict.fromkeys(valid) if _is_near(_words(given), _words(name))]
+    near.sort(key=lambda name: _likeness(given.casefold(), name.casefold()), reverse=True)
+    return f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[^\W_]+", name.casefold())
+
+
+def _is_near(given: Sequence[str], name: Sequence[str]) -> bool:
+    """Whether all words of two names are alike and at most one number differs: trn3 may be trn2, m5 is not p5."""
+    if len(given) != len(name):
+        one, other = "".join(given), "".join(name)
+        return _begins(one, other) or (_likeness(one, other) >= _LIKE and not _other_number(one, other))
+    return all(map(_alike, given, name)) and sum(map(_other_number, given, name)) <= 1
+
+
+def _alike(one: str, other: str) -> bool:
+    same_letters = re.sub(r"\d", "", one) == re.sub(r"\d", "", other)
+    return same_letters or _begins(one, other) or _likeness(one, other) >= _LIKE
+
+
+def _begins(one: str, other: str) -> bool:
+    """Whether the shorter of two words, if it says enough, is the beginning of the longer."""
+    short, long = sorted((one, other), key=len)
+    return long.startswith(short) and (len(short) > 2 or short.isdigit())
+
+
+def _other_number(one: str, other: str) -> bool:
+    """Whether two words have other digits, in whatever order."""
+    return sorted(filter(str.isdigit, one)) != sorted(filter(str.isdigit, other))
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()

@@ -133,7 +133,11 @@ def prices(
         oldest = min(price.effective_from for price in loaded.book.prices)
         places = sorted({price.region for price in loaded.book.prices})
         wrong = [*((name, known) for name in instances or ()), *((name, places) for name in regions or ())]
-        nearest = "".join(did_you_mean(name, valid) for name, valid in wrong if name not in valid)
+        nearest = "".join(
+            did_you_mean(name, valid)
+            for name, valid in wrong
+            if not any(_is_meant(one, name) for one in valid)
+        )
         asked = [*(instances or ()), *(regions or ()), *([str(on)] if on else [])]
         raise PriceUnknown(
             f"Nothing in the book for {' '.join(asked)}.{nearest} It has, each since its date ({oldest} the first): "

@@ -93,7 +93,7 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
     [
         (
             {"architecture": "GPT-9"},
-            "architecture 'GPT-9' is not known. Did you mean 'GPT-2' or",
+            "architecture 'GPT-9' is not known. Did you mean 'GPT-2'?",
         ),
         ({"microbatch": 0}, "microbatch must be a whole number of 1 or more, at most 1e.15, not 0"),
         ({"global_batch": 1.5}, "global_batch must be a whole number"),
