@@ -155,6 +155,7 @@ RULES = (
             "windtunnel_local.credentials",
             "windtunnel_local.log_format",
             "windtunnel_local.settings",
+            "windtunnel.cli.parser",
             "windtunnel.priceperf",
             "docker",
             "requests",
@@ -193,9 +194,18 @@ RULES = (
             "markupsafe",
         ),
     ),
-    # The composition root and its commands see everything of the backend.
+    # The composition root and its commands see everything of the backend. A mistaken command line is answered as the
+    # SDK's commands answer it.
     Rule(
-        "windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn", "httptools")
+        "windtunnel_local",
+        (
+            "windtunnel_local",
+            "windtunnel.cli.parser",
+            "windtunnel.priceperf",
+            "starlette",
+            "uvicorn",
+            "httptools",
+        ),
     ),
     # A kept container imports AWS's toolkit before a job needs it.
     Rule("neuron_sim.launcher.error_names", ("neuron_sim.errors",)),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from windtunnel.cli.parser import Parser
 from windtunnel_local.log_format import log_to
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
@@ -87,8 +87,8 @@ def _clusters(command_line: str, argv: Sequence[str], called: str) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m windtunnel_local", description=__doc__)
+def _parser() -> Parser:
+    parser = Parser(prog="python -m windtunnel_local", description=__doc__)
     commands_ = parser.add_subparsers(dest="command", required=True, prog="windtunnel")
     commands_.add_parser("serve", help="serve this home until idle or SIGTERM")
     image = commands_.add_parser("image", help="the training image")

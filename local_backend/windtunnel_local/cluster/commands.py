@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 
+from windtunnel.cli.parser import Parser
 from windtunnel_local.cluster import answers
 from windtunnel_local.cluster.command_line import clusters_of, print_json, say, say_where, states
 from windtunnel_local.cluster.controller import shown_jobs
@@ -37,11 +38,7 @@ def main(settings: Settings, argv: Sequence[str]) -> int:
 def run(clusters: Clusters, argv: Sequence[str]) -> int:
     """As `main`, on the given clusters."""
     place = list(argv).index("--") if "--" in argv else len(argv)
-    parser = _parser()
-    given, unknown = parser.parse_known_args(argv[:place])
-    if unknown:
-        hint = " (a command to run stands behind --)" if given.command is _ssh else ""
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    given = _parser().parse_args(argv[:place])
     given.words = list(argv[place + 1 :])
     try:
         return int(given.command(clusters, given))
@@ -213,8 +210,8 @@ def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="windtunnel cluster",
         description="Clusters of AWS ParallelCluster, simulated on this machine: a real Slurm in containers. "
         "Nothing is created on AWS. `pcluster` takes ParallelCluster's own arguments.",
@@ -223,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def add(
         word: str, command: Command, text: str, *, json: str = "ParallelCluster's JSON on stdout"
-    ) -> argparse.ArgumentParser:
+    ) -> Parser:
         made = commands.add_parser(word, help=text, description=text)
         made.set_defaults(command=command)
         if json:
@@ -251,4 +248,5 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("name", metavar="NAME")
     asked.add_argument("job", metavar="JOBID", help="as squeue prints it; of an array's task 2_0")
     entered.add_argument("node", nargs="?", metavar="NODE")
+    entered.explain = lambda _given, _unknown: " A command to run stands behind --."
     return parser

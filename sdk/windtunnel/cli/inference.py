@@ -10,6 +10,7 @@ from windtunnel.cli import output
 from windtunnel.cli.amounts import count, dollars, length, number, one_of_several, seconds
 from windtunnel.cli.invoke import JSON_TYPE, question_of
 from windtunnel.cli.options import add_instances, add_place, day, given_of, option, session_of
+from windtunnel.cli.parser import Parser
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(func=run_inference)
 
 
-def _add_modelled(parser: argparse.ArgumentParser) -> None:
+def _add_modelled(parser: Parser) -> None:
     model = parser.add_argument_group("modelled")
     model.add_argument(
         "--batch-size",
@@ -70,8 +71,9 @@ def _add_modelled(parser: argparse.ArgumentParser) -> None:
         "--sequence-length", type=length, metavar="N", help="tokens (default 128; for vision models 197)"
     )
     add_instances(
-        model,
+        parser,
         "default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at the price of a SageMaker endpoint",
+        group=model,
     )
     model.add_argument(
         "--rate", type=number, metavar="N", help="requests a second: how many instances, and their cost"

@@ -8,15 +8,13 @@ errors are printed as one message on stderr, without a traceback.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 from windtunnel._version import __version__
 from windtunnel.cli import (
@@ -49,10 +47,9 @@ from windtunnel.cli import (
     validate,
 )
 from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
-from windtunnel.cli.options import subject_first
 from windtunnel.cli.output import complain
-from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
-from windtunnel.rendering.format import lines
+from windtunnel.cli.parser import Parser
+from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
 from windtunnel.session.local_server import no_backend_here
 
 COMMANDS = (
@@ -153,7 +150,7 @@ def _drop_what_cannot_be_written() -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands. Does nothing else, and does not import boto3."""
-    parser = _Parser(
+    parser = Parser(
         prog="windtunnel",
         description="Rehearse SageMaker training jobs for AWS Trainium on this machine.",
     )
@@ -172,59 +169,6 @@ def build_parser() -> argparse.ArgumentParser:
         for option in words[len(choices) :]:
             passed_on.add_argument(option, action="store_true")
     return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports an unknown option as an error of its command; argparse would report it for ``windtunnel`` as a whole.
-
-    Suggests the likely word where one is mistyped.
-    """
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """As argparse's, but an unknown argument is an error."""
-        given = subject_first(args or ())
-        options = [] if self._subparsers else [word for word in given if word.startswith("--")]
-        self._mistyped = [word for word in options if not self._get_option_tuples(word)]
-        known, unknown = super().parse_known_args(given, namespace)
-        if unknown:
-            self._mistyped = []  # this message names them with what stands beside them
-            hint = self._likely(unknown[0])
-            if self.prog.endswith(" run"):
-                if unknown[0].startswith("-"):
-                    hint += " Arguments of the script go after --: windtunnel run SCRIPT -- "
-                    hint += " ".join(unknown)
-                else:  # a job takes no positional arguments
-                    hint += (
-                        f" Data is a channel: --channel train={unknown[0]}. Other arguments of the "
-                        "script need a "
-                    )
-                    hint += f"name: windtunnel run SCRIPT -- --name {unknown[0]}"
-            self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
-        return known, unknown
-
-    def _likely(self, word: str) -> str:
-        return did_you_mean(word.partition("=")[0], self._option_string_actions)
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """As argparse's, but raise an error if help cannot be written: some Python versions ignore that."""
-        if file is sys.stdout:
-            file.write(message)
-            return
-        with contextlib.suppress(OSError):  # if stderr cannot be written, there is no way to say so
-            super()._print_message(message, file)
-
-    def error(self, message: str) -> NoReturn:
-        """Print an error without argparse's usage (up to 30 lines); suggest likely words for a wrong choice.
-
-        argparse takes the value of an unknown option for a positional argument, and may complain of that first.
-        So an unknown option is named before all else.
-        """
-        if self._mistyped:
-            message = f"unrecognized arguments: {' '.join(self._mistyped)}.{self._likely(self._mistyped[0])}"
-        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
-        said = f"{message}.{hint}" if hint else message
-        self.exit(2, f"{self.prog}: error: {lines(said)}\nWhat it takes: {self.prog} --help\n")
 
 
 def _price_errors() -> type[Exception]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.amounts import count, dollars, length, number, seconds, whole
 from windtunnel.cli.hub import config_of
+from windtunnel.cli.parser import Parser
 from windtunnel.errors import ConfigurationError
 from windtunnel.local_paths import is_file, is_folder
 
@@ -43,7 +44,7 @@ class Listed(argparse.Action):
 _INSTANCE = re.compile(r"(ml\.)?[a-z]+\d+[a-z]*(\.\w+)?(=.*)?", re.IGNORECASE)
 
 
-def subject_first(words: Sequence[str]) -> list[str]:
+def _subject_first(words: Sequence[str]) -> list[str]:
     """Turn ``--instances trn1 p4d JOB`` into ``JOB --instances trn1 p4d``: argparse would take JOB for an instance."""
     found = list(words)
     described = any(word.partition("=")[0] == "--architecture" for word in found)
@@ -59,9 +60,10 @@ def subject_first(words: Sequence[str]) -> list[str]:
     return [*names, *found]
 
 
-def add_instances(parser: Any, text: str, metavar: str = "TYPE") -> None:
-    """Add ``--instances``, which takes several types. ``text``: its help in this command."""
-    parser.add_argument("--instances", nargs="+", action=Listed, metavar=metavar, help=text)
+def add_instances(parser: Parser, text: str, metavar: str = "TYPE", group: Any = None) -> None:
+    """Add ``--instances``, which takes several types. ``text``: its help in this command, maybe in a ``group``."""
+    parser.arrange = _subject_first
+    (group or parser).add_argument("--instances", nargs="+", action=Listed, metavar=metavar, help=text)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.amounts import whole
+from windtunnel.cli.parser import Parser
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from windtunnel.estimator.estimators import PyTorch
 
 
-def add_script_arguments(parser: argparse.ArgumentParser) -> None:
+def add_script_arguments(parser: Parser) -> None:
     """Add the script, the files and hyperparameters that go with it, and the instance it would run on."""
+    parser.explain = partial(_of_the_script, parser)
     parser.add_argument("script", help="the entry point, inside --source-dir if that is given")
     parser.add_argument("--source-dir", help="directory with the code (default: the script alone)")
     parser.add_argument("--dependency", action="append", default=[], metavar="PATH", help="packed too")
@@ -27,6 +32,31 @@ def add_script_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-torch-distributed", action="store_true", help="start it without torchrun")
     parser.add_argument("--hp", action="append", default=[], metavar="KEY=VALUE", help="hyperparameter")
     parser.add_argument("--env", action="append", default=[], metavar="KEY=VALUE", help="environment")
+
+
+def _of_the_script(parser: Parser, given: Sequence[str], unknown: Sequence[str]) -> str:
+    """What to write if unknown arguments are the script's."""
+    if unknown[0].startswith("-"):
+        return f" Options of the script come after it and --: {parser.prog} {_script_first(parser, given)}"
+    data = f" Data is a channel: --channel train={unknown[0]}." if parser.has("--channel") else ""
+    return f"{data} Arguments of the script need a name: {parser.prog} SCRIPT -- --name {unknown[0]}"
+
+
+def _script_first(parser: Parser, given: Sequence[str]) -> str:
+    """The words with the script first, and what this parser does not know behind ``--``."""
+    script, own, others = "", [], []
+    for before, word in zip(("", *given), given, strict=False):
+        is_value = before.startswith("--") and "=" not in before and not parser.has(before)
+        if parser.has(word) or parser.takes_value(before):
+            own.append(word)
+        elif word.startswith("-") or script or is_value:
+            others.append(word)
+        else:
+            script = word
+    if not script:  # as in --debug train.py
+        script = next((word for word in others if word.endswith(".py")), "SCRIPT")
+        others = [word for word in others if word != script]
+    return shlex.join([script, *own, "--", *others])
 
 
 def estimator_of(arguments: argparse.Namespace, **more: Any) -> PyTorch:

@@ -152,7 +152,7 @@ def test_a_command_without_dashes_is_told_where_it_stands(
     with pytest.raises(SystemExit) as ended:
         run(home, "ssh", "trn1", "q-st-r-1", "hostname")
     assert ended.value.code == 2
-    assert "hostname (a command to run stands behind --)" in capsys.readouterr().err
+    assert "hostname. A command to run stands behind --." in capsys.readouterr().err
 
 
 def test_help_names_each_command_for_what_it_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

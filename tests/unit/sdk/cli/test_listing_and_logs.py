@@ -168,28 +168,3 @@ def test_a_number_that_is_none(value: str, capsys: pytest.CaptureFixture[str]) -
         cli.main(["logs", "j", f"-n={value}"])
     assert ended.value.code == 2
     assert f"argument -n/--lines: '{value}'" in capsys.readouterr().err
-
-
-def test_an_unknown_option_is_named_first(capsys: pytest.CaptureFixture[str]) -> None:
-    """With what may have been meant, and where the command's options stand; not behind 30 lines of them."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["logs", "j", "--folow"])
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    assert error == (
-        "windtunnel logs: error: unrecognized arguments: --folow. Did you mean '--follow'?\n"
-        "What it takes: windtunnel logs --help\n"
-    )
-    with pytest.raises(SystemExit):
-        cli.main(["env", "--unst"])  # of which it has several, one a shell
-    assert "Did you mean '--unset'?\n" in capsys.readouterr().err
-
-
-def test_an_unknown_option_is_named_before_what_follows_from_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """argparse takes its value for a model's name, and complains that there are two."""
-    with pytest.raises(SystemExit):
-        cli.main(["plan", "--architecture", "Llama-3.1-8B", "--deadline-hours", "48"])
-    assert capsys.readouterr().err == (
-        "windtunnel plan: error: unrecognized arguments: --deadline-hours. Did you mean '--deadline'?\n"
-        "What it takes: windtunnel plan --help\n"
-    )

@@ -1,0 +1,101 @@
+"""A mistaken command line: what is wrong comes first, then what was likely meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from windtunnel.cli import main as cli
+from windtunnel.cli.script_options import script_arguments
+from windtunnel_local.__main__ import main as backend
+
+
+def test_an_unknown_option_is_named_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what may have been meant, and where the command's options stand; not behind 30 lines of them."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["logs", "j", "--folow"])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error == (
+        "windtunnel logs: error: unrecognized arguments: --folow. Did you mean '--follow'?\n"
+        "What it takes: windtunnel logs --help\n"
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["env", "--unst"])  # of which it has several, one a shell
+    assert "Did you mean '--unset'?\n" in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_named_before_what_follows_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse takes its value for a model's name, and complains that there are two."""
+    with pytest.raises(SystemExit):
+        cli.main(["plan", "--architecture", "Llama-3.1-8B", "--deadline-hours", "48"])
+    assert capsys.readouterr().err == (
+        "windtunnel plan: error: unrecognized arguments: --deadline-hours. Did you mean '--deadline'?\n"
+        "What it takes: windtunnel plan --help\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["--foo", "cluster --foo", "cluster report --foo", "run --foo", "compare --foo"]
+)
+def test_an_unknown_option_is_named_before_what_is_missing(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever mistypes an option sees its name, also where the command lacks something else."""
+    with pytest.raises(SystemExit) as ended:
+        cli.build_parser().parse_args(words.split())
+    assert ended.value.code == 2
+    command = " ".join(("windtunnel", *words.split()[:-1]))
+    assert capsys.readouterr().err.startswith(f"{command}: error: unrecognized arguments: --foo.")
+
+
+@pytest.mark.parametrize(
+    "words", ["cluster --foo", "cluster create --foo", "cluster list --foo", "image --foo", "image --json --foo",
+              "doctor --foo"]
+)  # fmt: skip
+def test_the_backends_commands_name_it_too(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the same words."""
+    with pytest.raises(SystemExit) as ended:
+        backend(words.split())
+    assert ended.value.code == 2
+    command = " ".join(("windtunnel", *(word for word in words.split() if word[0] != "-")))
+    assert capsys.readouterr().err == (
+        f"{command}: error: unrecognized arguments: --foo.\nWhat it takes: {command} --help\n"
+    )
+
+
+@pytest.mark.parametrize(("command", "words"), [
+    (cli.main, "check --dif train.py"), (cli.main, "compare --full-scale 3"), (backend, "image status --jso"),
+    (backend, "cluster create --cluster-name c --cluster-conf f"),
+])  # fmt: skip
+def test_options_are_not_abbreviated(
+    command: Callable[[list[str]], int], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What an abbreviation means could change with the next version's options."""
+    with pytest.raises(SystemExit) as ended:
+        command(words.split())
+    assert ended.value.code == 2
+    assert "error: unrecognized arguments: --" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "meant"), [
+    ("--epochs 3 train.py", "train.py -- --epochs 3"),
+    ("train.py --epochs 3 --instance-count 2 --fp16", "train.py --instance-count 2 -- --epochs 3 --fp16"),
+    ("--source-dir src --debug --lr=0.1 train.py", "train.py --source-dir src -- --debug --lr=0.1"),
+    ("--no-torch-distributed --debug train.py", "train.py --no-torch-distributed -- --debug"),
+])  # fmt: skip
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_options_of_the_script_are_put_where_they_belong(
+    command: str, given: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command line that the message names is understood."""
+    with pytest.raises(SystemExit):
+        cli.main([command, *given.split()])
+    assert (
+        f"Options of the script come after it and --: windtunnel {command} {meant}\n"
+        in capsys.readouterr().err
+    )
+    own, _, others = meant.partition(" -- ")
+    assert cli.build_parser().parse_args([command, *own.split()]).script == "train.py"
+    assert script_arguments(others.split())
