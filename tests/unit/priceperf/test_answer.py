@@ -127,7 +127,7 @@ def test_who_gets_which_batch(counters: Any) -> None:
     assert batches(PerDevice(32)) == [64, 1024, 256]
     assert batches("global") == [16, 16]  # not a sample for each core of the large one
     found = compare(workload, [SMALL, TRN1, P4D], LONG, batch="global")
-    ((name, why),) = found.not_possible
+    ((name, _, why),) = found.not_possible
     assert (name, "less than one sample for each of the 32 workers" in why) == (TRN1, True)
     with pytest.raises(InvalidInput, match="less than one sample for each of the 32 workers"):
         compare(workload, [TRN1], LONG, batch="global")

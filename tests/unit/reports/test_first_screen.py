@@ -327,6 +327,18 @@ def test_it_names_no_batch_of_other_passes_than_those_described() -> None:
     assert "No other batch was found that lies inside." in note
 
 
+def test_it_names_no_batch_with_which_an_instance_left_out_has_no_verdict() -> None:
+    """At the batch of 8 trn1 cannot run at all; at 64 it would, but outside of the calibrated range."""
+    chosen = ["trn1", "g6e", "p4d"]
+    job = Workload.transformer("ViT-Base", global_batch=8)
+    note = first(compare(job, chosen, LONG), job, LONG).notes[0]
+    batch = re.search(r"With a global batch of ([\d,]+) one is", note)
+    assert batch
+    job = Workload.transformer("ViT-Base", global_batch=int(batch[1].replace(",", "")))
+    found = compare(job, chosen, LONG)
+    assert not found.not_possible and answers(found)[-1].obstacle is None
+
+
 @given(
     flops=st.floats(1e11, 1e15),
     samples=st.sampled_from([1.0, 8.0, 64.0]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.corrections import Corrections
@@ -23,14 +23,26 @@ from .prices import PriceBook
 from .verdict import Verdict
 
 
+class NotPossible(NamedTuple):
+    """Requested instances on which the job cannot run, and why. ``name``: the one for prices."""
+
+    name: str
+    cluster: Cluster
+    why: str
+
+    @property
+    def label(self) -> str:
+        """The name with the number of instances, without which several numbers of one type would be ambiguous."""
+        return self.name if self.cluster.count == 1 else f"{self.name} x {self.cluster.count}"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One estimate for each instance, its cost at each price date, and the verdicts. ``alternatives``: the estimates
     with other precisions. ``costs``: a row for each date, in the order of ``estimates``.
 
-    ``not_calibrated``: requested types that no calibration models. ``not_possible``: requested names (with their
-    number, as ``trn1.32xlarge x 4``) on which the job cannot run, and why. ``size_known``: False if the rehearsal does
-    not show the size of the whole job and the caller states none: then there are no verdicts.
+    ``not_calibrated``: requested types that no calibration models. ``size_known``: False if the rehearsal does not show
+    the size of the whole job and the caller states none: then there are no verdicts.
     """
 
     estimates: tuple[Estimate, ...]
@@ -40,7 +52,7 @@ class Comparison:
     batch_rule: BatchRule
     not_calibrated: tuple[InstanceType, ...] = ()
     size_known: bool = True
-    not_possible: tuple[tuple[str, str], ...] = ()
+    not_possible: tuple[NotPossible, ...] = ()
 
     @property
     def one_batch(self) -> bool:
@@ -104,17 +116,16 @@ def compare(
                 )
             ]
         except InvalidInput as error:
-            # With several numbers of one type the name alone would be ambiguous.
-            impossible.append((name if cluster.count == 1 else f"{name} x {cluster.count}", error))
+            impossible.append((name, cluster, error))
             continue
         shown.append(first)
         others += rest
     if not shown:
-        raise impossible[0][1]
+        raise impossible[0][2]
     size_known = full_scale is not None or not workload.unknown_size
     costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on) if size_known else ()
     missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
-    why = tuple((name, str(error)) for name, error in impossible)
+    why = tuple(NotPossible(name, cluster, str(error)) for name, cluster, error in impossible)
     return Comparison(tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known, why)
 
 

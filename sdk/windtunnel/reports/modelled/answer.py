@@ -358,7 +358,9 @@ def _obstacle(
     if unfit:
         return f"No winner: the job runs on {names}, and {does_not_fit(unfit, workload)}"
     if comparison.not_possible:
-        others = " and ".join(dict.fromkeys(name.removeprefix("ml.") for name, _ in comparison.not_possible))
+        others = " and ".join(
+            dict.fromkeys(item.label.removeprefix("ml.") for item in comparison.not_possible)
+        )
         return f"No winner: the job runs on {names}, but cannot run on {others}. {NAME_OTHERS}"
     return f"No winner: only {names} has a price here. {NAME_OTHERS}"
 

@@ -45,8 +45,8 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         )
     for instance in comparison.not_calibrated:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
-    for name, why in comparison.not_possible:
-        yield f"NOT MODELLED, {name.removeprefix('ml.')}: {why.partition(';')[0].removesuffix('.')}."
+    for left in comparison.not_possible:
+        yield f"NOT MODELLED, {left.label.removeprefix('ml.')}: {left.why.partition(';')[0].removesuffix('.')}."
     if not isinstance(workload, DescribedWorkload):
         return
     yield from _chosen_words(comparison.estimates, workload)

@@ -33,7 +33,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
         "decisions": [_decision(found, comparison.estimates) for found in answers(comparison)],
         "verdicts": [_verdict(item) for item in comparison.verdicts],
         "not_calibrated": [instance.name for instance in comparison.not_calibrated],
-        "not_possible": dict(comparison.not_possible),
+        "not_possible": {item.label: item.why for item in comparison.not_possible},
     }
 
 

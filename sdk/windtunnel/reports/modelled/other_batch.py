@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from windtunnel.priceperf import (
     Answer,
     Cluster,
@@ -43,13 +45,21 @@ def other_batch(
 def _has_verdict(
     found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook, batch: int
 ) -> bool:
+    """Whether there is a winner at this batch, also among instances on which the job cannot run at its own batch."""
+    own = {
+        item.calibration.key: item.correction for item in comparison.estimates if item.correction is not None
+    }
     estimates = []
     for item in comparison.estimates:
         run = Run(Cluster(item.instance, item.instance_count), float(batch), item.precision)
-        own = None if item.correction is None else {item.calibration.key: item.correction}
         try:
             estimates.append(estimate(workload, run, size, item.name, own))
         except InvalidInput:  # less than one sample for each worker
             return False
+    for name, cluster, _ in comparison.not_possible:
+        run = Run(cluster, float(batch), workload.precisions(cluster.instance)[0])
+        with suppress(InvalidInput):
+            if cluster.count == 1 or not cluster.instance.trains_alone:
+                estimates.append(estimate(workload, run, size, name, own))
     costs = [cost_on(item, book, found.decided.on) for item in estimates]
     return answer(found.decided.on, estimates, costs).obstacle is None
