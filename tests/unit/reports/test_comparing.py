@@ -166,6 +166,20 @@ def test_no_way_to_buy_the_hour_has_a_winner_on_one_screen_alone(
             assert outside or rest.partition(". ")[0].rstrip(".").endswith(", outside the calibrated range")
 
 
+def test_a_way_to_buy_the_hour_has_each_instance_once() -> None:
+    """A type that is listed with both its prices is one instance of each way, and shares its probability with none."""
+    both, each = (
+        windtunnel.compare(rehearsed(), names, LONG)
+        for names in ([P4D, P4D.removeprefix("ml."), TRN1, TRN1.removeprefix("ml.")], [P4D, TRN1])
+    )
+    ways = [
+        next(part for part in report.document().sections if part.title == "Ways to buy the hour")
+        for report in (both, each)
+    ]
+    assert ways[0].columns == ("p4d.24xlarge", "trn1.32xlarge", "cheapest")
+    assert ways[0].rows == ways[1].rows
+
+
 @pytest.mark.parametrize(("count", "batch", "near"), [(3, 1024, 1056), (8, 1000, 1024), (8, 1023, 1024)])
 def test_a_batch_that_copies_do_not_share_evenly_costs_about_what_a_near_one_does(
     count: int, batch: int, near: int

@@ -20,7 +20,7 @@ from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
-from windtunnel.reports.modelled.labels import degrees, label, place, rule_words, sharing
+from windtunnel.reports.modelled.labels import degrees, label, machine, machines, place, rule_words, sharing
 
 PRICES = "Prices: "
 
@@ -173,25 +173,26 @@ def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
 
 def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
     """Ways to buy the hour that make another instance the cheapest, or any, where the answer lacks prices."""
-    now = None
+    now, different = None, machines(estimates)
     if found is not None and found.obstacle != "one instance":
         if found.obstacle not in (None, "outside"):
             return
-        now = found.decided.cheapest
-    for offering, other in by_offering(estimates, book):
+        if found.decided.cheapest is not None:
+            now = [*map(machine, different)].index(machine(estimates[found.decided.cheapest]))
+    for offering, other in by_offering(different, book):
         decided = other.decided
         rivals = sum(chance is not None for chance in decided.probabilities)
         if decided.cheapest is None or rivals < 2 or (now is not None and decided.costs[now] is None):
             continue
-        best, cost = estimates[decided.cheapest], decided.costs[decided.cheapest]
+        best, cost = different[decided.cheapest], decided.costs[decided.cheapest]
         if cost is None or cost.price.status == "stated" or other.obstacle not in (None, "outside"):
             continue
-        if now is None or best.instance != estimates[now].instance:
+        if now is None or best.instance != different[now].instance:
             sure = f", {probability(other.probability)}" if other.winner is not None else ""
             if other.obstacle == "outside" and (found is None or found.obstacle != "outside"):
                 sure = ", outside the calibrated range"
             held = [known.price.effective_from for known in decided.costs if known is not None]
-            yield f"At {offering} prices of {max(held)}: {label(best)}{sure}."
+            yield f"At {offering} prices of {max(held)}: {machine(best)}{sure}."
 
 
 def _of(price: Price) -> tuple[str, str]:

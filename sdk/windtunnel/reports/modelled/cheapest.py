@@ -22,7 +22,7 @@ from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
 from windtunnel.priceperf.money.winner import answer
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
-from windtunnel.reports.modelled.labels import label
+from windtunnel.reports.modelled.labels import label, machine, machines
 
 _WORTH_A_LINE = 0.05
 CAST_FLAG = "--auto-cast=matmult"
@@ -89,7 +89,8 @@ def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) 
 
 def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
     """The same job at every list price; nothing where the only offering is that of the answer."""
-    estimates, found = comparison.estimates, by_offering(comparison.estimates, book)
+    estimates = machines(comparison.estimates)
+    found = by_offering(estimates, book)
     told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
     if {offering for offering, _ in found} <= {price.offering for price in told} and len(found) < 2:
         return
@@ -104,7 +105,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
                     *("no price" if cost is None else _bought(cost) for cost in costs),
                     "-"
                     if winner is None
-                    else f"{label(estimates[winner])}, {probability(result.probability)}",
+                    else f"{machine(estimates[winner])}, {probability(result.probability)}",
                 ),
             )
         )
@@ -127,7 +128,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
         "Ways to buy the hour",
         "modelled",
         f"{of}: the price of an hour, and the cost of the job",
-        (*(label(item) for item in estimates), "cheapest"),
+        (*map(machine, estimates), "cheapest"),
         tuple(rows),
         tuple(notes),
     )

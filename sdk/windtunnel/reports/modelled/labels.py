@@ -44,6 +44,17 @@ def place(item: Estimate) -> str:
     return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
 
 
+def machine(item: Estimate) -> str:
+    """The instances however their hour is bought, as ``trn1.32xlarge x 4``."""
+    name = item.instance.name.removeprefix("ml.")
+    return f"{name} x {item.instance_count}" if item.instance_count > 1 else name
+
+
+def machines(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """One estimate of each `machine`, though one may be listed with several ways to buy its hour."""
+    return list({machine(item): item for item in estimates}.values())
+
+
 def numbers(counts: Sequence[int]) -> str:
     """Numbers of instances, as ``1 instance`` or ``1, 2, 4 instances``."""
     each = ", ".join(f"{count:,}" for count in counts)
