@@ -176,7 +176,16 @@ def run_compare(args: argparse.Namespace) -> int:
 
 
 def _all_used(args: argparse.Namespace, estimates: Iterable[Estimate]) -> None:
-    """Refuse an option that changes nothing, because none of the instances has the accelerators that it is about."""
+    """Refuse an option that changes nothing: none of the instances has what it is about."""
+    # The job's own global batch is that of --nodes instances.
+    if (
+        args.nodes is not None
+        and args.batch != "global"
+        and all("=" in text for text in args.instances or ("",))
+    ):
+        raise ValueError(
+            f"--nodes has no effect: each instance has its own number ({', '.join(args.instances)})"
+        )
     with_neuron = {item.name: item.instance.is_neuron for item in estimates}
     for name, about, there in (
         ("gpu", "GPUs", not all(with_neuron.values())),

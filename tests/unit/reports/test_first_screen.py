@@ -489,14 +489,21 @@ def test_what_is_too_close_to_call_has_less_than_90_percent() -> None:
     found = answers(comparison)[-1]
     assert found.winner is not None
     other = 1 - found.winner
-    likelier = replace(found.whole, probabilities=tuple(0.45 if i != other else 0.55 for i in range(2)))
-    close = replace(found, whole=likelier, decided=likelier)
-    text = _verdict(comparison, close, job, LONG, PriceBook())
+
+    def text_with(chance: float) -> str:
+        likelier = replace(
+            found.whole, probabilities=tuple(1 - chance if i != other else chance for i in range(2))
+        )
+        close = replace(found, whole=likelier, decided=likelier)
+        return _verdict(comparison, close, job, LONG, PriceBook())
+
+    text = text_with(0.55)
     assert (
         text.startswith("Too close to call: ")
         and " 45 % probability; " in text
         and " does with 55 %." in text
     )
+    assert " with 50 % probability. " in text_with(0.501)  # and not: only with 50 %, the other does with 50 %
 
 
 def test_the_winner_has_its_probability_and_the_price_at_which_it_turns() -> None:

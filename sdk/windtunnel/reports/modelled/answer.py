@@ -311,13 +311,14 @@ def _verdict(
     text = f"{least}, with {chance} probability."
     if not found.clear:
         text = f"Too close to call: {least} with {chance} probability."
-        chances, likelier = found.decided.probabilities, _likeliest(found)
-        if (chances[likelier] or 0.0) > (chances[best] or 0.0):
+        likelier = _likeliest(found)
+        higher = probability(found.decided.probabilities[likelier])
+        if higher != chance:  # as they are shown: 49.9 % is no less than 50.1 %
             text = (
                 f"Too close to call: {least} in the middle of the intervals, but only with {chance} "
                 "probability; "
             )
-            text += f"{label(estimates[likelier])} does with {probability(chances[likelier])}."
+            text += f"{label(estimates[likelier])} does with {higher}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
         text += f" At {turning(even, cost.price)} an hour of {name}"

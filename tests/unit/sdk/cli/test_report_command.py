@@ -169,6 +169,10 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
             (*LLAMA, *("--samples", "9", "--neuron-version", "2.21", "--instances", "p4d", "p5")),
             "--neuron-version has no effect: no instance has NeuronCores (ml.p4d.24xlarge, ml.p5.48xlarge)",
         ),
+        (
+            (*LLAMA, *("--samples", "9", "--nodes", "4", "--instances", "trn1=2", "p4d=3")),
+            "--nodes has no effect: each instance has its own number (trn1=2, p4d=3)",
+        ),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
     ],
 )
