@@ -22,11 +22,11 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
-    option,
     prices_of,
     rehearsal_of,
     user_calibration_of,
 )
+from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError, JobNotFound
 
 if TYPE_CHECKING:

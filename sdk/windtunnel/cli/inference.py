@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.amounts import count, dollars, length, number, one_of_several, seconds
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import add_instances, add_place, day, given_of, option, session_of
+from windtunnel.cli.options import add_instances, add_place, day, given_of, session_of
 from windtunnel.cli.parser import Parser
+from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:

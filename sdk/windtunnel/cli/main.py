@@ -49,6 +49,7 @@ from windtunnel.cli import (
 from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.output import complain
 from windtunnel.cli.parser import Parser
+from windtunnel.cli.wording import worded
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
 from windtunnel.session.local_server import no_backend_here
 
@@ -97,10 +98,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _backend_command(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log may hold what the terminal cannot show
+    arguments = argparse.Namespace()
     try:
         # Flushed here: if that fails when Python exits, the exit code is 120 and Python prints a message of its own.
         try:
-            code = _command(given)
+            code = _command(given, arguments)
         except SystemExit:  # --help
             sys.stdout.flush()
             raise
@@ -113,13 +115,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\nwindtunnel: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return EXIT_DETACHED
     except ConfigurationError as error:
-        complain(error)
+        complain(worded(error, arguments))
         return EXIT_USAGE
     except WindtunnelError as error:
         complain(error)
         return EXIT_FAILED
     except _price_errors() as error:  # evaluated, and imported, only when something went wrong
-        complain(error)
+        complain(worded(error, arguments))
         return EXIT_FAILED
     except OSError as error:
         if not isinstance(error, BrokenPipeError):  # `windtunnel logs NAME | head`: the reader has ended
@@ -128,10 +130,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
 
 
-def _command(given: Sequence[str]) -> int:
+def _command(given: Sequence[str], arguments: argparse.Namespace) -> int:
+    """Run the command; ``arguments`` get what the command line gives."""
     own, words = split_words(given)
     parser = build_parser()
-    arguments = parser.parse_args(own)
+    parser.parse_args(own, arguments)
     arguments.parser, arguments.words = parser, words
     if words and arguments.command not in _TAKE_WORDS:
         complain(f"{arguments.command} takes nothing after --, and did nothing; given: {' '.join(words)}")

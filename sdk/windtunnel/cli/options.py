@@ -337,11 +337,6 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
         raise ConfigurationError(str(error)) from error
 
 
-def option(name: str) -> str:
-    """The option of an argument's name: ``batch_size`` -> ``--batch-size``."""
-    return f"--{name.replace('_', '-')}"
-
-
 def given_of(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
     """Those of ``names`` that were given on the command line. 0 counts as given, although it equals False."""
     return [name for name in names if (value := getattr(args, name)) is not None and value is not False]

@@ -21,12 +21,12 @@ from windtunnel.cli.options import (
     day,
     full_scale_of,
     given_of,
-    option,
     prices_of,
     rehearsal_of,
     session_of,
     user_calibration_of,
 )
+from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:

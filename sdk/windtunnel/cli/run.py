@@ -15,6 +15,7 @@ from windtunnel.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.options import add_place, session_of
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
+from windtunnel.cli.wording import worded
 from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, SourceWarning, WindtunnelError
 from windtunnel.porting import flags
 from windtunnel.porting.program import left_behind
@@ -92,7 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
             job = _started(arguments)
     except (WindtunnelError, PricePerfError) as error:
         # Whatever the error's kind: exit code 1 is for a job that was started.
-        complain(error)
+        complain(worded(error, arguments))
         return EXIT_USAGE
     return 0 if job is None else _followed(job, arguments)
 

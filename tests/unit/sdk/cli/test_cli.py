@@ -43,7 +43,7 @@ def test_wrong_arguments_exit_2(jobs: FakeService, invoke: Invoke) -> None:
     """One line on stderr, nothing on stdout."""
     captured = invoke("run", "trian.py", "--source-dir", "src", exits=2)
     assert captured.out == ""
-    assert captured.err.startswith("windtunnel: entry_point='trian.py'")
+    assert captured.err.startswith("windtunnel: script 'trian.py'")
     assert "Traceback" not in captured.err
 
 

@@ -99,3 +99,28 @@ def test_options_of_the_script_are_put_where_they_belong(
     own, _, others = meant.partition(" -- ")
     assert cli.build_parser().parse_args([command, *own.split()]).script == "train.py"
     assert script_arguments(others.split())
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("plan Llama-3.1-8B --budget 0", "--budget must be above 0"),
+    ("plan Llama-3.1-8B --tensor-parallel 3", "--tensor-parallel 3 does not divide the 32 attention heads"),
+    ("plan Llama-3.1-8B --lora-targets attention", "adapters are: give --lora-rank 16 too"),
+    ("plan nothing", "Hugging Face model, or a name that is known"),
+    ("compare --architecture BERT-Base --samples 0", "--samples must be 1 or more"),
+    ("compare --architecture BERT-Base --samples 9 --dataset-gib=-1", "--dataset-gib must be 0 or more, not -1"),
+    ("compare --architecture BERT-Base --samples 9 --gradient-accumulation 3",
+     "give --global-batch 256, or the samples of a pass: --microbatch 32"),
+    ("compare --architecture BERT-Base --samples 9 --batch per-device",
+     "give --global-batch 256, or the samples a worker: --batch-per-device 32"),
+    ("compare --architecture BERT-Base --samples 9 --batch often", "global, per-device, a global batch as 256"),
+    ("compare --architecture BERT-Base --samples 9 --gpu zero=half", "--zero must be one of none, optimizer, full"),
+    ("compare --architecture BERT-Base --samples 9 --gpu layers=3", "--gpu knows microbatch, tensor_parallel"),
+    ("check per_device/epochs.py --instance-type none", "--instance-type 'none' is no SageMaker instance type"),
+    ("check per_device/epochs.py", "script 'per_device/epochs.py': there is no file"),
+])  # fmt: skip
+def test_an_error_has_the_command_lines_words(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever types options need not know the arguments of Python; names that were typed stay."""
+    assert cli.main(words.split()) == 2
+    assert said in capsys.readouterr().err

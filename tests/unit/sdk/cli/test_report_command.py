@@ -155,7 +155,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
             ),
             "twice",
         ),
-        ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "on_gpu knows"),
+        ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "--gpu knows"),
         (
             (*LLAMA, "--full-scale-samples", "9", "--gpu", "zero=full", "--gpu", "zero=none"),
             "--gpu gives zero twice",

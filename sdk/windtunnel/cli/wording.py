@@ -1,0 +1,55 @@
+"""Errors in the command line's words: the library's messages name arguments of Python."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+_WORDS = {
+    "FullScale: ": "",
+    "PerDevice(32)": "--batch-per-device 32",
+    " an Architecture with its dimensions,": "",
+    ", or None,": ",",
+    "one of None, ": "one of ",
+    "entry_point=": "script ",
+}
+_OPTIONS = {
+    "budget_usd": "--budget",
+    "deadline_hours": "--deadline",
+    "loader_samples_per_s": "--loader-samples-per-second",
+    "per_device": "per-device",
+    "preparation_s": "--preparation-seconds",
+    "train_samples": "--samples",
+}
+"""Arguments whose options have another name."""
+_WITH_OPTION = re.compile(r"\b(\w+)(?:=\w+)? \((--[^)]+)\)|(?:\w+=\w+|PerDevice\(32\)), (?=--)")
+"""An argument beside its option, which says the same."""
+_NAME = re.compile(r"(?<![\w/.-])([a-z]\w*)(?:(=)(?=[^.\s])|(?![\w/]|\.\w))")
+
+
+def option(name: str) -> str:
+    """The option of an argument's name: ``batch_size`` -> ``--batch-size``."""
+    return f"--{name.replace('_', '-')}"
+
+
+def worded(error: Exception, args: argparse.Namespace) -> str:
+    """The message with the options of this command in place of the arguments of Python."""
+    text = str(error)
+    if text.startswith("on_gpu "):  # what follows are the names that --gpu takes
+        return text.replace("on_gpu", "--gpu", 1)
+
+    def option_alone(found: re.Match[str]) -> str:
+        return (found[2] or "") if found[1] is None or hasattr(args, found[1]) else found[0]
+
+    def option_of(found: re.Match[str]) -> str:
+        name = found[1]
+        subject = not found.start() and found.string.startswith(" must be ", found.end())
+        is_word = "_" not in name and not found[2] and not subject
+        if is_word or not (name in _OPTIONS or hasattr(args, name)):
+            return found[0]
+        return _OPTIONS.get(name, option(name)) + (" " if found[2] else "")
+
+    text = _WITH_OPTION.sub(option_alone, text)
+    for word, ours in _WORDS.items():
+        text = text.replace(word, ours)
+    return _NAME.sub(option_of, text)
