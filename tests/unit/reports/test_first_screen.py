@@ -339,6 +339,31 @@ def test_it_names_no_batch_with_which_an_instance_left_out_has_no_verdict() -> N
     assert not found.not_possible and answers(found)[-1].obstacle is None
 
 
+def test_instances_modelled_by_specification_are_told_by_their_number() -> None:
+    """One has its specification, two have theirs."""
+    job = Workload.transformer("BERT-Base", global_batch=1024)
+    notes = {
+        names: " ".join(first(compare(job, list(names), LONG), job, LONG).notes)
+        for names in (("g5", "g6e"), ("trn2",), ("g5", "trn2"))
+    }
+    assert "g5 and g6e: modelled from their specifications" in notes["g5", "g6e"]
+    assert (
+        "trn2: modelled from its specification, and from what part trn1 reaches of its own" in notes["trn2",]
+    )
+    assert "(A100) and trn1 reach of theirs" in notes["g5", "trn2"]
+
+
+def test_an_upload_of_one_copy_needs_no_fewer_checkpoints() -> None:
+    """Only a size that the user states may hold several."""
+    job = Workload.transformer("GPT3-175B", global_batch=1024)
+    found = compare(job, [(TRN1, 64), (P4D, 64)], FullScale(3000))
+    shown = screen(found, job, FullScale(3000), PriceBook())
+    assert shown.largest[0].startswith("upload, ") and "checkpoints" not in shown.largest[0]
+    stated = FullScale(3000, model_gib=3000.0)
+    shown = screen(compare(job, [(TRN1, 64), (P4D, 64)], stated), job, stated, PriceBook())
+    assert "keep fewer checkpoints" in shown.largest[0]
+
+
 @given(
     flops=st.floats(1e11, 1e15),
     samples=st.sampled_from([1.0, 8.0, 64.0]),

@@ -34,7 +34,7 @@ _FIXED: Mapping[str, str] = {
     "preparation": "prepare the data once, outside the job",
     "compile": "a compile cache keeps the graphs for later jobs",
     "evaluation": "evaluate less{shared}",
-    "upload": "keep fewer checkpoints in the model's folder",
+    "upload": "{kept}",
 }
 
 
@@ -69,12 +69,17 @@ def dominating(item: Estimate, workload: Workload, size: FullScale) -> list[str]
         )
         for name, part in item.step.parts.items()
     ]
-    shared = "" if size.evaluation_split else ", or share the samples among the workers"
+    words = {
+        "shared": "" if size.evaluation_split else ", or share the samples among the workers",
+        "kept": "one copy of the weights, in fp32; in bf16 it is half"
+        if size.model_gib is None
+        else "keep fewer checkpoints in the model's folder",
+    }
     found += [
         (
             cost.seconds,
             f"{cost.name}, {fmt.percent(cost.seconds / item.billable_s)} of the billable time on {label(item)}: "
-            f"{_FIXED[cost.name].format(shared=shared)}.",
+            f"{_FIXED[cost.name].format(**words)}.",
         )
         for cost in item.fixed
         if cost.billed

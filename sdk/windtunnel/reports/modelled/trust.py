@@ -27,9 +27,10 @@ def trust(comparison: Comparison, workload: Workload) -> str:
     if specified := [item for item in estimates if item.instance.from_specification]:
         names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
+        whose = "their specifications" if " and " in names else "its specification"
+        reached = "reach of theirs" if " and " in by else "reaches of its own"
         found.append(
-            f"{names}: modelled from its specification, and from what part of its own {by} "
-            "reaches, so the interval is wide."
+            f"{names}: modelled from {whose}, and from what part {by} {reached}, so the interval is wide."
         )
     if any(is_fp32_on_neuron(item.instance, item.precision) for item in estimates):
         # Outside the range, wider intervals are mentioned already, and two lines hold no more.
