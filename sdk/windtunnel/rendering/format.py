@@ -17,6 +17,7 @@ HOURS_FROM_S = 10_000
 YEARS_FROM_S = 3.6e7
 """Seconds (10,000 h) from which times are shown in years."""
 _YEAR_S = 365.25 * 86_400
+_FAR_SHORTER = 100
 WORDS_FROM = 1e7
 _WORDS = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
 _SIGNS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -106,6 +107,15 @@ def interval(low: str, high: str) -> str:
 def modelled_span(ends: tuple[float, float], middle: float) -> str:
     """Both ends of a modelled time in the unit of its middle: '3,400 to 13,000 s'."""
     return interval(modelled_seconds(ends[0], middle), modelled_seconds(ends[1], middle))
+
+
+def seconds_within(value: float, ends: tuple[float, float], longest: float = 0.0) -> str:
+    """A modelled time with its interval: '3,400 s (2,500 to 5,100 s)'.
+
+    ``longest``: the longest of those beside it, whose unit it has too, unless it is far shorter.
+    """
+    like = longest if value * _FAR_SHORTER >= longest else value
+    return f"{modelled_seconds(value, like)} ({modelled_span(ends, like)})"
 
 
 def dollar_span(low: float, high: float) -> str:

@@ -339,6 +339,14 @@ def test_it_names_no_batch_with_which_an_instance_left_out_has_no_verdict() -> N
     assert not found.not_possible and answers(found)[-1].obstacle is None
 
 
+def test_one_very_slow_instance_does_not_set_the_unit_of_all() -> None:
+    """In the years of trn1.2xlarge the hours of 64 p5 were 0.011."""
+    job = Workload.transformer("Llama-3.2-1B", global_batch=1024)
+    size = FullScale(200_000_000)
+    rows = first(compare(job, [("p5", 64), ("p5", 32), "trn1.2xlarge"], size), job, size).rows
+    assert [row.cells[1].partition("(")[0].split()[1] for row in rows] == ["h", "h", "years"]
+
+
 def test_instances_modelled_by_specification_are_told_by_their_number() -> None:
     """One has its specification, two have theirs."""
     job = Workload.transformer("BERT-Base", global_batch=1024)

@@ -73,8 +73,8 @@ def _times(listed: Sequence[tuple[Estimate, Cost | None, int]]) -> Bars:
     rows = [
         Bar(
             f"{label(item)}, {item.precision.name}",
-            _seconds(item.billable_s, item.billable_interval_s, longest),
-            _seconds(item.step.total_s, item.step_interval_s),
+            fmt.seconds_within(item.billable_s, item.billable_interval_s, longest),
+            fmt.seconds_within(item.step.total_s, item.step_interval_s),
             interval_bar(Interval(item.billable_s, *item.billable_interval_s), ends),
         )
         for item, _, _ in listed
@@ -163,7 +163,3 @@ def _dollars(table: Scaling) -> list[Point]:
 
 def _usd(cost: Cost) -> str:
     return f"{fmt.dollars(cost.usd)} ({fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))})"
-
-
-def _seconds(value: float, ends: tuple[float, float], like: float | None = None) -> str:
-    return f"{fmt.modelled_seconds(value, like)} ({fmt.modelled_span(ends, like or value)})"

@@ -189,7 +189,7 @@ def fitted(table: Section, notes: Mapping[str, int], room: int, all_rows: tuple[
 
 
 def longest_s(items: Iterable[Estimate]) -> float:
-    """Billable seconds of the longest estimate that fits: all times side by side are shown in the unit of this one."""
+    """Billable seconds of the longest estimate that fits: times side by side are shown in the unit of this one."""
     return max((item.billable_s for item in items if item.fits), default=0.0)
 
 
@@ -243,10 +243,8 @@ def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> 
 
 
 def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, str]:
-    low, high = (fmt.modelled_seconds(end, longest) for end in item.billable_interval_s)
-    billable = f"{fmt.modelled_seconds(item.billable_s, longest)} ({fmt.interval(low, high)})"
     return (
-        billable,
+        fmt.seconds_within(item.billable_s, item.billable_interval_s, longest),
         "no price" if cost is None else fmt.dollars_within(cost.usd, cost.low_usd, cost.high_usd),
     )
 
