@@ -95,10 +95,12 @@ class ServiceCallFailed(WindtunnelError):
 class JobNotFound(ServiceCallFailed):
     """There is no training job of that name in this session."""
 
-    def __init__(self, name: str, *, where: str, place: str = "") -> None:
+    def __init__(self, name: str, *, where: str, place: str = "", why: str = "") -> None:
         super().__init__("DescribeTrainingJob", "ValidationException", "Requested resource not found.")
         self.name = name
-        self.args = (f"No training job {name!r} {where}. `windtunnel ps{place}` lists the jobs there are.",)
+        self.args = (
+            f"No training job {name!r} {where}{why}. `windtunnel ps{place}` lists the jobs there are.",
+        )
 
 
 class EndpointNotFound(ServiceCallFailed):

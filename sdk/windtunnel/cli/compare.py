@@ -27,7 +27,7 @@ from windtunnel.cli.options import (
     user_calibration_of,
 )
 from windtunnel.cli.wording import option
-from windtunnel.errors import ConfigurationError, JobNotFound
+from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
@@ -214,18 +214,9 @@ def _rehearsed(args: argparse.Namespace) -> Any:
             "--tokens needs a model (--architecture NAME). For a job, state its samples: --samples N"
         )
     from windtunnel.priceperf import DescribedWorkload
-    from windtunnel.priceperf.model.architectures import architecture
-    from windtunnel.priceperf.model.hub_models import hub_config
     from windtunnel.rehearsal import read_counters, rehearsed
 
-    try:
-        named = rehearsal_of(args.job)
-    except JobNotFound as error:
-        if architecture(args.job) is None and hub_config(args.job) is None:
-            raise
-        raise ValueError(
-            f"{args.job} is a model, not a job: windtunnel compare --architecture {args.job}"
-        ) from error
+    named = rehearsal_of(args.job)
     found = read_counters(named) if isinstance(named, str) else named
     if not given and args.sequence_length is None:
         return found

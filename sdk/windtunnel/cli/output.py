@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.errors import ConfigurationError, WindtunnelError
+from windtunnel.errors import ConfigurationError, JobNotFound, WindtunnelError
 from windtunnel.priceperf.money.billing import billable_seconds
 from windtunnel.rendering.format import lines
 
@@ -175,5 +175,12 @@ def of_each(names: Iterable[str], done: Callable[[str], str]) -> int:
 
 
 def complain(error: object) -> None:
-    """Print an error message on stderr."""
-    print(f"windtunnel: {lines(str(error))}", file=sys.stderr)
+    """Print an error message on stderr. Who names a model in a job's place is told what takes one."""
+    hint = ""
+    if isinstance(error, JobNotFound):
+        from windtunnel.priceperf.model.architectures import architecture
+        from windtunnel.priceperf.model.hub_models import hub_config
+
+        if architecture(error.name) is not None or hub_config(error.name) is not None:
+            hint = f" It is a model: windtunnel compare --architecture {error.name}"
+    print(f"windtunnel: {lines(str(error))}{hint}", file=sys.stderr)

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import IO, Any
 
 from windtunnel.errors import JobNotFound, ServiceCallFailed
+from windtunnel.request.checks import JOB_NAME
 from windtunnel.session.boto3_calls import BotoCalls
 from windtunnel.session.training_service import LOG_GROUP, METRIC_NAMESPACE, LogLine, TrainingService
 
@@ -27,8 +28,10 @@ class BotoService(BotoCalls, TrainingService):
         try:
             return dict(self.call("sagemaker", "describe_training_job", {"TrainingJobName": name}))
         except ServiceCallFailed as error:
-            if "not found" in error.service_message.lower():
-                raise JobNotFound(name, where=self.where, place=self.place) from error
+            named = JOB_NAME.fullmatch(name)
+            if not named or "not found" in error.service_message.lower():
+                why = "" if named else ": a name has up to 63 letters, digits and hyphens"
+                raise JobNotFound(name, where=self.where, place=self.place, why=why) from error
             raise
 
     def stop_job(self, name: str) -> None:

@@ -402,4 +402,5 @@ def test_a_model_where_a_job_is_expected_is_told_so(jobs: FakeService, invoke: I
     """Where there is no job of that name."""
     assert jobs
     for model in ("bert-base", "mistral-7b"):
-        assert f"windtunnel compare --architecture {model}" in invoke("compare", model, exits=2).err
+        for command in ("compare", "describe", "report", "logs", "stop"):
+            assert f"windtunnel compare --architecture {model}" in invoke(command, model, exits=1).err

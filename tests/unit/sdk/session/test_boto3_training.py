@@ -90,6 +90,17 @@ def test_missing_job() -> None:
         service(Session(describe_training_job=[answer])).describe_job("j")
 
 
+def test_what_is_no_name_of_a_job_is_no_job() -> None:
+    """The service answers that with its own pattern of names."""
+    answer = refused(
+        "DescribeTrainingJob", "ValidationException", "1 validation error detected: Value 'a.b' ..."
+    )
+    with pytest.raises(
+        JobNotFound, match=r"No training job 'a\.b' .*: a name has up to 63 letters, digits and"
+    ):
+        service(Session(describe_training_job=[answer])).describe_job("a.b")
+
+
 def test_a_restarted_backend_is_found_again() -> None:
     """The connection is made anew, once, and the call repeated."""
     session = Session(describe_training_job=[lost(), {"TrainingJobStatus": "InProgress"}])
