@@ -142,6 +142,18 @@ def test_software_of_one_core_tells_of_each_other() -> None:
     assert checked(FMS, config="Llama2-7B, NeMo 25.09").predicted == checked(FMS, stack="nemo").predicted
 
 
+def test_nemo_on_neuroncores_is_aws_port_of_it() -> None:
+    """Whoever names it for both chips means the one that trains there, to whose rows constants are fitted."""
+    trn1, p5 = instance_type("ml.trn1.32xlarge"), instance_type("ml.p5.48xlarge")
+    nemo, port = (
+        Workload.transformer("Llama2-7B", global_batch=1024, software=name)
+        for name in ("nemo", "NeMo Megatron for Neuron")
+    )
+    assert nemo.there(trn1) == port.there(trn1)
+    assert nemo.there(p5).software == "Megatron-core"
+    assert software.first_told(["Megatron-core"], trn1) == "NeMo Megatron for Neuron"
+
+
 def test_one_precision_tells_of_the_other_where_nothing_else_does() -> None:
     """Its own rows count first."""
     fp8_only = next(row.stack for row in elsewhere("h100") if row.stack.startswith("NeMo 24"))
@@ -242,7 +254,7 @@ def test_to_name_fitted_software_takes_no_answer_away(
     """Its interval is at most as wide, and no job is outside of the range because of it."""
     place = Cluster(instance_type(instance), count)
     for name in ("BERT-Large", "Llama2-7B"):
-        for stack in {row.stack for row in rows_of(place.instance.calibration or "")}:
+        for stack in {row.stack for row in rows_of(place.instance)}:
             plain, named = (
                 estimate(
                     job,
@@ -278,7 +290,7 @@ def test_to_name_software_of_which_no_row_tells_changes_nothing(
                 for name in (None, named)
             )
         )
-        known = software.first_told([software.software_named(named)], place.instance.calibration or "")
+        known = software.first_told([software.software_named(named)], place.instance)
         if known is None:
             assert (its.step, its.range_check) == (unnamed.step, unnamed.range_check)
 

@@ -34,6 +34,10 @@ CORES: Mapping[str, frozenset[str]] = {
 Transformer Engine. Megatron-DeepSpeed is not a core: its rows lie from 0.5 below to 0.2 above the model."""
 
 
+ON_NEURON: Mapping[str, str] = {"Megatron-core": "NeMo Megatron for Neuron"}
+"""What trains on NeuronCores for whoever names a core of GPUs: AWS's port."""
+
+
 def software_named(name: str) -> str:
     """The name of a software as published rows spell it. Case is ignored.
 
@@ -58,10 +62,16 @@ def core_of(name: str) -> str | None:
     return next((core for core, its in CORES.items() if words & its), None)
 
 
-def first_told(names: Sequence[str], key: str) -> str | None:
-    """The first of these names (spelled as by `software_named`) that has rows of a calibration's accelerator."""
-    known = _known(key)
-    return next((name for name in names if name in known or name in map(core_of, known)), None)
+def software_on(instance: InstanceType, name: str | None) -> str | None:
+    """The software that stands there for a name, spelled as by `software_named`."""
+    return ON_NEURON.get(name, name) if name and instance.is_neuron else name
+
+
+def first_told(names: Sequence[str], instance: InstanceType) -> str | None:
+    """The first of these names (spelled as by `software_named`) that has rows of the instance's accelerator there."""
+    known = _known(instance.calibration or "")
+    there = (software_on(instance, name) for name in names)
+    return next((name for name in there if name in known or name in map(core_of, known)), None)
 
 
 def software_of(row: PublishedRow) -> str | None:

@@ -233,7 +233,7 @@ def _placed(
         counts = [count for count in counts if count == 1]
         if not counts:
             return Place(name, instance, reason=no_cluster(instance)), []
-    trainer = first_told(software, instance.calibration)
+    trainer = first_told(software, instance)
     if trainer is None and not instance.is_neuron:
         trainer = next(filter(is_plain, software), None)
     attention = attention_of(job.attention, trainer, instance, job.architecture, job.sequence_length)

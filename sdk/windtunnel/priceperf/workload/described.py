@@ -13,7 +13,7 @@ from ..calibration.described_range import description_check
 from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version, unasked_cast
 from ..calibration.published_rows import is_fitted
-from ..calibration.software import attention_of, software_named, usual_speed
+from ..calibration.software import attention_of, software_named, software_on, usual_speed
 from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
@@ -135,7 +135,9 @@ class Described:
                 microbatch=None,
                 software=software,
             )
-        return job._on_gpus() if job.on_gpu and not instance.is_neuron else job
+        job = job._on_gpus() if job.on_gpu and not instance.is_neuron else job
+        software = software_on(instance, job.software)
+        return job if software == job.software else replace(job, software=software)
 
     def _on_gpus(self: _Self) -> _Self:
         return replace(self, **dict(self.on_gpu), on_gpu=())

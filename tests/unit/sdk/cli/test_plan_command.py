@@ -50,7 +50,7 @@ def test_what_is_fixed_reaches_the_search(invoke: Invoke) -> None:
 
 
 def test_each_instance_has_the_first_software_that_its_rows_name(invoke: Invoke) -> None:
-    """NeMo's are of GPUs, neuronx-distributed's of trn1; with them intervals are narrower, and H100s faster."""
+    """NeMo's are of GPUs, neuronx-distributed's and its port's of trn1; with them intervals are narrower."""
     command = [*JOB, "--instances", "trn1", "p5", "--nodes", "8", "--json"]
     found = []
     for given in ([], ["--software", "neuronx-distributed", "nemo"]):
@@ -65,7 +65,8 @@ def test_each_instance_has_the_first_software_that_its_rows_name(invoke: Invoke)
         ratios = [plan["hours_interval"][1] / plan["hours_interval"][0] for plan in (plain, named)]
         assert ratios[1] < ratios[0]
     said = invoke(*command[:-1], "--software", "nemo").out
-    assert "those of Megatron-core on ml.p5.48xlarge" in " ".join(said.split())
+    expected = "those of NeMo Megatron for Neuron on ml.trn1.32xlarge, Megatron-core on ml.p5.48xlarge"
+    assert expected in " ".join(said.split())
 
 
 def test_a_folder_of_results_hides_no_model(
