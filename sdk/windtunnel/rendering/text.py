@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
@@ -15,6 +16,8 @@ from windtunnel.rendering.document import Document, Kind, Row, Section
 
 _COLOURS: dict[Kind, str] = {"measured": "green", "modelled": "yellow", "published": "cyan", "text": "blue"}
 _STYLES = {"detail": "dim", "total": "bold", "group": "bold"}
+_GAP = 2
+"""Blanks between two columns."""
 _SEVERITIES = {"error": "bold red", "warning": "bold yellow"}
 """The severities with which a note may begin, and their styles."""
 
@@ -45,30 +48,55 @@ def _section(section: Section) -> RenderableType:
         title.append(f"   {section.subtitle}", style="not bold dim")
     parts: list[RenderableType] = [title]
     if section.rows:
-        parts.append(_table(section))
+        parts.append(_Tables(section))
     parts += [_note(note, bold=section.first and not index) for index, note in enumerate(section.notes)]
     return Group(*parts)
 
 
-def _table(section: Section) -> Table:
-    table = Table(box=None, show_header=bool(section.columns), padding=(0, 2, 0, 0), header_style="bold")
-    width = max((len(row.cells) for row in section.rows), default=0)
-    table.add_column(section.label_header, no_wrap=not section.columns, overflow="fold")
-    for index in range(width):
-        name = section.columns[index] if index < len(section.columns) else ""
-        table.add_column(name, justify="right" if section.columns else "left", overflow="fold")
-    for row in section.rows:
-        table.add_row(*_cells(row, width), style=_STYLES.get(row.style))
+@dataclass(frozen=True)
+class _Tables:
+    """A section's rows as a table; as several, each with some of the columns, if one would break words."""
+
+    section: Section
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The tables, below each other."""
+        section = self.section
+        count = max(len(row.cells) for row in section.rows)
+        cells = [[_label(row), *row.cells, *[""] * (count - len(row.cells))] for row in section.rows]
+        names = [section.label_header, *section.columns, *[""] * (count - len(section.columns))]
+        least = [_GAP + max(map(_least, column)) for column in zip(names, *cells, strict=True)]
+        for tables in range(1, count + 1):
+            most = -(-count // tables)
+            parts = [range(begin, min(begin + most, count + 1)) for begin in range(1, count + 1, most)]
+            if all(least[0] + sum(least[column] for column in part) <= options.max_width for part in parts):
+                break
+        else:
+            parts = [range(1, count + 1)]
+        for place, part in enumerate(parts):
+            yield Padding(_table(section, names, cells, part), (min(place, 1), 0, 0, 0))
+
+
+def _least(text: str) -> int:
+    """The width in which no word breaks; what a text is indented by belongs to its first word."""
+    return max(map(len, re.findall(r"^ *\S+|\S+", text)), default=0)
+
+
+def _label(row: Row) -> str:
+    return f"  {row.label}" if row.style == "detail" else row.label
+
+
+def _table(
+    section: Section, names: Sequence[str], cells: Sequence[Sequence[str]], columns: Iterable[int]
+) -> Table:
+    titled, shown = bool(section.columns), [*columns]
+    table = Table(box=None, show_header=titled, padding=(0, _GAP, 0, 0), header_style="bold")
+    table.add_column(names[0], no_wrap=not titled, overflow="fold")
+    for column in shown:
+        table.add_column(names[column], justify="right" if titled else "left", overflow="fold")
+    for row, texts in zip(section.rows, cells, strict=True):
+        table.add_row(*(Text(texts[column]) for column in (0, *shown)), style=_STYLES.get(row.style))
     return table
-
-
-def _cells(row: Row, width: int) -> list[Text]:
-    label = f"  {row.label}" if row.style == "detail" else row.label
-    return [
-        Text(label),
-        *(Text(cell) for cell in row.cells),
-        *(Text("") for _ in range(width - len(row.cells))),
-    ]
 
 
 def _note(note: str, *, bold: bool) -> RenderableType:

@@ -166,6 +166,25 @@ def test_no_way_to_buy_the_hour_has_a_winner_on_one_screen_alone(
             assert outside or rest.partition(". ")[0].rstrip(".").endswith(", outside the calibrated range")
 
 
+@pytest.mark.parametrize("count", [2, 5, 8])
+def test_tables_of_many_instances_break_no_word(count: int) -> None:
+    """In 100 columns: where one table would, there are several with some of the instances each."""
+    names = ["trn1", "trn1n", "trn2", "p4d", "p4de", "p5", "g5", "g6e"]
+    job = windtunnel.Workload.transformer("Llama-3.2-1B", global_batch=1024)
+    report = windtunnel.compare(job, names[:count], LONG)
+    lines = report.to_text(full=True).splitlines()
+    assert max(map(len, lines)) <= 100
+    cells = [
+        text
+        for part in report.document().sections
+        for texts in ((*part.columns, part.label_header), *((row.label, *row.cells) for row in part.rows))
+        for text in texts
+    ]
+    assert {word for text in cells for word in text.split()} <= {
+        word for line in lines for word in line.split()
+    }
+
+
 def test_a_way_to_buy_the_hour_has_each_instance_once() -> None:
     """A type that is listed with both its prices is one instance of each way, and shares its probability with none."""
     both, each = (

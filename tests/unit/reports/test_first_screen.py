@@ -739,4 +739,4 @@ def test_the_command_takes_batches_and_the_rest(invoke: Invoke, tmp_path: Path, 
     )
     assert (split, whole) == (True, False)
     said = invoke("compare", str(path), "--batch", "large", exits=2).err
-    assert "batch must be one of rehearsed, global, per_device, a global batch as 256" in said
+    assert "--batch must be one of rehearsed, global, per-device, a global batch as 256" in said
