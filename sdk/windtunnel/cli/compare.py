@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -209,6 +210,10 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         if given:
             raise ValueError(f"{option(given[0])} describes a model: give --architecture NAME too")
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
+    if args.tokens is not None and args.architecture:
+        raise ValueError(
+            f"{args.job!r} would be a job, but --tokens is of a model. A number is one word: 15B"
+        )
     if args.tokens is not None:
         raise ValueError(
             "--tokens needs a model (--architecture NAME). For a job, state its samples: --samples N"
@@ -278,8 +283,6 @@ def _setting(text: str) -> tuple[str, str | int]:
 
 def _instance(text: str) -> str | tuple[str, int]:
     name, equals, count = text.partition("=")
-    if not equals:
-        return name
-    if not count.isdecimal():
+    if not re.fullmatch(r"[a-z][\w.-]*", name) or (equals and not count.isdecimal()):
         raise ValueError(f"--instances takes TYPE or TYPE=N, such as ml.trn1.32xlarge=4, not {text!r}")
-    return name, int(count)
+    return (name, int(count)) if equals else name

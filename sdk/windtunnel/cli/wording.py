@@ -12,6 +12,7 @@ _WORDS = {
     ", or None,": ",",
     "one of None, ": "one of ",
     "entry_point=": "script ",
+    "'per_device'": "'per-device'",
 }
 _OPTIONS = {
     "budget_usd": "--budget",
@@ -24,7 +25,7 @@ _OPTIONS = {
 """Arguments whose options have another name."""
 _WITH_OPTION = re.compile(r"\b(\w+)(?:=\w+)? \((--[^)]+)\)|(?:\w+=\w+|PerDevice\(32\)), (?=--)")
 """An argument beside its option, which says the same."""
-_NAME = re.compile(r"(?<![\w/.-])([a-z]\w*)(?:(=)(?=[^.\s])|(?![\w/]|\.\w))")
+_NAME = re.compile(r"(?<![\w/.'-])([a-z]\w*)(?:(=)(?=[^.\s])|(?![\w/]|\.\w))")
 
 
 def option(name: str) -> str:

@@ -15,7 +15,7 @@ from functools import cache
 from statistics import mean
 from typing import Literal
 
-from ..errors import InvalidInput, quoted
+from ..errors import InvalidInput, did_you_mean, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
 from ..model.plain_script import SOFTWARE as SCRIPTS
@@ -47,9 +47,11 @@ def software_named(name: str) -> str:
     known = {stack.lower(): stack for key in fitted()["calibrations"] for stack in (*_known(key), *SCRIPTS)}
     found = (known.get(name.lower()) or core_of(name)) if isinstance(name, str) else None
     if found is None:
-        names = "; ".join(sorted({*known.values(), *CORES}, key=str.lower))
+        names = sorted({*known.values(), *CORES}, key=str.lower)
+        hint = did_you_mean(name, names) if isinstance(name, str) else ""
         raise InvalidInput(
-            f"software {quoted(name)} has no published row. Leave it out, or give one of these: {names}"
+            f"software {quoted(name)} has no published row.{hint} Leave it out, or give one of these: "
+            f"{'; '.join(names)}"
         )
     return found
 

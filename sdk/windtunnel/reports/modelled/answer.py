@@ -361,7 +361,7 @@ def _obstacle(
             dict.fromkeys(item.label.removeprefix("ml.") for item in comparison.not_possible)
         )
         return f"No winner: the job runs on {names}, but cannot run on {others}. {NAME_OTHERS}"
-    return f"No winner: only {names} has a price here. {NAME_OTHERS}"
+    return f"No winner: {names} is compared with nothing. {NAME_OTHERS}"
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:

@@ -105,6 +105,7 @@ def test_options_of_the_script_are_put_where_they_belong(
     ("plan Llama-3.1-8B --budget 0", "--budget must be above 0"),
     ("plan Llama-3.1-8B --tensor-parallel 3", "--tensor-parallel 3 does not divide the 32 attention heads"),
     ("plan Llama-3.1-8B --lora-targets attention", "adapters are: give --lora-rank 16 too"),
+    ("plan global_batch", "architecture 'global_batch' is not known"),
     ("plan nothing", "Hugging Face model, or a name that is known"),
     ("compare --architecture BERT-Base --samples 0", "--samples must be 1 or more"),
     ("compare --architecture BERT-Base --samples 9 --dataset-gib=-1", "--dataset-gib must be 0 or more, not -1"),
@@ -115,6 +116,10 @@ def test_options_of_the_script_are_put_where_they_belong(
     ("compare --architecture BERT-Base --samples 9 --batch often", "global, per-device, a global batch as 256"),
     ("compare --architecture BERT-Base --samples 9 --gpu zero=half", "--zero must be one of none, optimizer, full"),
     ("compare --architecture BERT-Base --samples 9 --gpu layers=3", "--gpu knows microbatch, tensor_parallel"),
+    ("compare --architecture BERT-Base --samples 9 --instances trn1 x 4", "takes TYPE or TYPE=N, such as"),
+    ("compare --architecture BERT-Base --samples 9 --instances trn1:4", "takes TYPE or TYPE=N, such as"),
+    ("compare --architecture BERT-Base --tokens 15 B", "'B' would be a job, but --tokens is of a model"),
+    ("compare --architecture BERT-Base --samples 9 --software torch-titan", "Did you mean 'torchtitan' or"),
     ("check per_device/epochs.py --instance-type none", "--instance-type 'none' is no SageMaker instance type"),
     ("check per_device/epochs.py", "script 'per_device/epochs.py': there is no file"),
 ])  # fmt: skip
