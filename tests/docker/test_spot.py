@@ -39,8 +39,8 @@ def train(session: LocalSession, interruptions: int) -> TrainingJob:
 
 
 def parameters(job: TrainingJob, folder: Path) -> bytes:
-    """The saved state dict, as it lies in the model's archive."""
-    return (job.download_model(folder / job.name) / "model.pt").read_bytes()
+    """What was saved, as it lies in the model's archive."""
+    return (job.download_model(folder / job.name) / "model.json").read_bytes()
 
 
 def starts(job: TrainingJob) -> list[int]:
