@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
+from tests.clients.environments import environment
 from tests.clients.places import Place, Run
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
@@ -41,24 +43,36 @@ print(left)
 
 
 @pytest.fixture(scope="module")
-def runs(place: Callable[..., Place]) -> Iterator[dict[str, tuple[Place, Run]]]:
+def here(place: Callable[..., Place]) -> Place:
+    """One home for all clients, with the model."""
+    here = place("boto3", calls_containers=True)
+    here.run("python", "make_model.py")
+    return here
+
+
+@pytest.fixture(scope="module")
+def runs(here: Place) -> Iterator[dict[str, Run]]:
     """All clients at once: the SDKs look at an endpoint every 30 s."""
-    started = {}
-    for client, (program, script, _) in ANSWERS.items():
-        here = place(client.split()[0], calls_containers=True)
-        here.run("python", "make_model.py")
-        started[client] = here, here.started(program, script)
+    started = {
+        client: replace(here, client=environment(client.split()[0])).started(program, script)
+        for client, (program, script, _) in ANSWERS.items()
+    }
     yield started
-    for _, run in started.values():
+    for run in started.values():
         run.process.kill()
         run.process.wait()
 
 
 @pytest.mark.parametrize("client", ANSWERS)
-def test_a_model_is_deployed_asked_and_removed(runs: dict[str, tuple[Place, Run]], client: str) -> None:
-    """The answers are the handlers', and nothing is left."""
-    here, run = runs[client]
-    code, output = run.ended()
+def test_a_model_is_deployed_asked_and_removed(runs: dict[str, Run], client: str) -> None:
+    """The answers are the handlers'."""
+    code, output = runs[client].ended()
     assert code == 0, output[-3000:]
     assert re.search(ANSWERS[client][2], output), output[-3000:]
+
+
+def test_nothing_is_left(here: Place, runs: dict[str, Run]) -> None:
+    """All clients have removed their endpoints."""
+    for run in runs.values():
+        run.ended()
     assert here.run(sys.executable, "-c", LEFT) == "[]\n"

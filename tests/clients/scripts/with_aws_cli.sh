@@ -24,7 +24,7 @@ aws sagemaker create-training-job \
     --resource-config InstanceType=ml.trn1.2xlarge,InstanceCount=1,VolumeSizeInGB=30 \
     --stopping-condition MaxRuntimeInSeconds=600
 while aws sagemaker describe-training-job --training-job-name "$job" \
-    --query TrainingJobStatus --output text | grep InProgress; do sleep 2; done
+    --query TrainingJobStatus --output text | grep InProgress; do sleep 5; done
 aws sagemaker wait training-job-completed-or-stopped --training-job-name "$job"
 aws sagemaker list-training-jobs --status-equals Completed --query 'TrainingJobSummaries[].TrainingJobName'
 
