@@ -19,6 +19,7 @@ from windtunnel import (
     NumpySerializer,
     PyTorchModel,
     ServiceCallFailed,
+    TrainingJob,
     TransformJobFailed,
 )
 from windtunnel.hosting.endpoint import Endpoint
@@ -33,9 +34,14 @@ TRACED = Architecture(2, 64, 4, 128, 64, 100, "encoder")
 pytestmark = pytest.mark.docker
 
 
-def test_what_was_trained_is_served(session: LocalSession, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def job(session: LocalSession) -> TrainingJob:
+    """One that has left weights, which the tests deploy."""
+    return estimator(session, "train.py", source_dir=SERVED).fit(logs=False)
+
+
+def test_what_was_trained_is_served(job: TrainingJob, capsys: pytest.CaptureFixture[str]) -> None:
     """Two endpoints at once, of two jobs' worth of clients; errors are the handlers' own; then nothing is left."""
-    job = estimator(session, "train.py", source_dir=SERVED).fit()
     json_endpoint = job.deploy(
         1,
         "ml.c5.xlarge",
@@ -83,9 +89,8 @@ def test_a_model_that_needs_more_memory_than_there_is(
         Endpoint("greedy", session).delete()
 
 
-def test_a_model_that_cannot_be_loaded_says_why(session: LocalSession) -> None:
+def test_a_model_that_cannot_be_loaded_says_why(job: TrainingJob) -> None:
     """With the traceback's last line, and nothing runs on."""
-    job = estimator(session, "train.py", source_dir=SERVED).fit()
     with pytest.raises(EndpointFailed, match="no weights in /opt/ml/model"):
         job.deploy(1, "ml.c5.xlarge", entry_point="broken.py", source_dir=SERVED)
 
@@ -114,7 +119,7 @@ def test_a_traced_bert_answers_as_the_model_itself(session: LocalSession, tmp_pa
         report = measured(
             endpoint.endpoint_name,
             lambda endpoint=endpoint: endpoint.predict(plain["question"]),  # type: ignore[misc]
-            Load(duration_s=2, clients=4),
+            Load(duration_s=0.5, clients=4),
             local=True,
             modelled=modelled(TRACED, [instance_type], batch_sizes=[2], sequence_length=32),
         )
@@ -125,10 +130,9 @@ def test_a_traced_bert_answers_as_the_model_itself(session: LocalSession, tmp_pa
 
 
 def test_what_was_trained_answers_whole_files(
-    session: LocalSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    session: LocalSession, job: TrainingJob, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By AWS's handlers, on two instances; a record that they refuse fails its file, with their words in the log."""
-    job = estimator(session, "train.py", source_dir=SERVED).fit()
     for number in range(4):
         (tmp_path / f"{number}.csv").write_text("".join(f"{number},{line}\n" for line in range(3)))
     transformer = job.transformer(
