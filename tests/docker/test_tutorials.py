@@ -48,11 +48,10 @@ def ranks_are_equal(lines: Sequence[str]) -> bool:
 def test_a_perceptron_with_torchrun_and_with_processes_that_the_script_starts(
     session: LocalSession, tmp_path: Path
 ) -> None:
-    """The same two cores, losses and parameters with torchrun, `xmp.spawn` and `torch_xla.launch`."""
+    """The same two cores, losses and parameters. Other ways to start processes: tests/container/test_libraries.py."""
     jobs = {
         "torchrun": start(session, "mlp_torchrun.py", distribution=TORCHRUN),
-        "fork": start(session, "mlp_xmp.py", hyperparameters={"how": "fork"}, environment=TWO_CORES),
-        "launch": start(session, "mlp_xmp.py", hyperparameters={"how": "launch"}, environment=TWO_CORES),
+        "xmp.spawn": start(session, "mlp_xmp.py", environment=TWO_CORES),
     }
     losses, models = {}, {}
     for how, job in jobs.items():
@@ -63,7 +62,7 @@ def test_a_perceptron_with_torchrun_and_with_processes_that_the_script_starts(
         models[how] = (job.download_model(tmp_path / how) / "checkpoint.pt").stat().st_size
         counters = job.counters()
         assert (counters["world_size"], counters["train"]["steps"]) == (2, 48)
-    assert losses["torchrun"] == losses["fork"] == losses["launch"]
+    assert losses["torchrun"] == losses["xmp.spawn"]
     assert len(set(models.values())) == 1
 
 

@@ -5,7 +5,6 @@ The cores' number comes from NEURONCORE_NUM_DEVICES.
 
 import sys
 
-import torch_xla
 import torch_xla.distributed.xla_multiprocessing as xmp
 import torch_xla.runtime as xr
 from mlp_torchrun import main, parser
@@ -17,9 +16,4 @@ def _mp_fn(index, arguments):
 
 
 if __name__ == "__main__":
-    parser.add_argument("--how", default="spawn")
-    arguments = parser.parse_args(sys.argv[1:])
-    if arguments.how == "launch":
-        torch_xla.launch(_mp_fn, args=(arguments,))
-    else:
-        xmp.spawn(_mp_fn, args=(arguments,), start_method=arguments.how)
+    xmp.spawn(_mp_fn, args=(parser.parse_args(sys.argv[1:]),), start_method="fork")
