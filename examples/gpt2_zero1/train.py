@@ -74,7 +74,7 @@ def main():
     xm.set_rng_state(1234, device)
     torch.manual_seed(0)
     config = GPT2Config(
-        vocab_size=VOCABULARY, n_positions=LENGTH, n_embd=64, n_layer=2, n_head=2, use_cache=False
+        vocab_size=VOCABULARY, n_positions=LENGTH, n_embd=64, n_layer=1, n_head=2, use_cache=False
     )
     model = GPT2LMHeadModel(config).to(device)
     model.tie_weights()

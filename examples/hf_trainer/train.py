@@ -67,7 +67,7 @@ def make_model(vocabulary):
     config = BertConfig(
         vocab_size=vocabulary,
         hidden_size=32,
-        num_hidden_layers=2,
+        num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=16,

@@ -41,7 +41,7 @@ def get_model():
         BertConfig(
             vocab_size=VOCABULARY,
             hidden_size=32,
-            num_hidden_layers=2,
+            num_hidden_layers=1,
             num_attention_heads=2,
             intermediate_size=64,
             max_position_embeddings=LENGTH,
