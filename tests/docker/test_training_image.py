@@ -110,10 +110,15 @@ def test_what_stands_for_cuda_refuses_aloud(
     """A CUDA device is an error in Python; a call that torch would not make without one ends the process."""
     if cpu_build:
         pytest.skip("the image has torch's CPU build: nothing stands for CUDA")
+    program = (
+        "import ctypes, torch\n"
+        "try: torch.cuda.Stream()\n"
+        "except Exception as error: print(error, flush=True)\n"
+        'ctypes.CDLL("libcublas.so.12").cublasCreate_v2()\n'
+        'print("went on")'
+    )
     script = (
-        "python -c 'import torch; torch.cuda.Stream()' 2>&1 | grep -o 'CUDA error:.*image';"
-        """python -c 'import ctypes, torch; ctypes.CDLL("libcublas.so.12").cublasCreate_v2(); print("went on")' 2>&1"""
-        " | grep 'called\\|went on';"
+        f"python -c '{program}' 2>&1 | grep -o 'CUDA error:.*image\\|.*called.*\\|went on';"
         "pip show nvidia-cublas-cu12 | grep Summary"
     )
     device, *uncaught, summary = output(runner, settings.image, script)
