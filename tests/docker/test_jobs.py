@@ -35,39 +35,45 @@ def failure(job: TrainingJob) -> str:
 
 
 def saw(job: TrainingJob) -> list[dict[str, Any]]:
-    """What the workers of two_hosts.py printed, by rank."""
+    """What its hosts, or workers, have printed behind SAW."""
     lines = [line.partition("SAW ")[2] for line in job.logs() if "SAW " in line]
-    return sorted((json.loads(line) for line in lines), key=lambda entry: int(entry["rank"]))
+    return [json.loads(line) for line in lines]
 
 
-def test_two_jobs_of_two_hosts_with_two_cores_at_the_same_time(session: LocalSession) -> None:
-    """Ranks 0-3, the right SM_HOSTS, equal gradients on all; the jobs do not see each other."""
-    jobs = [
-        estimator(
-            session, "two_hosts.py", instance_count=2, distribution=TORCHRUN, hyperparameters={"tag": tag}
-        ).fit(wait=False)
-        for tag in ("one", "two")
+def test_two_hosts_with_two_cores_beside_two_others(session: LocalSession, tmp_path: Path) -> None:
+    """Ranks 0-3, the right SM_HOSTS, equal gradients on all. Another job's hosts, which have the same names and are
+    there all the time, find only each other.
+    """
+    (tmp_path / "file").write_text("a channel needs one")
+    others = estimator(session, "neighbours.py", instance_count=2).fit({"end": str(tmp_path)}, wait=False)
+    wait_for(lambda: others.describe()["SecondaryStatus"] == "Training", patience_s=PATIENCE_S, pause_s=0.3)
+    job = estimator(session, "two_hosts.py", instance_count=2, distribution=TORCHRUN).fit(logs=False)
+    assert others.status() == "InProgress"
+    (tmp_path / "now").touch()
+    said = sorted(saw(job), key=lambda entry: int(entry["rank"]))
+    assert [(entry["rank"], entry["host"], entry["local"]) for entry in said] == [
+        (0, "algo-1", 0),
+        (1, "algo-1", 1),
+        (2, "algo-2", 0),
+        (3, "algo-2", 1),
     ]
-    for job, tag in zip(jobs, ("one", "two"), strict=True):
-        job.wait(logs=False, timeout=PATIENCE_S)
-        said = saw(job)
-        assert [(entry["rank"], entry["host"], entry["local"]) for entry in said] == [
-            (0, "algo-1", 0),
-            (1, "algo-1", 1),
-            (2, "algo-2", 0),
-            (3, "algo-2", 1),
-        ]
-        for entry in said:
-            assert (entry["tag"], entry["world"]) == (tag, 4)
-            assert json.loads(entry["hosts"]) == ["algo-1", "algo-2"]
-            assert entry["equal"] and entry["norm"] > 0
-            assert entry["halves"] == {0: 2.0, 1: 4.0}[entry["rank"] % 2]
-            assert entry["everyone"] == [0, 1, 2, 3]
-        shown = list(job.logs(fold=True))
-        assert sum("lines folded: the toolkit's environment" in line for line in shown) == 2  # a host one
-        assert not [line for line in shown if "SM_HOSTS=" in line]
-        assert job.describe()["ResourceConfig"]["InstanceCount"] == 2
-        assert job.counters()["world_size"] == 4
+    for entry in said:
+        assert entry["world"] == 4
+        assert json.loads(entry["hosts"]) == ["algo-1", "algo-2"]
+        assert entry["equal"] and entry["norm"] > 0
+        assert entry["halves"] == {0: 2.0, 1: 4.0}[entry["rank"] % 2]
+        assert entry["everyone"] == [0, 1, 2, 3]
+    shown = list(job.logs(fold=True))
+    assert sum("lines folded: the toolkit's environment" in line for line in shown) == 2  # a host one
+    assert not [line for line in shown if "SM_HOSTS=" in line]
+    assert job.describe()["ResourceConfig"]["InstanceCount"] == 2
+    assert job.counters()["world_size"] == 4
+
+    others.wait(logs=False, timeout=PATIENCE_S)
+    one, two = saw(others)
+    assert one == two
+    assert [len(addresses) for addresses in one.values()] == [1, 1]
+    assert one["algo-1"] != one["algo-2"]
 
 
 def test_what_goes_wrong_in_a_script_is_said_and_the_next_job_runs(session: LocalSession) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 
 import torch
 import torch.distributed as dist
@@ -38,7 +37,6 @@ print(
             "local": xr.local_ordinal(),
             "hosts": os.environ["SM_HOSTS"],
             "host": os.environ["SM_CURRENT_HOST"],
-            "tag": sys.argv[sys.argv.index("--tag") + 1],
             "equal": bool((gathered == gathered[0]).all()),
             "norm": gathered[0].norm().item(),
             "halves": in_halves,
