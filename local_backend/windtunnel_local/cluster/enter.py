@@ -9,11 +9,8 @@ from collections.abc import Sequence
 
 from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.layout import PROGRAMS
-from windtunnel_local.cluster.nodes import running_filters
 from windtunnel_local.cluster.record import ClusterRecord
 from windtunnel_local.cluster.slurm_conf import HEAD
-from windtunnel_local.runner.docker.client import engine_errors
-from windtunnel_local.runner.docker.image import connected
 
 
 def enter(cluster: ClusterRecord, node: str | None, words: Sequence[str]) -> int:
@@ -58,6 +55,11 @@ def ssh_command(cluster: ClusterRecord, node: str | None, words: Sequence[str]) 
 
 def _running(cluster: ClusterRecord, node: str) -> str:
     """The name of a running node's container."""
+    # Not above, as in `fleet.client`.
+    from windtunnel_local.cluster.nodes import running_filters
+    from windtunnel_local.runner.docker.client import engine_errors
+    from windtunnel_local.runner.docker.image import connected
+
     with connected(None) as client, engine_errors(f"look for node {node}"):
         found = client.api.containers(filters=running_filters(cluster.folder, node))
     if not found:

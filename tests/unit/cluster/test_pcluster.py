@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +282,15 @@ def test_an_argument_that_it_does_not_know_is_refused(
 def test_wait_answers_with_the_cluster_that_is_there(cli: CommandLine) -> None:
     """ParallelCluster's hidden flag."""
     assert cli.create("trn1", "--wait")["clusterStatus"] == "CREATE_COMPLETE"
+
+
+def test_a_question_loads_no_client_of_docker(tmp_path: Path) -> None:
+    """Its import would be half of what describe-cluster takes, which scripts ask again and again."""
+    code = (
+        "import sys\nfrom windtunnel_local.__main__ import pcluster\n"
+        "assert pcluster() == 0\nprint('docker' in sys.modules)"
+    )
+    home = {**os.environ, "WINDTUNNEL_HOME": str(tmp_path)}
+    ask = [sys.executable, "-c", code, "list-clusters"]
+    done = subprocess.run(ask, env=home, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

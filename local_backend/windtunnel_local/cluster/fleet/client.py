@@ -10,7 +10,6 @@ from typing import Any
 
 from windtunnel_local.cluster.errors import ClusterError, Conflict
 from windtunnel_local.cluster.fleet.listening import answers, ask
-from windtunnel_local.cluster.image import cluster_image_status
 from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.settings import Settings
 
@@ -27,6 +26,10 @@ class Processes:
 
     def check(self) -> None:
         """Raise ``RunnerUnavailable`` if no engine answers."""
+        # Imported here, because most commands only read files or ask the process: Docker's client would be a third
+        # of their time.
+        from windtunnel_local.cluster.image import cluster_image_status
+
         cluster_image_status(self._settings)
 
     def start(self, folder: Path) -> None:
