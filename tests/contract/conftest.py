@@ -53,10 +53,13 @@ class Backend:
     application: app.Application
     runner: FakeRunner
     clock: ShiftedClock
-    _clients: list[Any] = field(default_factory=list)
+    _clients: dict[Any, Any] = field(default_factory=dict)
 
     def client(self, service: str, **overrides: Any) -> Any:
-        """A boto3 client that asks once."""
+        """A boto3 client that asks once; the same for the same arguments, as to make one takes longer than to ask."""
+        key = (service, *overrides.items())
+        if key in self._clients:
+            return self._clients[key]
         arguments = {
             "endpoint_url": self.endpoint,
             "aws_access_key_id": self.credentials.access_key_id,
@@ -64,9 +67,8 @@ class Backend:
             "region_name": "us-east-1",
             "config": Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
         }
-        client = boto3.client(service, **{**arguments, **overrides})
-        self._clients.append(client)
-        return client
+        self._clients[key] = boto3.client(service, **{**arguments, **overrides})
+        return self._clients[key]
 
     def run(self, name: str = "job", **members: Any) -> dict[str, Any]:
         """A training job from its request to its end; its description then."""
@@ -86,7 +88,7 @@ class Backend:
 
     def close_clients(self) -> None:
         """Close their connections."""
-        for client in self._clients:
+        for client in self._clients.values():
             client.close()
 
 
