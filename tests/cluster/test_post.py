@@ -1,4 +1,4 @@
-"""AWS's post on the UltraCluster, command by command, with four nodes of up to sixteen and a tiny model."""
+"""AWS's post on the UltraCluster, command by command, with three nodes of up to sixteen and a tiny model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.docker
 
 _SCRIPTS = Path(__file__).parent / "scripts"
 _NODE = "compute1-dy-queue1-i1-"
-_NODES = 4
+_NODES = 3
 _CORES = 2
 _STEPS = 3
 _PASSES = 2
-"""Of an optimizer step, on four nodes."""
+"""Of an optimizer step, on three nodes."""
 
 
 @pytest.fixture(scope="module")
