@@ -39,6 +39,25 @@ def test_the_script_sees_what_a_fresh_interpreter_would_show_it(torchrun):
     assert said[0]["inherited"] == "NEURON"
 
 
+FINALIZING = """
+import weakref
+import torch
+import torch_xla
+kept = torch.nn.Module()
+weakref.finalize(kept, lambda: print("at the end", torch.ops.of_a_test.seven()))
+library = torch.library.Library("of_a_test", "DEF")
+library.define("seven() -> int")
+library.impl("seven", lambda: 7, "CompositeExplicitAutograd")
+"""
+
+
+def test_what_a_script_does_at_its_end_finds_torchs_operators(torchrun, tmp_path):
+    """The process takes none back, which would be most of its work; the script's own finalizers run."""
+    script = tmp_path / "finalizing.py"
+    script.write_text(FINALIZING)
+    assert "at the end 7" in torchrun(str(script), workers=1).output
+
+
 def test_an_exception_shows_the_scripts_own_traceback_and_fails(torchrun):
     """The traceback begins in the script, the exit code is torchrun's 1, and torch logs the worker in one line."""
     launch = torchrun("ends.py", "raise", check=False)

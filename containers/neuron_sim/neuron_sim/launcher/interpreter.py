@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
@@ -46,9 +47,19 @@ def run(main: Callable[[], object]) -> NoReturn:
 def last_words() -> None:
     """Join threads, run exit handlers and flush streams, in the order in which the interpreter does it at its end."""
     threading._shutdown()  # type: ignore[attr-defined]
+    _leave_operators()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+def _leave_operators() -> None:
+    """Have torch leave its operators registered: to take them back one by one is most of what a short process does."""
+    library = sys.modules.get("torch.library")
+    for finalizer in list(weakref.finalize._registry) if library else ():  # type: ignore[attr-defined]
+        alive = finalizer.peek()
+        if alive and alive[1] is library._del_library:  # type: ignore[union-attr]
+            finalizer.atexit = False
 
 
 def exit_code(leaving: SystemExit) -> int:
