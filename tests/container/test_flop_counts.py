@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from conftest import records
 
-BATCH, SEQUENCE, LAYERS = 2, 128, 2
-"""As in scripts/flops.py, where the models' dimensions come from, too."""
+BATCH, SEQUENCE, LAYERS, VOCABULARY = 2, 128, 2, 4000
+HIDDEN, FEED_FORWARD = 192, 768
+"""As in scripts/flops.py, where the models' other dimensions come from, too."""
 
 
 def layer(tokens, sequence, hidden, feed_forward, key_value=None, matrices=2):
@@ -21,28 +22,28 @@ def layer(tokens, sequence, hidden, feed_forward, key_value=None, matrices=2):
 def bert():
     """Pooler and classifier see one token of each sample. Backward costs twice what forward does."""
     tokens = BATCH * SEQUENCE
-    top = 2 * BATCH * 768 * 768 + 2 * BATCH * 768 * 2
-    return 3 * (LAYERS * layer(tokens, SEQUENCE, 768, 3072) + top)
+    top = 2 * BATCH * HIDDEN * HIDDEN + 2 * BATCH * HIDDEN * 2
+    return 3 * (LAYERS * layer(tokens, SEQUENCE, HIDDEN, FEED_FORWARD) + top)
 
 
 def gpt2():
     """The head over the vocabulary is a product too."""
     tokens = BATCH * SEQUENCE
-    return 3 * (LAYERS * layer(tokens, SEQUENCE, 768, 3072) + 2 * tokens * 768 * 50257)
+    return 3 * (LAYERS * layer(tokens, SEQUENCE, HIDDEN, FEED_FORWARD) + 2 * tokens * HIDDEN * VOCABULARY)
 
 
 def llama():
     """Two of eight heads for keys and values; three matrices in a gated feed-forward layer."""
     tokens = BATCH * SEQUENCE
-    stack = LAYERS * layer(tokens, SEQUENCE, 512, 1408, key_value=128, matrices=3)
-    return 3 * (stack + 2 * tokens * 512 * 8000)
+    stack = LAYERS * layer(tokens, SEQUENCE, 256, 704, key_value=64, matrices=3)
+    return 3 * (stack + 2 * tokens * 256 * VOCABULARY)
 
 
 def vit():
     """14 x 14 patches and a class token. Nobody needs the gradient of the images."""
     tokens = BATCH * 197
-    patches = 2 * BATCH * 196 * (3 * 16 * 16) * 768
-    return 2 * patches + 3 * (LAYERS * layer(tokens, 197, 768, 3072) + 2 * BATCH * 768 * 2)
+    patches = 2 * BATCH * 196 * (3 * 16 * 16) * HIDDEN
+    return 2 * patches + 3 * (LAYERS * layer(tokens, 197, HIDDEN, FEED_FORWARD) + 2 * BATCH * HIDDEN * 2)
 
 
 def convolutions():
