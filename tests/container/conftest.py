@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -75,8 +76,9 @@ def uninstall() -> Iterator[Callable[[str], None]]:
     names: list[str] = []
     before = SITE.stat()
     yield names.append
-    if there := [name for name in names if any(metadata.distributions(name=name))]:
-        subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", *there], check=True)
+    files = [file for name in names for one in metadata.distributions(name=name) for file in one.files or ()]
+    for top in {file.parts[0] for file in files}:
+        shutil.rmtree(SITE / top)
     if OWNS_SITE:
         os.utime(SITE, ns=(before.st_atime_ns, before.st_mtime_ns))
 
