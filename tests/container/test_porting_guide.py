@@ -51,8 +51,8 @@ def test_each_edit_of_the_guide_ends_what_the_log_says_without_it(torchrun, tmp_
 
     def log() -> str:
         script.write_text(text)
-        # Twelve steps: enough to be told of the tenth, few enough for the one graph of steps that nothing ends.
-        return torchrun(str(script), "--epochs", "1", "--batch-size", "85", **environment).output
+        # Eleven steps: enough to be told of the tenth, few enough for the one graph of steps that nothing ends.
+        return torchrun(str(script), "--epochs", "1", "--batch-size", "93", **environment).output
 
     for kind, block in re.findall(r"```(text|diff)\n(.*?)```", EDITS, flags=re.DOTALL):
         if kind == "diff":
