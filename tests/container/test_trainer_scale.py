@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "sdk"))
 from windtunnel.priceperf.workload.counted_input import Input, Loader
 from windtunnel.priceperf.workload.found_scale import found_scale
 
-WORKERS = 2
+WORKERS, STEPS = 2, 3
 TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a worker
 
 
@@ -23,8 +23,8 @@ TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a wor
     [
         ({"num_train_epochs": 3, "eval_strategy": "epoch"}, TRAIN, 3, HELD_OUT),
         ({"max_steps": 700}, 700 * 8 * WORKERS, 1, 0),
-        ({"num_train_epochs": 2, "gradient_accumulation_steps": 4}, TRAIN, 2, 0),
-        ({"num_train_epochs": 2, "gradient_accumulation_steps": 12}, TRAIN, 2, 0),
+        ({"num_train_epochs": 2, "gradient_accumulation_steps": 2}, TRAIN, 2, 0),
+        ({"num_train_epochs": 2, "gradient_accumulation_steps": 7}, TRAIN, 2, 0),
     ],
     ids=["evaluation each epoch", "max_steps", "accumulation", "of more batches than twice those asked for"],
 )
@@ -38,14 +38,14 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
         str(tmp_path / "out"),
         json.dumps(settings),
         WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
-        WINDTUNNEL_REHEARSE_STEPS="5",
+        WINDTUNNEL_REHEARSE_STEPS=str(STEPS),
     )
     named = [part.name for part in fields(Loader)]
     *_, kept, seen = records(tmp_path, "loaders")
     assert (kept["ended_early"], seen["ended_early"]) == (True, False)
     for record in (kept, seen):
         loaders = tuple(Loader(**{name: loader[name] for name in named}) for loader in record["loaders"])
-        shown = Input(rehearsed_steps=5, ended_early=record["ended_early"], loaders=loaders)
+        shown = Input(rehearsed_steps=STEPS, ended_early=record["ended_early"], loaders=loaders)
         found = found_scale(shown, WORKERS)
         assert not isinstance(found, str), found
         assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
