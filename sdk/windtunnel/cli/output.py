@@ -182,5 +182,5 @@ def complain(error: object) -> None:
         from windtunnel.priceperf.model.hub_models import hub_config
 
         if architecture(error.name) is not None or hub_config(error.name) is not None:
-            hint = f" It is a model: windtunnel compare --architecture {error.name}"
+            hint = f" It is a model: windtunnel compare --architecture {error.name} --samples N"
     print(f"windtunnel: {lines(str(error))}{hint}", file=sys.stderr)

@@ -105,7 +105,7 @@ def run_report(args: argparse.Namespace) -> int:
         )
     if args.job and Path(args.job).suffix == ".json":
         raise ConfigurationError(
-            f"{args.job} is a file, but report takes a job. If the file has counters: windtunnel compare "
+            f"report takes a job, not a file: {args.job}. If the file has counters: windtunnel compare "
             f"{args.job}; if it has what describe-training-job printed: windtunnel report --describe "
             f"{args.job}"
         )

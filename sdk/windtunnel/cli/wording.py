@@ -34,8 +34,13 @@ def option(name: str) -> str:
 
 
 def worded(error: Exception, args: argparse.Namespace) -> str:
-    """The message with the options of this command in place of the arguments of Python."""
+    """The message with the options of this command in place of the arguments of Python.
+
+    What the user typed stays as it is.
+    """
     text = str(error)
+    given = [one for value in vars(args).values() for one in (value if isinstance(value, list) else [value])]
+    typed = {name for word in given if isinstance(word, str) for name in re.findall(r"\w+", word)}
     if text.startswith("on_gpu "):  # what follows are the names that --gpu takes
         return text.replace("on_gpu", "--gpu", 1)
 
@@ -46,11 +51,12 @@ def worded(error: Exception, args: argparse.Namespace) -> str:
         name = found[1]
         subject = not found.start() and found.string.startswith(" must be ", found.end())
         is_word = "_" not in name and not found[2] and not subject
-        if is_word or not (name in _OPTIONS or hasattr(args, name)):
+        if is_word or name in typed or not (name in _OPTIONS or hasattr(args, name)):
             return found[0]
         return _OPTIONS.get(name, option(name)) + (" " if found[2] else "")
 
     text = _WITH_OPTION.sub(option_alone, text)
     for word, ours in _WORDS.items():
-        text = text.replace(word, ours)
+        if word.strip("'= ") not in typed:
+            text = text.replace(word, ours)
     return _NAME.sub(option_of, text)

@@ -72,9 +72,9 @@ class _Tables:
             if all(least[0] + sum(least[column] for column in part) <= options.max_width for part in parts):
                 break
         else:
-            parts = [range(1, count + 1)]
+            parts, least = [range(1, count + 1)], [0] * len(least)
         for place, part in enumerate(parts):
-            yield Padding(_table(section, names, cells, part), (min(place, 1), 0, 0, 0))
+            yield Padding(_table(section, names, cells, part, least), (min(place, 1), 0, 0, 0))
 
 
 def _least(text: str) -> int:
@@ -87,13 +87,23 @@ def _label(row: Row) -> str:
 
 
 def _table(
-    section: Section, names: Sequence[str], cells: Sequence[Sequence[str]], columns: Iterable[int]
+    section: Section,
+    names: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    columns: Iterable[int],
+    least: Sequence[int],
 ) -> Table:
+    """``least``: the width of each column, gap included, below which a word would break; 0: it may."""
     titled, shown = bool(section.columns), [*columns]
     table = Table(box=None, show_header=titled, padding=(0, _GAP, 0, 0), header_style="bold")
-    table.add_column(names[0], no_wrap=not titled, overflow="fold")
-    for column in shown:
-        table.add_column(names[column], justify="right" if titled else "left", overflow="fold")
+    for column in (0, *shown):
+        table.add_column(
+            names[column],
+            justify="right" if titled and column else "left",
+            no_wrap=not (titled or column),
+            overflow="fold",
+            min_width=max(0, least[column] - _GAP),
+        )
     for row, texts in zip(section.rows, cells, strict=True):
         table.add_row(*(Text(texts[column]) for column in (0, *shown)), style=_STYLES.get(row.style))
     return table

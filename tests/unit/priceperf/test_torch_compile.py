@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import fields
+import re
+from dataclasses import fields, replace
 from datetime import date
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import pytest
 
-from tests.fakes.reports import screen_of
-from windtunnel import FullScale
+from tests.fakes.reports import screen_of, text_of
+from windtunnel import FullScale, plan
 from windtunnel import compare as report
 from windtunnel.priceperf import CALIBRATIONS, PriceBook, Run, Workload, compare, instance_type
 from windtunnel.priceperf.calibration import measured_scripts, torch_compile
@@ -156,3 +159,45 @@ def test_the_first_screen_names_it_only_if_it_changes_more_than_autocast(counter
         screen = screen_of(report(job, [TRN1, P4D], full_scale=FullScale(3_600_000), prices=book))
         told.add(("in bf16 autocast:" in screen, "in bf16 autocast, compiled:" in screen))
     assert (False, True) in told and (True, False) in told
+
+
+def test_it_is_judged_without_compile_time_where_the_answer_is() -> None:
+    """As it is with a compile cache: both sentences have the same probabilities."""
+    job = Workload.from_counters(json.loads(Path(__file__).with_name("recorded_bert.json").read_text()))
+
+    def said(**size: Any) -> list[str]:
+        screen = screen_of(report(job, [TRN1, P4D], full_scale=FullScale(3_600_000, **size)))
+        return re.findall(r"With the GPU script in [^:]*: [^:]*? %", screen)
+
+    found = report(job, [TRN1, P4D], full_scale=FullScale(3_600_000))
+    assert "(with a compile cache)" in screen_of(found)
+    assert said() == said(compile_cached=True) != []
+
+
+def test_a_plan_and_a_comparison_call_it_compiled() -> None:
+    job = bert(COMPILED)
+    assert "p4d.24xlarge: a plain script, with torch.compile." in screen_of(
+        report(job, [TRN1, P4D], full_scale=SIZE)
+    )
+    found = plan("BERT-Large", instances=[P4D], samples=10**6, global_batch=256, software=COMPILED)
+    assert "On ml.p4d.24xlarge a plain script, with torch.compile." in text_of(found)
+
+
+@pytest.mark.parametrize("gpu", [P4D, P5])
+@pytest.mark.parametrize("name", ["BERT-Base", "GPT-2-XL", "Llama-3.1-8B"])
+def test_a_compiled_script_lies_between_the_plain_one_and_tuned_software(gpu: str, name: str) -> None:
+    """Large models keep the device busy without it: there it gains nothing, and nothing is faster than tuned."""
+
+    def step(software: str) -> float:
+        job = Workload.transformer(name, global_batch=256, sequence_length=512, software=software)
+        return compare(job, [gpu], SIZE).estimates[0].step.total_s
+
+    run = Run(Cluster(instance_type(gpu), 1), 256.0, BF16_AUTOCAST)
+    job = Workload.transformer(name, global_batch=256, sequence_length=512, software=COMPILED)
+    training = job.description(run)
+    assert training is not None
+    constants = CALIBRATIONS[instance_type(gpu).calibration or ""].constants
+    tuned = training_step(replace(training, plain=False), instance_type(gpu), constants, 1).total_s
+    plain, quick = step("PyTorch script"), step(COMPILED)
+    assert min(tuned, plain) <= quick * (1 + 1e-9)
+    assert quick <= plain * (1 + 1e-9)

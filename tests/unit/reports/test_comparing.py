@@ -166,12 +166,18 @@ def test_no_way_to_buy_the_hour_has_a_winner_on_one_screen_alone(
             assert outside or rest.partition(". ")[0].rstrip(".").endswith(", outside the calibrated range")
 
 
-@pytest.mark.parametrize("count", [2, 5, 8])
-def test_tables_of_many_instances_break_no_word(count: int) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["trn1", "trn1n"],
+        ["trn1", "p4d", "p5", "p4de", "trn1n.32xlarge"],
+        ["trn1", "trn1n", "trn2", "p4d", "p4de", "p5", "g5", "g6e"],
+    ],
+)
+def test_tables_of_many_instances_break_no_word(names: list[str]) -> None:
     """In 100 columns: where one table would, there are several with some of the instances each."""
-    names = ["trn1", "trn1n", "trn2", "p4d", "p4de", "p5", "g5", "g6e"]
     job = windtunnel.Workload.transformer("Llama-3.2-1B", global_batch=1024)
-    report = windtunnel.compare(job, names[:count], LONG)
+    report = windtunnel.compare(job, names, LONG)
     lines = report.to_text(full=True).splitlines()
     assert max(map(len, lines)) <= 100
     cells = [
@@ -377,7 +383,10 @@ def test_what_each_instance_compiles_is_said(counters: Any) -> None:
         report_for_counters(counters(), FULL, instances=[P4D, TRN1]),
     ):
         text = text_of(report)
-        assert "Compile: on GPUs eager PyTorch compiles nothing." in text
+        assert (
+            "Compile: on GPUs eager PyTorch compiles nothing; torch.compile's own time is not counted."
+            in text
+        )
         assert (
             "Compile: 1 large at an assumed 120 s" in text or "Compile: 2 large at an assumed 120 s" in text
         )

@@ -111,7 +111,13 @@ def compilation(
             not list them (see `_assumed_compilation`).
     """
     if not instance.is_neuron:
-        return FixedCost("compile", 0.0, 0.0, 0.0, "on GPUs eager PyTorch compiles nothing")
+        return FixedCost(
+            "compile",
+            0.0,
+            0.0,
+            0.0,
+            "on GPUs eager PyTorch compiles nothing; torch.compile's own time is not counted",
+        )
     if cached:
         return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
     if ledger is None:

@@ -237,10 +237,11 @@ def _of_software(software: str, item: Estimate) -> str:
     if speed is not None:
         whose = "the scripts that the project measured" if is_plain(software) else "its published rows"
         if is_compiled(software):
-            whose = "runs with torch.compile, held against the same without,"
+            whose = "runs with torch.compile, held against the same without (at most tuned software),"
         return f"{speed:.2f} times the modelled speed, as {whose} have it"
+    rows = f"its rows on {item.calibration.label}" if item.instance.from_specification else "its rows"
     if item.range_check.by_known_software:
-        return "constants are fitted to its rows, so the interval is that of left-out families"
+        return f"constants are fitted to {rows}, so the interval is that of left-out families"
     if known:
-        return "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
+        return f"constants are fitted to {rows}; the interval is that of all software, which is the narrower here"
     return "no published row of it is like this, so the usual speed of software is used"

@@ -52,22 +52,25 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     yield from _chosen_words(comparison.estimates, workload)
     plain: dict[bool, list[str]] = {}
     for item in comparison.estimates:
+        if item.training is not None and item.training.plain:
+            plain.setdefault(item.precision.compiled, []).append(label(item))
+    for compiled, its in plain.items():
+        how = "with torch.compile" if compiled else "which launches each kernel by itself"
+        yield f"{' and '.join(its)}: a plain script, {how}."
+    for item in comparison.estimates:
         job = workload.there(item.instance)
         software = job.software
         if job.network_gbps is not None and item.instance_count > 1:
             yield f"{label(item)}: on a network of {job.network_gbps:g} Gbps, which is not AWS's."
         if item.training is not None and item.training.plain:
-            plain.setdefault(item.precision.compiled, []).append(label(item))
-        elif software and item.software_speed is None and not is_fitted(software, item.calibration.key):
+            continue
+        if software and item.software_speed is None and not is_fitted(software, item.calibration.key):
             yield f"{label(item)}: no published row of {software} is like this, so naming it changes nothing."
         elif item.software_speed is not None:
             yield (
                 f"{label(item)}: {item.software_speed:.2f} times the modelled speed, as in rows of "
                 f"{software}."
             )
-    for compiled, its in plain.items():
-        how = "with torch.compile" if compiled else "which launches each kernel by itself"
-        yield f"{' and '.join(its)}: a plain script, {how}."
     kinds = {item.instance.is_neuron for item in comparison.estimates}
     if len(kinds) < 2 or workload.on_gpu or workload.rehearsed is not None:
         return

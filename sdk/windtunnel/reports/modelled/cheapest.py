@@ -145,6 +145,8 @@ def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
         swapped = {label(item): item for item in comparison.alternatives if item.precision == precision}
         estimates = [swapped.get(label(item), item) for item in comparison.estimates]
+        if found.without_compile:
+            estimates = [item.taking("compile", 0.0) for item in estimates]
         costs = [
             None if cost is None else item.cost(cost.price)
             for item, cost in zip(estimates, found.whole.costs, strict=True)

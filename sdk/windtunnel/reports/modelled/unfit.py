@@ -22,7 +22,7 @@ def does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
     alone = all(item.instance.trains_alone for item in items)
     more = "A larger instance" if alone else "More instances"
     if described and all(described.there(item.instance).is_split_open for item in items):
-        nodes = " (--nodes)" if workload.rehearsed is None and not alone else ""
+        nodes = " (--nodes, or TYPE=N)" if workload.rehearsed is None and not alone else ""
         return (
             f"does not fit the memory of {', '.join(each)}, however it is split. {more}{nodes}, a larger memory or "
             f"shorter sequences may make it fit{search}."

@@ -8,7 +8,7 @@ from itertools import islice
 
 from windtunnel.priceperf.model.fixed_costs import START_S
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.model.plain_script import is_plain
+from windtunnel.priceperf.model.plain_script import is_compiled, is_plain
 from windtunnel.priceperf.money.decision import CLEAR, cheapest_probabilities
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.rendering import format as fmt
@@ -218,9 +218,14 @@ def _trained_by(found: Plans) -> Iterator[str]:
     names = [f"{place.software} on {place.name}" for place in named if not is_plain(place.software)]
     if names:
         yield f"Speed and interval are those of {', '.join(names)}, by published rows."
-    plain = [place.name for place in named if is_plain(place.software)]
-    if plain:
-        yield f"On {', '.join(plain)} a plain script, which launches each kernel by itself."
+    for compiled, how in ((False, "which launches each kernel by itself"), (True, "with torch.compile")):
+        plain = [
+            place.name
+            for place in named
+            if is_plain(place.software) and is_compiled(place.software) is compiled
+        ]
+        if plain:
+            yield f"On {', '.join(plain)} a plain script, {how}."
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:

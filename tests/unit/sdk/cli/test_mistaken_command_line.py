@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 
 import pytest
 
 from windtunnel.cli import main as cli
 from windtunnel.cli.script_options import script_arguments
+from windtunnel.cli.wording import worded
 from windtunnel_local.__main__ import main as backend
 
 
@@ -114,7 +116,7 @@ def test_options_of_the_script_are_put_where_they_belong(
     ("compare --architecture BERT-Base --samples 9 --batch per-device",
      "give --global-batch 256, or the samples a worker: --batch-per-device 32"),
     ("compare --architecture BERT-Base --samples 9 --batch often", "global, per-device, a global batch as 256"),
-    ("compare --architecture BERT-Base --samples 9 --gpu zero=half", "--zero must be one of none, optimizer, full"),
+    ("compare --architecture BERT-Base --samples 9 --gpu zero=half", "zero must be one of none, optimizer, full"),
     ("compare --architecture BERT-Base --samples 9 --gpu layers=3", "--gpu knows microbatch, tensor_parallel"),
     ("compare --architecture BERT-Base --samples 9 --instances trn1 x 4", "takes TYPE or TYPE=N, such as"),
     ("compare --architecture BERT-Base --samples 9 --instances trn1:4", "takes TYPE or TYPE=N, such as"),
@@ -129,3 +131,16 @@ def test_an_error_has_the_command_lines_words(
     """Whoever types options need not know the arguments of Python; names that were typed stay."""
     assert cli.main(words.split()) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("--channel gives source_dir twice", ["source_dir=a", "source_dir=b"]),
+        ("architecture 'per_device' is not known", "per_device"),
+        ("script 'nope/entry_point=.py' is no file", "nope/entry_point=.py"),
+    ],
+)
+def test_what_was_typed_is_not_put_in_other_words(text: str, typed: object) -> None:
+    given = argparse.Namespace(source_dir=None, per_device=None, given=typed)
+    assert worded(ValueError(text), given) == text
