@@ -123,7 +123,7 @@ def widenings(found: dict[str, Any]) -> dict[str, float]:
     measured = {
         **widening.measured(constants),
         "other_model": rehearsed_scripts.widening(constants),
-        "torch_compile": torch_compile.gain_and_width(torch_compile.pairs())[1],
+        "torch_compile": measured_scripts.speed_and_width(torch_compile.pairs(), torch_compile.SHRINKAGE)[1],
     }
     return {name: round(value, 4) for name, value in measured.items()}
 
@@ -153,7 +153,7 @@ def of_kinds() -> dict[str, Any]:
         "scripts": {kind: measured_scripts.summary(its) for kind, its in of_scripts.items()},
         "rehearsed": {kind: measured_scripts.summary(its) for kind, its in rehearsed.items()},
         "others": {kind: measured_scripts.summary(its) for kind, its in others.items()},
-        "torch_compile": torch_compile.summary(),
+        "torch_compile": measured_scripts.summary(torch_compile.pairs(), torch_compile.SHRINKAGE),
         "widths": widths,
         "own_part": round(cluster_sizes.measured(), 4),
     }

@@ -39,10 +39,10 @@ def worded(error: Exception, args: argparse.Namespace) -> str:
     What the user typed stays as it is.
     """
     text = str(error)
-    given = [one for value in vars(args).values() for one in (value if isinstance(value, list) else [value])]
-    typed = {name for word in given if isinstance(word, str) for name in re.findall(r"\w+", word)}
     if text.startswith("on_gpu "):  # what follows are the names that --gpu takes
         return text.replace("on_gpu", "--gpu", 1)
+    given = [one for value in vars(args).values() for one in (value if isinstance(value, list) else [value])]
+    typed = {name for word in given if isinstance(word, str) for name in re.findall(r"\w+", word)}
 
     def option_alone(found: re.Match[str]) -> str:
         return (found[2] or "") if found[1] is None or hasattr(args, found[1]) else found[0]

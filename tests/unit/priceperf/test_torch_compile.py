@@ -49,16 +49,20 @@ def test_the_runs_of_a_pair_differ_in_torch_compile_alone() -> None:
 
 def test_what_the_file_says_is_what_the_pairs_say() -> None:
     """Run scripts/fit_calibrations.py after a change of torch_compile.csv."""
-    gain, width = torch_compile.gain_and_width(torch_compile.pairs())
-    assert fitted()["torch_compile"] == torch_compile.summary()
+    gain, width = measured_scripts.speed_and_width(torch_compile.pairs(), torch_compile.SHRINKAGE)
+    assert fitted()["torch_compile"] == measured_scripts.summary(
+        torch_compile.pairs(), torch_compile.SHRINKAGE
+    )
     assert torch_compile.log_gain() == pytest.approx(gain, abs=1e-4)
     assert widenings()["torch_compile"] == pytest.approx(width, abs=1e-4)
 
 
 def test_left_out_models_and_pytorchs_own_survey_lie_within_the_interval() -> None:
     known = torch_compile.pairs()
-    assert 0.75 <= mean(torch_compile.inside(known)) <= 0.95
-    gain, width = torch_compile.gain_and_width(known)
+    assert (
+        0.75 <= mean(each.inside for each in measured_scripts.judged(known, torch_compile.SHRINKAGE)) <= 0.95
+    )
+    gain, width = measured_scripts.speed_and_width(known, torch_compile.SHRINKAGE)
     assert abs(math.log(1.43) - gain) < width
 
 
@@ -66,9 +70,15 @@ def test_a_model_takes_no_part_in_what_judges_it() -> None:
     """With ten times the gain of one model, its runs fall out of the interval of the others."""
     known = torch_compile.pairs()
     model = known[-1].model
-    wrong = [pair._replace(gain=10 * pair.gain) if pair.model == model else pair for pair in known]
+    wrong = [
+        pair._replace(difference=10 * pair.difference) if pair.model == model else pair for pair in known
+    ]
     before, after = (
-        [within for pair, within in zip(each, torch_compile.inside(each), strict=True) if pair.model == model]
+        [
+            one.inside
+            for one in measured_scripts.judged(each, torch_compile.SHRINKAGE)
+            if one.script.model == model
+        ]
         for each in (known, wrong)
     )
     assert all(before) and not any(after)
@@ -82,7 +92,9 @@ def test_measured_compiled_scripts_are_predicted_better_than_as_plain_ones() -> 
     for row, _ in compiled_and_not():
         if row.stack == COMPILED:
             model = row.training.architecture
-            gain, wide = torch_compile.gain_and_width([each for each in pairs if each.model != model])
+            gain, wide = measured_scripts.speed_and_width(
+                [each for each in pairs if each.model != model], torch_compile.SHRINKAGE
+            )
             speed, width = measured_scripts.speed_and_width([each for each in scripts if each.model != model])
             modelled = training_step(row.training, row.instance, constants["h100"], row.nodes).total_s
             difference = math.log(modelled / row.step_s)

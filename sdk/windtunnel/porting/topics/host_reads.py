@@ -34,9 +34,8 @@ _ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "
 def host_reads(subject: Subject) -> Iterator[Finding]:
     """Findings on `loss.item()` and its like, where they run in every step."""
     script = subject.script
-    accelerated = any(
-        "accelerate" in one.script.packages for one in subject.program
-    )  # the loop is the script's own
+    # With accelerate the loop is the script's own.
+    accelerated = any("accelerate" in one.script.packages for one in subject.program)
     if not accelerated and (subject.managed or not subject.uses_device):
         return
     said: set[int] = set()

@@ -86,24 +86,24 @@ def scripts(constants: Mapping[str, Constants]) -> dict[str, list[Script]]:
     return dict(found)
 
 
-def speed_and_width(known: Iterable[Script]) -> tuple[float, float]:
+def speed_and_width(known: Iterable[Script], shrinkage: float = SHRINKAGE) -> tuple[float, float]:
     """Log of the speed that is expected of the next model, and the log half-width of its interval, without the part
-    that comes from its host's speed.
+    that comes from its host's speed. ``shrinkage``: models without a difference that are counted in.
     """
     by_model: defaultdict[Hashable, list[Script]] = defaultdict(list)
     for script in known:
         by_model[script.model].append(script)
     means = [mean(each.difference for each in its) for its in by_model.values()]
-    speed = math.fsum(means) / (SHRINKAGE + len(means))
+    speed = math.fsum(means) / (shrinkage + len(means))
     return speed, group_quantile([[each.apart(speed) for each in its] for its in by_model.values()])
 
 
-def summary(known: list[Script]) -> dict[str, float]:
+def summary(known: list[Script], shrinkage: float = SHRINKAGE) -> dict[str, float]:
     """The expected speed of the next model, and the errors of the scripts, each predicted without its own model."""
-    found = judged(known)
+    found = judged(known, shrinkage)
     errors = [abs(each.error) for each in found]
     return {
-        "log_speed": round(speed_and_width(known)[0], 4),
+        "log_speed": round(speed_and_width(known, shrinkage)[0], 4),
         "rows": len(known),
         "models": len({script.model for script in known}),
         "mean_error": round(mean(errors), 4),
@@ -113,11 +113,11 @@ def summary(known: list[Script]) -> dict[str, float]:
     }
 
 
-def judged(known: list[Script]) -> list[Judged]:
+def judged(known: list[Script], shrinkage: float = SHRINKAGE) -> list[Judged]:
     """Predict each run from the scripts of other models."""
     found = []
     for script in known:
-        speed, width = speed_and_width([each for each in known if each.model != script.model])
+        speed, width = speed_and_width([each for each in known if each.model != script.model], shrinkage)
         found.append(judge(script, speed, width))
     return found
 

@@ -196,7 +196,7 @@ class Counted:
 
     def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
         """See `Workload.precisions`. On a GPU the setting of fp32 products is one line of the script, so all are tried;
-        a script with almost no fp32 products has only its own dtype. So is torch.compile.
+        a script with almost no fp32 products has only its own dtype. torch.compile is tried too.
         """
         known = on_neuron(on_trn1 or self.on_neuron) if instance.is_neuron else GPU_PRECISIONS
         flops = self.step.flops

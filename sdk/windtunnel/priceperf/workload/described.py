@@ -15,7 +15,7 @@ from ..calibration.neuron_software import parsed_version, unasked_cast
 from ..calibration.published_rows import is_fitted
 from ..calibration.software import attention_of, software_named, software_on, usual_speed
 from ..calibration.software import log_speed as log_speed_of_software
-from ..calibration.torch_compile import speed_of_compiled
+from ..calibration.torch_compile import capped
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType, instance_type
@@ -278,7 +278,8 @@ class Described:
             evaluation = forward_step(training, step, instance, constants, count)
         software_speed = job._software_speed(run.cluster, training)
         if software_speed and run.precision.compiled:
-            software_speed = speed_of_compiled(software_speed, training, instance, constants, count)
+            tuned = training_step(replace(training, plain=False), instance, constants, count)
+            software_speed = capped(software_speed, step.total_s / tuned.total_s)
         speed = software_speed or usual_speed(job.software, instance, count)
         speed *= job._neuron_speed(instance)
         if speed != 1:

@@ -20,7 +20,16 @@ from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
-from windtunnel.reports.modelled.labels import degrees, label, machine, machines, place, rule_words, sharing
+from windtunnel.reports.modelled.labels import (
+    degrees,
+    label,
+    machine,
+    machines,
+    place,
+    plain_scripts,
+    rule_words,
+    sharing,
+)
 
 PRICES = "Prices: "
 
@@ -50,13 +59,12 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     if not isinstance(workload, DescribedWorkload):
         return
     yield from _chosen_words(comparison.estimates, workload)
-    plain: dict[bool, list[str]] = {}
-    for item in comparison.estimates:
-        if item.training is not None and item.training.plain:
-            plain.setdefault(item.precision.compiled, []).append(label(item))
-    for compiled, its in plain.items():
-        how = "with torch.compile" if compiled else "which launches each kernel by itself"
-        yield f"{' and '.join(its)}: a plain script, {how}."
+    for its, what in plain_scripts(
+        (label(item), item.precision.compiled)
+        for item in comparison.estimates
+        if item.training is not None and item.training.plain
+    ):
+        yield f"{' and '.join(its)}: {what}."
     for item in comparison.estimates:
         job = workload.there(item.instance)
         software = job.software

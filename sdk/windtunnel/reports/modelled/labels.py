@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from windtunnel.priceperf import BatchRule, DescribedWorkload, Estimate, PerDevice, Training, Workload
 from windtunnel.rendering import format as fmt
@@ -86,3 +86,14 @@ def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:
         ),
     )
     return tuple(f"{what}: {', '.join(dict.fromkeys(names))}." for what, names in found if names)
+
+
+def plain_scripts(named: Iterable[tuple[str, bool]]) -> Iterator[tuple[list[str], str]]:
+    """What names are modelled as, with each such group of names: ``a plain script, with torch.compile``.
+
+    ``named``: each with whether its script is compiled.
+    """
+    found = list(named)
+    for compiled, how in ((False, "which launches each kernel by itself"), (True, "with torch.compile")):
+        if its := [name for name, is_compiled in found if is_compiled is compiled]:
+            yield its, f"a plain script, {how}"

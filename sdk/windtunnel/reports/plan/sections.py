@@ -15,7 +15,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import STATE_PRICES
-from windtunnel.reports.modelled.labels import place
+from windtunnel.reports.modelled.labels import place, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -218,14 +218,10 @@ def _trained_by(found: Plans) -> Iterator[str]:
     names = [f"{place.software} on {place.name}" for place in named if not is_plain(place.software)]
     if names:
         yield f"Speed and interval are those of {', '.join(names)}, by published rows."
-    for compiled, how in ((False, "which launches each kernel by itself"), (True, "with torch.compile")):
-        plain = [
-            place.name
-            for place in named
-            if is_plain(place.software) and is_compiled(place.software) is compiled
-        ]
-        if plain:
-            yield f"On {', '.join(plain)} a plain script, {how}."
+    for its, what in plain_scripts(
+        (one.name, is_compiled(one.software)) for one in named if is_plain(one.software)
+    ):
+        yield f"On {', '.join(its)} {what}."
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:
