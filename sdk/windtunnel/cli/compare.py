@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.amounts import count, number, whole
+from windtunnel.cli.gpu_script import add_gpu_script, has_effect, precisions_of
 from windtunnel.cli.options import (
     add_batch,
     add_instances,
@@ -64,6 +65,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
     add_batch(parser)
+    add_gpu_script(parser)
     parser.add_argument("--scaling", choices=("strong", "weak"), help="also a table over 1 to 64 instances")
     parser.add_argument(
         "--on", "--prices-on", type=day, metavar="DATE", help="only prices in force on that day (2025-06-01)"
@@ -165,7 +167,9 @@ def run_compare(args: argparse.Namespace) -> int:
             on=args.on,
             scaling=args.scaling,
             user_calibration=user_calibration_of(args),
+            precisions=precisions_of(args),
         )
+        has_effect(args, report.comparison)
         all_priced(args, (item.name for item in report.comparison.estimates))
         _all_used(args, report.comparison.estimates)
     except ValueError as error:

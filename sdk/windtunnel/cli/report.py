@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
+from windtunnel.cli.gpu_script import add_gpu_script, has_effect, precisions_of
 from windtunnel.cli.options import (
     add_batch,
     add_instances,
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from windtunnel.reports.job.report import ReportableJob
 
 _OF_A_JOB = (
-    "job", "describe", "rehearsal", "aws", "instances", "price", "batch_per_device", "full_scale_samples", "epochs",
-    "evaluation_samples", "evaluation_not_split", "dataset_gib", "preparation_seconds", "loader_samples_per_second",
-    "tokenised_samples", "compile_cached", "sequence_length",
+    "job", "describe", "rehearsal", "aws", "instances", "price", "batch_per_device", "gpu_script", "full_scale_samples",
+    "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib", "preparation_seconds",
+    "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
 )  # fmt: skip
 _EPILOG = "Modelled figures have an interval; costs have their price and its date."
 
@@ -74,6 +75,7 @@ def add_parser(commands: Any) -> None:
     )
     add_prices(report)
     add_batch(report)
+    add_gpu_script(report)
     add_user_calibration(report)
     add_sizes(report)
     report.set_defaults(func=run_report)
@@ -114,6 +116,10 @@ def run_report(args: argparse.Namespace) -> int:
             f"--instances {numbered[0]}: report has as many of each as the job. For other numbers: windtunnel compare "
             f"{args.job or 'COUNTERS.json'} --instances {numbered[0]}"
         )
+    if args.rehearsal and args.gpu_script:
+        raise ConfigurationError(
+            "--gpu-script does not go with --rehearsal: a job on AWS is held against its own instances"
+        )
     try:
         full_scale, job = full_scale_of(args), _job(args)
         report = report_for_job(
@@ -125,8 +131,10 @@ def run_report(args: argparse.Namespace) -> int:
             prices_on=args.prices_on,
             rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
             user_calibration=user_calibration_of(args),
+            precisions=precisions_of(args),
         )
         if report.comparison is not None:
+            has_effect(args, report.comparison)
             all_priced(args, (item.name for item in report.comparison.estimates))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error

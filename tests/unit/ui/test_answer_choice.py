@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.fakes.reports import report_for_counters
 from tests.fakes.split_job import split_counters
 from windtunnel.priceperf import FP32, FullScale, PerDevice
+from windtunnel.priceperf.model.precision import GPU_SCRIPTS
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import Precisions, PricePerformance
 from windtunnel_local.ui.answer.choice import (
@@ -21,7 +22,6 @@ from windtunnel_local.ui.answer.choice import (
     FIELDS,
     MODELLED,
     OFFERINGS,
-    PRECISIONS_OF_GPUS,
     TRN_PRECISIONS,
     Choice,
     read,
@@ -52,7 +52,7 @@ FILLED = {
     "offering": st.sampled_from(tuple(OFFERINGS)),
     "discount": NUMBERS,
     "trn": st.sampled_from(tuple(TRN_PRECISIONS)),
-    "gpu": st.sampled_from(tuple(PRECISIONS_OF_GPUS)),
+    "gpu": st.sampled_from(tuple(GPU_SCRIPTS)),
     "scaling": st.sampled_from(["strong", "weak"]),
 }
 ONE = st.sampled_from(FIELDS).flatmap(

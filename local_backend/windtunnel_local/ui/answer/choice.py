@@ -19,7 +19,7 @@ from windtunnel.priceperf import (
     PerDevice,
     Precision,
 )
-from windtunnel.priceperf.model.precision import GPU_PRECISIONS, of_script
+from windtunnel.priceperf.model.precision import GPU_SCRIPTS
 from windtunnel.priceperf.money.offerings import CLAIMS, LISTED, TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.scaling import ScalingMode
 from windtunnel.priceperf.workload.cluster import BATCH_RULES, checked_rule
@@ -36,9 +36,6 @@ BATCHES: Mapping[str, str] = {
     "each": "this many on each worker",
 }
 TRN_PRECISIONS: Mapping[str, Precision] = {"bf16": AUTO_CAST, "fp32": FP32}
-PRECISIONS_OF_GPUS: Mapping[str, Precision] = dict(
-    zip(("tf32", "fp32", "bf16", "compiled"), of_script(GPU_PRECISIONS), strict=True)
-)
 MODES: Mapping[str, ScalingMode] = {"strong": "strong", "weak": "weak"}
 FIELDS = (
     "instance", "nodes", "batch", "size", "samples", "epochs", "evaluation", "preparation", "loader", "on", "offering",
@@ -96,7 +93,7 @@ def read(query: Sequence[tuple[str, str]]) -> Form:
         offering=offering,
         discount=reader.discount(offering),
         trn=reader.one_of("trn", TRN_PRECISIONS, None),
-        gpu=reader.one_of("gpu", PRECISIONS_OF_GPUS, None),
+        gpu=reader.one_of("gpu", GPU_SCRIPTS, None),
         mode=reader.one_of("scaling", MODES, "strong"),
     )
     return Form(given, names, reader.errors, None if reader.errors else choice)

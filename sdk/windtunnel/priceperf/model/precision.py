@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..instances import InstanceType
@@ -64,6 +64,12 @@ def of_script(precisions: Sequence[Precision]) -> tuple[Precision, ...]:
     return (*precisions, compiled(precisions[-1]))
 
 
+GPU_SCRIPTS: Mapping[str, Precision] = dict(
+    zip(("tf32", "fp32", "bf16", "compiled"), of_script(GPU_PRECISIONS), strict=True)
+)
+"""What a user may say of a rehearsed script on GPUs, by its name on the command line and on the page."""
+
+
 def auto_cast_to(dtype: str | None) -> Precision:
     """`AUTO_CAST` with the name of another ``--auto-cast-type``; NeuronCores have the same published peak for it."""
     if dtype not in ("fp16", "tf32", "fp8"):
@@ -83,5 +89,8 @@ def is_fp32_on_neuron(instance: InstanceType, precision: Precision) -> bool:
 
 
 def preferring(wanted: Precision | None, precisions: Sequence[Precision]) -> tuple[Precision, ...]:
-    """The same precisions, with the wanted one first if it is among them."""
-    return tuple(sorted(precisions, key=lambda one: one != wanted))
+    """The same precisions, with the wanted one first if it is among them. A compiled script whose products leave no
+    precision open is wanted by ``compiled`` alone.
+    """
+    is_compiled = wanted is not None and wanted.compiled
+    return tuple(sorted(precisions, key=lambda one: (one != wanted, one.compiled != is_compiled)))

@@ -40,6 +40,7 @@ from windtunnel.reports.comparison.data import comparison_data, scaling_data
 from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
+from windtunnel.reports.job.report import AS_THE_JOB, Precisions
 from windtunnel.reports.modelled.answer import Screen, answer_section, screen
 from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
@@ -155,6 +156,7 @@ def compare(
     scaling: ScalingMode | None = None,
     counts: Sequence[int] = COUNTS,
     user_calibration: CalibrationStore | None = STORED,
+    precisions: Precisions = AS_THE_JOB,
 ) -> ComparisonReport:
     """Time, cost and winner of one job on several instances, each with its interval.
 
@@ -174,6 +176,7 @@ def compare(
         counts: the numbers of instances in these tables.
         user_calibration: the calibration whose corrections of a rehearsed job's step times are used, and named first;
             None: none.
+        precisions: the number formats in which matrix products run.
 
     Raises:
         JobNotFinished: the job runs, or has left no counters.
@@ -195,6 +198,8 @@ def compare(
         instance_count=instance_count,
         batch=batch,
         on=on,
+        trn_precision=precisions.trn,
+        gpu_precision=precisions.gpu,
         corrections=own.corrections,
     )
     if on is not None and not any(cost for _, costs in comparison.costs for cost in costs):
@@ -208,6 +213,8 @@ def compare(
             size,
             prices=book,
             on=on,
+            trn_precision=precisions.trn,
+            gpu_precision=precisions.gpu,
             corrections=own.corrections,
             global_batch=item.global_batch,
             instance_count=item.instance_count,

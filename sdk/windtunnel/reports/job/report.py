@@ -132,9 +132,17 @@ class PricePerformance(Report):
         on_aws = self.measured["where"] == "aws"  # asked for by --aws and its name, or by --describe
         command = "windtunnel report" if on_aws else f"windtunnel report {self.measured.get('job', 'JOB')}"
         # Without these arguments the command gives other figures.
-        given = self.full_scale is not None or rule != "rehearsed" or on_aws
+        given = self.full_scale is not None or rule != "rehearsed" or on_aws or self._has_chosen_precision
         more = ", with what else was given here; " if given else ", "
         return f"The rest: {command} --full{more}report.to_text(full=True)"
+
+    @property
+    def _has_chosen_precision(self) -> bool:
+        """Whether the precision of an instance is not the job's."""
+        if self.comparison is None or self.workload is None:
+            return False
+        usual = self.workload.precisions
+        return any(item.precision != usual(item.instance)[0] for item in self.comparison.estimates)
 
     @cached_property
     def screen(self) -> Screen | None:
