@@ -157,10 +157,11 @@ def run_compare(args: argparse.Namespace) -> int:
     if batch_assumed:
         args.global_batch = GLOBAL_BATCH
     try:
+        job = _described(args) if described else _rehearsed(args)
         report = compare(
-            _described(args) if described else _rehearsed(args),
+            job,
             [_instance(text) for text in args.instances] if args.instances else None,
-            full_scale_of(args),
+            full_scale_of(args, job),
             instance_count=args.nodes,
             batch=batch_of(args),
             prices=prices_of(args, args.on),

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli.amounts import count, dollars, length, number, seconds, whole
 from windtunnel.cli.hub import config_of
 from windtunnel.cli.parser import Parser
-from windtunnel.errors import ConfigurationError
+from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.local_paths import is_file, is_folder
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import BatchRule, FullScale, PriceBook
     from windtunnel.rehearsal import Rehearsal
+    from windtunnel.reports.comparison.subject import Subject
     from windtunnel.session.session import Session
     from windtunnel.user_calibration import CalibrationStore
 
@@ -256,13 +257,16 @@ def _of_price(text: str) -> str:
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
     """Add the options for the size of the real job."""
-    size = parser.add_argument_group("the real job behind the rehearsed sample")
+    size = parser.add_argument_group(
+        "the real job behind the rehearsed sample",
+        "What a short rehearsal has found stays, if it is not given here; else 1 epoch, nothing evaluated.",
+    )
     size.add_argument(
         "--full-scale-samples", "--samples", type=whole, metavar="N", help="training samples of an epoch"
     )
-    size.add_argument("--epochs", type=whole, metavar="E", help="epochs (default 1)")
+    size.add_argument("--epochs", type=whole, metavar="E", help="epochs")
     size.add_argument(
-        "--evaluation-samples", type=whole, metavar="N", help="samples evaluated after each epoch (default 0)"
+        "--evaluation-samples", type=whole, metavar="N", help="samples evaluated after each epoch"
     )
     size.add_argument(
         "--evaluation-not-split", action="store_true", help="each worker evaluates all of them (no sampler)"
@@ -303,15 +307,19 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def full_scale_of(args: argparse.Namespace) -> FullScale | None:
-    """The size of the real job that the options give; None without any.
+def full_scale_of(args: argparse.Namespace, rehearsal: Subject | None = None) -> FullScale | None:
+    """The size of the real job that the options give; None without any. What they leave out stays as the rehearsal
+    found it.
 
     Raises:
         ConfigurationError: the number of samples is missing, or a value is out of its range.
+        JobNotFinished: it is missing, and the job has no counters (yet).
     """
-    from windtunnel.priceperf import FullScale, InvalidInput
+    from windtunnel.priceperf import FullScale, InvalidInput, PricePerfError
+    from windtunnel.reports.comparison.subject import read
 
     given = {
+        "train_samples": args.full_scale_samples,
         "epochs": args.epochs,
         "evaluation_samples": args.evaluation_samples,
         "evaluation_split": False if args.evaluation_not_split else None,
@@ -323,18 +331,24 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
         "sequence_length": args.sequence_length,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    if args.full_scale_samples is None:
-        if getattr(args, "architecture", None):
-            given.pop("sequence_length", None)
-        if given:
-            raise ConfigurationError(
-                "sizes of the real job also need --full-scale-samples N (samples of one epoch)"
-            )
+    if not given:
         return None
     try:
-        return FullScale(train_samples=args.full_scale_samples, **given)
+        job = None if rehearsal is None else read(rehearsal)[1].rehearsed
+    except (PricePerfError, JobNotFinished):
+        if "train_samples" not in given:
+            raise
+        job = None  # the report says why nothing is modelled
+    try:
+        alone = FullScale(**given) if job is None and "train_samples" in given else None
+        found = alone if job is None else job.stating(given)
     except InvalidInput as error:
         raise ConfigurationError(str(error)) from error
+    if found is None:
+        raise ConfigurationError(
+            "sizes of the real job also need --full-scale-samples N (samples of one epoch)"
+        )
+    return found
 
 
 def given_of(args: argparse.Namespace, names: Iterable[str]) -> list[str]:

@@ -121,10 +121,11 @@ def run_report(args: argparse.Namespace) -> int:
             "--gpu-script does not go with --rehearsal: a job on AWS is held against its own instances"
         )
     try:
-        full_scale, job = full_scale_of(args), _job(args)
+        job = _job(args)
+        ran_here = not (args.aws or args.describe)
         report = report_for_job(
             job,
-            full_scale,
+            full_scale_of(args, job if ran_here else None),
             instances=args.instances or None,
             batch=batch_of(args),
             prices=prices_of(args, args.prices_on or (_day_on_aws(job) if args.price else None)),

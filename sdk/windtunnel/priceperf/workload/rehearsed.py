@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .full_scale import FullScale
+
+_OF_AN_EPOCH = {"epochs", "evaluation_samples", "evaluation_split"}
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,14 @@ class RehearsedJob:
         if isinstance(self.found, FullScale):
             return self.found
         return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)
+
+    def stating(self, given: Mapping[str, Any]) -> FullScale | None:
+        """The size with these fields as a caller states them; the others stay as a short rehearsal found them.
+
+        None: the caller must state ``train_samples`` too, as nothing else tells how many samples an epoch has.
+        """
+        if isinstance(self.found, FullScale):
+            return replace(self.found, **given)
+        if "train_samples" in given:  # then what ran was a sample of it, and so was its evaluation
+            return FullScale(**given)
+        return None if self.found or _OF_AN_EPOCH & given.keys() else replace(self.full_scale(), **given)

@@ -126,7 +126,6 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
             ("report", "--published", "--epochs", "2", "--batch", "8"),
             "no options of a job (given: --epochs, --batch)",
         ),
-        (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("report", "job", "--instances", "trn1=4"), "windtunnel compare job --instances trn1=4"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
         (("compare",), "--architecture NAME"),
