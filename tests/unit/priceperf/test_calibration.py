@@ -239,6 +239,13 @@ def test_outside_the_range_the_interval_widens() -> None:
     assert "calibrated from 1.1 TFLOP a core" in twice.outside[0]
 
 
+def test_what_lies_farthest_outside_comes_first() -> None:
+    """It decides how much wider the interval is."""
+    ranges = [Range(name, "parameters", 10, 20) for name in ("near", "inside", "far", "nearer")]
+    check = check_ranges(ranges, {"near": 40, "inside": 15, "far": 1, "nearer": 30}, 0.1, 0.1)
+    assert [reason.split()[0] for reason in check.outside] == ["far", "near", "nearer"]
+
+
 def test_unknown_quantities_are_named() -> None:
     """What the counters do not tell was not checked, and is said so."""
     assert check_range(CALIBRATIONS["a100"], {"model size": None}).unknown == (

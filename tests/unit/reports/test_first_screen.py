@@ -318,6 +318,20 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     )
 
 
+def test_all_quantities_outside_are_named_the_farthest_with_its_range() -> None:
+    """The same quantity is outside of two ranges on two chips: it is named once."""
+    job = Workload.transformer("GPT3-175B", sequence_length=16384, global_batch=1024)
+    found = compare(job, [(TRN1, 64), (P4D, 64)], LONG)
+    note = " ".join(first(found, job, LONG).notes[0].split())
+    assert (
+        "(sequences of eager attention 16,384 tokens, calibrated from 1 token to 2,048 tokens; also sequence length, "
+        "cluster size, pipeline parallelism, tokens of a microbatch)" in note
+    )
+    short = rehearsed(flops=8e9, samples=3.0)
+    note = first(compare(short, [TRN1, P4D], LONG), short, LONG).notes[0]
+    assert note.count("work of a step") == 1 and "also" not in note
+
+
 def test_it_names_no_batch_of_other_passes_than_those_described() -> None:
     """Passes of 16,384 tokens lie outside. Half a pass less would not, and is none that a script of this has."""
     job = Workload.transformer("Llama-3.1-8B", microbatch=2, gradient_accumulation=4)

@@ -70,8 +70,8 @@ class Range:
 class RangeCheck(NamedTuple):
     """Whether a job lies in the range of the rows to which the constants were fitted, and its interval.
 
-    ``outside``: a sentence for each quantity outside; ``unknown``: quantities whose value is not known.
-    ``log_fast``, ``log_slow``: log widths of the interval, larger outside the range. ``by_known_software``: the
+    ``outside``: a sentence for each quantity outside, the farthest first; ``unknown``: quantities whose value is not
+    known. ``log_fast``, ``log_slow``: log widths of the interval, larger outside the range. ``by_known_software``: the
     interval is that of new models by software whose speed is known.
     """
 
@@ -94,16 +94,20 @@ def check_ranges(
 
     ``values``: by the names in `Range.quantity`; None or absent: not known.
     """
-    outside, unknown, farthest = [], [], 1.0
+    outside: list[tuple[float, str]] = []
+    unknown = []
     for limits in ranges:
         value = values.get(limits.quantity)
         if value is None:
             unknown.append(limits.quantity)
         elif not limits.low <= value <= limits.high and (distance := limits.distance(value)) > _SAME:
-            farthest = max(farthest, distance)
-            outside.append(f"{limits.quantity} {_short(value, limits.unit)}, calibrated {limits.words}")
+            sentence = f"{limits.quantity} {_short(value, limits.unit)}, calibrated {limits.words}"
+            outside.append((distance, sentence))
+    outside.sort(key=lambda each: -each[0])
+    farthest = outside[0][0] if outside else 1.0
     widened = 1 + WIDENING_PER_DOUBLING * math.log2(min(farthest, 2.0**20))
-    return RangeCheck(tuple(outside), tuple(unknown), log_fast * widened, log_slow * widened)
+    sentences = tuple(sentence for _, sentence in outside)
+    return RangeCheck(sentences, tuple(unknown), log_fast * widened, log_slow * widened)
 
 
 def _short(value: float, unit: str) -> str:

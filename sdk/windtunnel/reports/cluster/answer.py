@@ -15,6 +15,7 @@ from windtunnel.reports.cluster.bill import Bill
 from windtunnel.reports.cluster.modelled import Modelled
 from windtunnel.reports.cluster.slurm_job import SlurmJob
 from windtunnel.reports.modelled.answer import LINES, fitted
+from windtunnel.reports.modelled.labels import outside_words
 
 TITLE = "The answer"
 _LONG_H = 10_000
@@ -110,12 +111,11 @@ def _caveats(found: Modelled) -> str:
     if large is not None:
         needed, usable = fmt.gibibytes(large.needed_bytes), fmt.gibibytes(large.usable_bytes)
         fit = f"no fit: a core needs {needed} of {usable}; more parallelism may make it fit. "
-    outside = [reason for item in items for reason in item.range_check.outside]
     own = "YOUR CALIBRATION changes the steps. " if any(item.correction for item in items) else ""
     told = f"{fit}{own}"
-    return (
-        f"{told}Outside the calibrated range, intervals widened: {outside[0]}." if outside else told.strip()
-    )
+    if any(item.range_check.outside for item in items):
+        told += f"Outside the calibrated range, intervals widened: {outside_words(items)}."
+    return told.strip()
 
 
 def _prices(found: Modelled, job: SlurmJob) -> str:

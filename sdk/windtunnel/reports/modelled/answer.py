@@ -37,7 +37,7 @@ from windtunnel.reports.modelled.batch_and_prices import (
 )
 from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
 from windtunnel.reports.modelled.dominates import dominating
-from windtunnel.reports.modelled.labels import label
+from windtunnel.reports.modelled.labels import label, outside_words
 from windtunnel.reports.modelled.other_batch import other_batch
 from windtunnel.reports.modelled.sections import size_words
 from windtunnel.reports.modelled.trust import left_out, trust
@@ -375,12 +375,8 @@ def _outside(
 ) -> str:
     estimates, leaning = comparison.estimates, found.leaning
     assert leaning is not None  # noqa: S101 - something competes
-    reasons = dict.fromkeys(
-        reason for index in found.hindered for reason in estimates[index].range_check.outside
-    )
-    first, *others = reasons
-    more = f"; {len(others):,} more" if others else ""
-    text = f"No winner, as no published job is near this one ({first}{more}). "
+    what = outside_words(estimates[index] for index in found.hindered)
+    text = f"No winner, as no published job is near this one ({what}). "
     text += other_batch(found, comparison, workload, size, book)
     cached = f" ({_CACHED})" if _without_compile(found) else ""
     text += f" By intervals widened for this, {label(estimates[leaning])} would cost least{cached}, "

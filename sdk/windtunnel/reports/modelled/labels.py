@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from windtunnel.priceperf import BatchRule, DescribedWorkload, Estimate, PerDevice, Training, Workload
@@ -69,6 +70,19 @@ def degrees(training: Training) -> str:
 def sharing(training: Training) -> str:
     """What data-parallel workers share, as launchers name it, as in ``, ZeRO-1``; empty where they share nothing."""
     return {"none": "", "optimizer": ", ZeRO-1", "full": ", FSDP"}[training.zero]
+
+
+def outside_quantity(reason: str) -> str:
+    """The quantity of a sentence of `RangeCheck.outside`."""
+    return re.split(r" \d", reason)[0]
+
+
+def outside_words(items: Iterable[Estimate]) -> str:
+    """What lies outside the calibrated range: the farthest quantity with its range, the others by their names."""
+    first, *others = (reason for item in items for reason in item.range_check.outside)
+    names = dict.fromkeys(map(outside_quantity, others))
+    names.pop(outside_quantity(first), None)
+    return f"{first}; also {', '.join(names)}" if names else first
 
 
 def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:

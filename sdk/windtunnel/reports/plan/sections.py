@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -15,7 +14,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import STATE_PRICES
-from windtunnel.reports.modelled.labels import place, plain_scripts
+from windtunnel.reports.modelled.labels import outside_quantity, place, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -229,8 +228,7 @@ def _outside(shown: Iterable[Plan]) -> Iterator[str]:
     found: dict[str, dict[str, None]] = {}
     for plan in shown:
         for reason in plan.estimate.range_check.outside:
-            quantity = re.split(r" \d", reason)[0]
-            found.setdefault(place(plan.estimate), {})[quantity] = None
+            found.setdefault(place(plan.estimate), {})[outside_quantity(reason)] = None
     if found:
         words = "; ".join(f"{name} ({', '.join(quantities)})" for name, quantities in found.items())
         yield f"OUTSIDE THE CALIBRATED RANGE, interval widened: {words}."
