@@ -18,6 +18,7 @@ from tests.contract.page import Answer, Visitor, visitor
 from tests.fakes.counters import counters
 from tests.fakes.runner import FakeContainer
 from tests.fakes.wire import create_request
+from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 
 __all__ = ["counters"]
 
@@ -106,7 +107,10 @@ def test_what_to_do_next_can_be_done_on_the_page(one: Visitor) -> None:
         for elsewhere in ("--full-scale-samples", "--instances", "--price", "FullScale("):
             assert elsewhere not in page
     page = one.ask(f"{PAGE}?samples=3600000").body
-    assert "one is (Batch: this many in all)." in page and "--batch" not in page
+    assert "one is (Batch: this many in all): then" in page and "--batch" not in page
+    ended_job(one.backend, "reviews", {**COUNTERS, "job": "reviews"})
+    page = one.ask("/ui/jobs/reviews/answer?samples=3600000").body
+    assert "(Batch: the job&#39;s samples on each worker)" in page and "--batch" not in page
 
 
 def test_a_finding_of_no_line_names_none(shared_backend: Backend, counters: Any) -> None:

@@ -412,7 +412,45 @@ def test_the_batch_of_one_of_them_is_tried_for_all() -> None:
     """A job of two cores: 8 samples on each of trn1's 32 are too few on each GPU, whose batch is another."""
     job = rehearsed(SMALL, 1.5e12, 1.5e8)
     found = screen(compare(job, [TRN1, P4D], LONG), job, LONG, PriceBook())
-    assert "With a global batch of 256 one is (--batch 256)." in found.verdict
+    with_it = compare(job, [TRN1, P4D], LONG, batch=256)
+    best = answers(with_it)[-1].winner
+    assert best is not None
+    name = with_it.estimates[best].name.removeprefix("ml.")
+    assert f"With a global batch of 256 one is (--batch 256): then {name} costs least." in found.verdict
+
+
+@pytest.mark.parametrize(
+    ("job", "names", "option"),
+    [
+        (rehearsed(SMALL), [SMALL, TRN1, P4D], "256"),  # 16, 256 and 64 samples
+        (Workload.from_counters(COUNTERS), [TRN1, P4D], "per-device"),  # 256 each
+    ],
+)
+def test_a_winner_that_the_default_batch_makes_is_said_to_be_one(
+    job: Workload, names: list[str], option: str
+) -> None:
+    """Beside the other one, with what the command line takes to see it."""
+    seen = screen(compare(job, names, LONG), job, LONG, PriceBook())
+    assert seen.answer is not None and seen.answer.winner is not None
+    said = re.findall(rf"With [^(:]* \(--batch {option}\): (\S+), (\d+) %, outside the calibr", seen.verdict)
+    rule: Any = int(option) if option.isdecimal() else "per_device"
+    found = compare(job, names, LONG, batch=rule)
+    other = answers(found)[-1].decided
+    assert other.cheapest is not None and other.cheapest != seen.answer.winner
+    assert said == [
+        (found.estimates[other.cheapest].name.removeprefix("ml."), probability(other.probability)[:-2])
+    ]
+
+
+def test_a_batch_that_makes_no_other_winner_is_not_named() -> None:
+    """Nor one that the user has not chosen beside the one that is."""
+    for job, names, rule in (
+        (rehearsed(SMALL, 8e12), [SMALL, TRN1], "rehearsed"),
+        (rehearsed(SMALL), [SMALL, TRN1, P4D], "per_device"),
+        (Workload.transformer("BERT-Large", microbatch=16), [SMALL, TRN1, P4D], "rehearsed"),
+    ):
+        found = compare(job, names, LONG, batch=rule)  # type: ignore[arg-type]  # names of rules
+        assert "(--batch" not in screen(found, job, LONG, PriceBook()).verdict
 
 
 def test_the_winner_is_in_the_table_however_many_there_are() -> None:

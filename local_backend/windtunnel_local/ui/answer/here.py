@@ -9,12 +9,14 @@ from dataclasses import replace
 from windtunnel.rendering.document import Section
 from windtunnel.reports.modelled.answer import GIVE_SIZE, NAME_OTHERS, STATE_PRICES
 from windtunnel.reports.modelled.trust import STATE_LOADER
+from windtunnel_local.ui.answer.choice import BATCHES
 
 _HERE: Mapping[str, str] = {
     GIVE_SIZE: "Say how large the real job is: Samples of an epoch.",
     NAME_OTHERS: "Tick others.",
     STATE_PRICES: "Tick others.",
     STATE_LOADER: "say what a loader process prepares",
+    "(--batch per-device)": f"(Batch: {BATCHES['per_device']})",
 }
 
 _BATCH = re.compile(r"\(--batch \d+\)")
@@ -29,4 +31,4 @@ def for_page(sections: Iterable[Section]) -> list[Section]:
 def _said(note: str) -> str:
     for words, here in _HERE.items():
         note = note.replace(words, here)
-    return _BATCH.sub("(Batch: this many in all)", note)
+    return _BATCH.sub(f"(Batch: {BATCHES['total']})", note)

@@ -38,7 +38,7 @@ from windtunnel.reports.modelled.batch_and_prices import (
 from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label, outside_words
-from windtunnel.reports.modelled.other_batch import other_batch
+from windtunnel.reports.modelled.other_batch import by_other_batch, other_batch
 from windtunnel.reports.modelled.sections import size_words
 from windtunnel.reports.modelled.trust import left_out, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
@@ -322,7 +322,8 @@ def _verdict(
         text += f" At {turning(even, cost.price)} an hour of {name}"
         text += f" (now {fmt.price(cost.price.usd_per_hour)}{how_known(cost.price)}), "
         text += f"{label(estimates[even.against])} costs least."
-    return " ".join((text, *otherwise(comparison, found)))
+    batches = by_other_batch(found, comparison, workload, workload.sized(full_scale), book)
+    return " ".join((text, *batches, *otherwise(comparison, found)))
 
 
 def _obstacle(
