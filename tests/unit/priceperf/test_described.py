@@ -491,6 +491,15 @@ def test_an_open_split_runs_where_copies_get_no_sequence() -> None:
     assert split_on(job, PAIR[0], 7.5).data_parallel == split_on(job, PAIR[0], 7.0).data_parallel == 4
 
 
+@pytest.mark.parametrize("name", PAIR)
+def test_stated_passes_that_are_more_than_some_copies_have_end_no_search(name: str) -> None:
+    """8 sequences for 4 copies are no passes of 4; for 2 copies they are."""
+    job = Workload.transformer("Llama2-7B", sequence_length=4096, global_batch=8, microbatch=4)
+    found = split_on(job, name, 8.0)
+    assert found.microbatch == 4 and found.data_parallel <= 2
+    assert memory_need(found, CATALOG[name]).fits
+
+
 @pytest.mark.parametrize("model", ["BERT-Large", "BERT-Base", "ViT-Base"])
 @pytest.mark.parametrize("name", ["ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.g6e.48xlarge"])
 def test_a_token_more_costs_no_less(model: str, name: str) -> None:

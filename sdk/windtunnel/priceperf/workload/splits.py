@@ -300,7 +300,7 @@ def _microbatches(
     powers = (2**doubled for doubled in range(sequences.bit_length()))
     free = [size for size in (divisors(sequences) if even else powers) if size <= most]
     sizes = _fixed_or(job.microbatch, free)
-    return tuple(size for size in sizes if math.ceil(sequences / size) >= stages)
+    return tuple(size for size in sizes if size <= sequences and math.ceil(sequences / size) >= stages)
 
 
 def _zero_stages(
