@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,7 @@ from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from windtunnel.priceperf import Workload
-    from windtunnel.priceperf.money.estimate import Estimate
+    from windtunnel.priceperf import Comparison, Workload
 
 _EPILOG = "Modelled figures have an interval; costs have their price and its date."
 _DESCRIPTION_ONLY = (
@@ -171,8 +169,8 @@ def run_compare(args: argparse.Namespace) -> int:
             precisions=precisions_of(args),
         )
         has_effect(args, report.comparison)
-        all_priced(args, (item.name for item in report.comparison.estimates))
-        _all_used(args, report.comparison.estimates)
+        all_priced(args, report.comparison.named)
+        _all_used(args, report.comparison)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     length = report.workload.tokens_per_sample if described and args.sequence_length is None else None
@@ -181,18 +179,18 @@ def run_compare(args: argparse.Namespace) -> int:
     return output.show(replace(report, assumed=tuple(assumed)), args)
 
 
-def _all_used(args: argparse.Namespace, estimates: Iterable[Estimate]) -> None:
+def _all_used(args: argparse.Namespace, comparison: Comparison) -> None:
     """Refuse an option that changes nothing: none of the instances has what it is about."""
-    # The job's own global batch is that of --nodes instances.
+    # A rehearsed job's own global batch is that of --nodes instances.
     if (
         args.nodes is not None
-        and args.batch != "global"
+        and (args.batch != "global" or not args.job)
         and all("=" in text for text in args.instances or ("",))
     ):
         raise ValueError(
             f"--nodes has no effect: each instance has its own number ({', '.join(args.instances)})"
         )
-    with_neuron = {item.name: item.instance.is_neuron for item in estimates}
+    with_neuron = {name: instance.is_neuron for name, instance in comparison.named.items()}
     for name, about, there in (
         ("gpu", "GPUs", not all(with_neuron.values())),
         ("neuron_version", "NeuronCores", any(with_neuron.values())),

@@ -44,8 +44,10 @@ def has_effect(args: argparse.Namespace, comparison: Comparison) -> None:
         item.precision == wanted or (wanted.compiled and item.precision.compiled) for item in on_gpus
     ):
         return
-    if not on_gpus:
-        why = f"no instance has GPUs ({', '.join(item.name for item in comparison.estimates)})"
+    if all(instance.is_neuron for instance in comparison.named.values()):
+        why = f"no instance has GPUs ({', '.join(comparison.named)})"
+    elif not on_gpus:
+        return  # the report says why the job cannot run there
     elif any(item.training is not None for item in on_gpus):
         why = "the job is modelled by its description, for which windtunnel compare takes --gpu software=..."
     else:

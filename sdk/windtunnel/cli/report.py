@@ -136,7 +136,7 @@ def run_report(args: argparse.Namespace) -> int:
         )
         if report.comparison is not None:
             has_effect(args, report.comparison)
-            all_priced(args, (item.name for item in report.comparison.estimates))
+            all_priced(args, report.comparison.named)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     return output.show(report, args)

@@ -59,6 +59,12 @@ class Comparison:
         """Whether the rule gives all instances the same global batch."""
         return self.batch_rule == "global" or isinstance(self.batch_rule, int)
 
+    @property
+    def named(self) -> dict[str, InstanceType]:
+        """The instances by their names for prices, with those on which the job cannot run."""
+        found = {item.name: item.instance for item in self.estimates}
+        return found | {left.name: left.cluster.instance for left in self.not_possible}
+
 
 def compare(
     workload: Workload,

@@ -57,6 +57,8 @@ def test_a_script_in_bf16_may_be_compiled(invoke: Invoke, tmp_path: Path, counte
     assert "--gpu-script fp32 has no effect: on GPUs the products of this job run in bf16" in said
     said = invoke(*words, "fp32", "--instances", "trn1", exits=2).err
     assert "no instance has GPUs (ml.trn1.32xlarge)" in said
+    said = invoke(*words, "fp32", "--batch", "64", "--instances", "trn1", "p4d=16", "--json").out
+    assert [*json.loads(said)["not_possible"]] == ["ml.p4d.24xlarge x 16"]
 
 
 def test_a_description_says_by_gpu_what_runs_there(invoke: Invoke, tmp_path: Path, counters: Any) -> None:

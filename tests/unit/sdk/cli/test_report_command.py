@@ -169,7 +169,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
             "--neuron-version has no effect: no instance has NeuronCores (ml.p4d.24xlarge, ml.p5.48xlarge)",
         ),
         (
-            (*LLAMA, *("--samples", "9", "--nodes", "4", "--instances", "trn1=2", "p4d=3")),
+            (*LLAMA, "--samples", "9", "--nodes", "4", "--batch", "global", "--instances", "trn1=2", "p4d=3"),
             "--nodes has no effect: each instance has its own number (trn1=2, p4d=3)",
         ),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
@@ -178,6 +178,11 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
 def test_mistakes_name_the_fix(invoke: Invoke, arguments: tuple[str, ...], message: str) -> None:
     """Exit code 2 and one line on stderr."""
     assert message in invoke(*arguments, exits=2).err
+
+
+def test_settings_of_gpus_have_an_effect_on_those_that_cannot_run_the_job(invoke: Invoke) -> None:
+    words = "--samples 9 --gpu tensor_parallel=1 --price ml.p4d.24xlarge=9 --instances trn1=1 p4d=256"
+    assert "NOT MODELLED, p4d.24xlarge x 256:" in invoke(*LLAMA, *words.split()).out
 
 
 def test_a_job_is_described_only_where_its_cores_share_a_model(
