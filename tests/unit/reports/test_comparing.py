@@ -191,6 +191,20 @@ def test_tables_of_many_instances_break_no_word(names: list[str]) -> None:
     }
 
 
+def test_a_price_of_ec2_is_told_from_one_of_sagemaker_in_every_section() -> None:
+    """Both have an instance of that name, at other prices."""
+    report = windtunnel.compare(rehearsed(), ["trn1.32xlarge", TRN1], LONG)
+    sections = {part.title: part for part in report.document().sections}
+    changes = [row.label for row in sections["If one thing were different"].rows]
+    assert len(changes) == len(set(changes)) and "trn1.32xlarge on EC2 spot" in changes
+    notes = [note for part in sections.values() for note in part.notes]
+    assert sum(note.startswith("Price of trn1.32xlarge on EC2 from") for note in notes) == 1
+    assert (
+        "Prices: EC2 on-demand us-east-1 2022-10-10; trn1.32xlarge: SageMaker on-demand us-east-1"
+        in report.screen.prices
+    )
+
+
 def test_a_way_to_buy_the_hour_has_each_instance_once() -> None:
     """A type that is listed with both its prices is one instance of each way, and shares its probability with none."""
     both, each = (

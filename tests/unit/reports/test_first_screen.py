@@ -675,7 +675,7 @@ def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:
     ]  # fmt: skip
     assert "us-east-1 2022-10-10" in line and "p4d.24xlarge: us-west-2 2025-06-01" in line
     dated = windtunnel.compare(counters(), None, REVIEWS, on=before_the_reduction()).screen.prices
-    assert dated.startswith("Prices: on-demand us-east-1 2022-10-10.")
+    assert dated.startswith("Prices: SageMaker on-demand us-east-1 2022-10-10.")
     mixed = windtunnel.compare(counters(), [TRN1, "p4d.24xlarge"], REVIEWS).screen.prices
     assert "p4d.24xlarge on EC2: EC2 on-demand us-east-1 2025-06-01" in mixed
 

@@ -89,6 +89,7 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
     estimates = comparison.estimates
     alike = len({item.instance_count for item in estimates}) == 1
     names = [place(item) if alike else label(item) for item in estimates]
+    places = {item.name: place(item) for item in estimates}
     rows, notes = [], []
     for change in changes:
         cells = [
@@ -96,7 +97,8 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
             for cost, fits in zip(change.costs, change.fits, strict=True)
         ]
         winner = "-" if change.cheapest is None else names[change.cheapest]
-        text = change.change.replace("ml.", "")
+        what, _, how = change.change.partition(" ")
+        text = f"{places.get(what, what)} {how}"
         rows.append(Row(text, (*cells, winner, probability(change.probability))))
         notes += [f"{text}: not possible, {reason}." for reason in change.reasons]
     if not comparison.size_known:

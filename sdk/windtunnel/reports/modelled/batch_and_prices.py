@@ -207,7 +207,7 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
 
 
 def _of(price: Price) -> tuple[str, str]:
-    words = price.offering.removeprefix("SageMaker training ")
+    words = price.offering.replace("SageMaker training", "SageMaker")
     if price.status == "stated":
         return words, "as you state it"
     return words, f"{price.region} {price.effective_from}{how_known(price)}"

@@ -42,7 +42,12 @@ def label(item: Estimate) -> str:
 
 def place(item: Estimate) -> str:
     """The instance without ``ml.``; one priced on EC2 says so."""
-    return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
+    return priced(item.name)
+
+
+def priced(name: str) -> str:
+    """`place` for the name of an instance in the price book."""
+    return name.removeprefix("ml.") if name.startswith("ml.") else f"{name} on EC2"
 
 
 def machine(item: Estimate) -> str:

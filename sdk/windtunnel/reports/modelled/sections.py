@@ -25,7 +25,7 @@ from windtunnel.priceperf.model.step_time import StepTime
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled.cheapest import cheapest_sections
-from windtunnel.reports.modelled.labels import rule_words
+from windtunnel.reports.modelled.labels import priced, rule_words
 from windtunnel.reports.modelled.step_rows import part_rows, row_of, step_rows
 
 
@@ -297,7 +297,7 @@ def price_notes(comparison: Comparison) -> list[str]:
     """Each price with its date, region, status and source."""
     prices = dict.fromkeys(cost.price for _, costs in comparison.costs for cost in costs if cost is not None)
     return [
-        f"Price of {_short(item.instance_type)} from {item.effective_from} "
+        f"Price of {priced(item.instance_type)} from {item.effective_from} "
         f"({item.region}, {item.status}): {item.source}."
         for item in prices
     ]
