@@ -64,25 +64,25 @@ def _numbers(ranges: str) -> Iterator[str]:
             yield str(number).zfill(len(first))
 
 
-def _job(told: Mapping[str, str]) -> JobRun | None:
-    number, state = told.get("JobId", ""), told.get("JobState", "").split(" ")[0].split("+")[0]
+def _job(fields: Mapping[str, str]) -> JobRun | None:
+    number, state = fields.get("JobId", ""), fields.get("JobState", "").split(" ")[0].split("+")[0]
     if not number.isdecimal() or not state:
         return None
-    nodes = told.get("NodeList", "")
+    nodes = fields.get("NodeList", "")
     runs, waits = state in RUNS, state in _NOT_YET
     return JobRun(
         number=int(number),
-        task=f"{told['ArrayJobId']}_{told['ArrayTaskId']}"
-        if {"ArrayJobId", "ArrayTaskId"} <= told.keys()
+        task=f"{fields['ArrayJobId']}_{fields['ArrayTaskId']}"
+        if {"ArrayJobId", "ArrayTaskId"} <= fields.keys()
         else None,
-        name=told.get("JobName", told.get("Name", "")),
+        name=fields.get("JobName", fields.get("Name", "")),
         state=state,
-        queue=told.get("Partition", ""),
+        queue=fields.get("Partition", ""),
         nodes=() if waits or nodes in ("(null)", "None assigned") else expand(nodes),
-        submitted=_time(told.get("SubmitTime", "")),
-        started=None if waits else _time(told.get("StartTime", "")),
+        submitted=_time(fields.get("SubmitTime", "")),
+        started=None if waits else _time(fields.get("StartTime", "")),
         # Of a job that runs Slurm says when its time limit ends it.
-        ended=None if runs or waits else _time(told.get("EndTime", "")),
+        ended=None if runs or waits else _time(fields.get("EndTime", "")),
     )
 
 

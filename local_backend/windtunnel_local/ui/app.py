@@ -101,18 +101,18 @@ def _static(site: Site, request: Request) -> Response:
 
 def _refused(site: Site, request: Request, error: Exception) -> Response:
     if isinstance(error, JobNotFound):
-        told = "It may have been deleted. The list has all that there are."
-        return site.message(request, _NOT_FOUND, "There is no such job", told)
+        text = "It may have been deleted. The list has all that there are."
+        return site.message(request, _NOT_FOUND, "There is no such job", text)
     status = _NOT_FOUND if isinstance(error, ResourceNotFound) else getattr(error, "status", 400)
     return site.message(request, status, "That cannot be done", str(error))
 
 
 def _missing(site: Site, request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    told = "The address is not one of Windtunnel's pages."
-    return site.message(request, status, "There is no such page", told)
+    text = "The address is not one of Windtunnel's pages."
+    return site.message(request, status, "There is no such page", text)
 
 
 def _failed(site: Site, request: Request, error: Exception) -> Response:
-    told = f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole."
-    return site.message(request, 500, "This page failed", told)
+    text = f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole."
+    return site.message(request, 500, "This page failed", text)

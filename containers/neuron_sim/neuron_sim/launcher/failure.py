@@ -21,9 +21,9 @@ def traceback_of(error: BaseException) -> str:
     shown = error.__traceback__
     while shown is not None and script_lines.is_ours(shown.tb_frame.f_code.co_filename):
         shown = shown.tb_next
-    told = traceback.TracebackException(type(error), error, shown)
-    _leave_ours_out(told, error)
-    return "".join(told.format())
+    trace = traceback.TracebackException(type(error), error, shown)
+    _leave_ours_out(trace, error)
+    return "".join(trace.format())
 
 
 def tell_launcher(error: BaseException) -> None:
@@ -53,14 +53,14 @@ def place_of(error: BaseException) -> str:
     return f"{Path(mine[-1].filename).name}:{mine[-1].lineno}{function}"
 
 
-def _leave_ours_out(told: traceback.TracebackException, error: BaseException) -> None:
+def _leave_ours_out(trace: traceback.TracebackException, error: BaseException) -> None:
     """Drop the simulator's frames, also from causes and contexts. A fault of the simulator itself keeps all frames."""
-    in_ours = bool(told.stack) and script_lines.is_ours(told.stack[-1].filename)
-    if not in_ours or isinstance(error, NeuronSimError) or _raised_in_c(error, told.stack[-1]):
-        frames = [frame for frame in told.stack if not script_lines.is_ours(frame.filename)]
-        told.stack = traceback.StackSummary.from_list(frames)
-    groups = zip(getattr(told, "exceptions", None) or (), getattr(error, "exceptions", ()), strict=False)
-    for other, its in ((told.__cause__, error.__cause__), (told.__context__, error.__context__), *groups):
+    in_ours = bool(trace.stack) and script_lines.is_ours(trace.stack[-1].filename)
+    if not in_ours or isinstance(error, NeuronSimError) or _raised_in_c(error, trace.stack[-1]):
+        frames = [frame for frame in trace.stack if not script_lines.is_ours(frame.filename)]
+        trace.stack = traceback.StackSummary.from_list(frames)
+    groups = zip(getattr(trace, "exceptions", None) or (), getattr(error, "exceptions", ()), strict=False)
+    for other, its in ((trace.__cause__, error.__cause__), (trace.__context__, error.__context__), *groups):
         if other is not None and its is not None:
             _leave_ours_out(other, its)
 

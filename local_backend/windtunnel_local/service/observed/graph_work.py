@@ -34,13 +34,13 @@ def total(runs: Mapping[str, int], graphs: Mapping[str, Record], sdpa: Record) -
 
     ``sdpa``: the scores of scaled dot product attention that were counted meanwhile.
     """
-    told = [(graphs[name], times) for name, times in runs.items() if mapping(graphs.get(name, {}), "work")]
-    if not told:
+    counted = [(graphs[name], times) for name, times in runs.items() if mapping(graphs.get(name, {}), "work")]
+    if not counted:
         return None
     sums: Counter[str] = Counter()
     elementwise: dict[str, Counter[str]] = {"activations": Counter(), "state": Counter()}
     collectives: list[tuple[Record, int]] = []
-    for record, run in told:
+    for record, run in counted:
         work = record["work"]
         _add(sums, work, _BYTES, run)
         _add(sums, record, _EDGES, run)
@@ -49,8 +49,8 @@ def total(runs: Mapping[str, int], graphs: Mapping[str, Record], sdpa: Record) -
         collectives.append((work, run))
     scores = {key: count(sdpa, key) for key in _SCORES}
     return Work(
-        products=_merged(told, "products"),
-        convolutions=_merged(told, "convolutions"),
+        products=_merged(counted, "products"),
+        convolutions=_merged(counted, "convolutions"),
         elementwise=Elementwise(**{kind: Kernels(**kernels) for kind, kernels in elementwise.items()}),
         collectives=collected(collectives),
         sdpa=ScaledDotProductAttention(**scores) if scores["scores"] else None,
@@ -58,10 +58,10 @@ def total(runs: Mapping[str, int], graphs: Mapping[str, Record], sdpa: Record) -
     )
 
 
-def _merged(told: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProduct, ...]:
+def _merged(counted: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProduct, ...]:
     """The matrix products (or convolutions) of all graphs, with equal ones added up."""
     found: Counter[tuple[Any, ...]] = Counter()
-    for record, run in told:
+    for record, run in counted:
         for product, times in _products(record["work"].get(kind)):
             found[product] += times * run
     return tuple(CountedProduct._make((*product, times)) for product, times in sorted(found.items()))
@@ -108,20 +108,20 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
     )
 
 
-def _split(told: Record) -> Split | None:
-    if not (count(told, "tensor_parallel") and count(told, "pipeline_parallel")):
+def _split(record: Record) -> Split | None:
+    if not (count(record, "tensor_parallel") and count(record, "pipeline_parallel")):
         return None
     plain = {
         str(key): value
-        for key, value in mapping(told, "config").items()
+        for key, value in mapping(record, "config").items()
         if isinstance(value, Plain) and not (isinstance(value, float) and not math.isfinite(value))
     }
     return Split(
-        tensor_parallel=count(told, "tensor_parallel"),
-        pipeline_parallel=count(told, "pipeline_parallel"),
-        zero1=told.get("zero1") is True,
+        tensor_parallel=count(record, "tensor_parallel"),
+        pipeline_parallel=count(record, "pipeline_parallel"),
+        zero1=record.get("zero1") is True,
         config=plain or None,
-        lora_rank=count(told, "lora_rank") or None,
+        lora_rank=count(record, "lora_rank") or None,
     )
 
 

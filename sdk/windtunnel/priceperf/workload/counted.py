@@ -320,21 +320,24 @@ class Counted:
             InvalidCounters: wrong schema, a missing or impossible member (named), no training step, no samples in
                 it, a short rehearsal in which no optimizer stepped, or a run of neuron_parallel_compile alone.
         """
-        told = counters if isinstance(counters, Counters) else Counters.read(counters)
-        train, world_size, cores = trained_steps(told)
-        if told.cores_of_a_copy > 1:
-            raise InvalidCounters(split_over_cores(told, world_size, "counts alone were asked for"))
-        held = told.parameters
+        if not isinstance(counters, Counters):
+            counters = Counters.read(counters)
+        train, world_size, cores = trained_steps(counters)
+        if counters.cores_of_a_copy > 1:
+            raise InvalidCounters(split_over_cores(counters, world_size, "counts alone were asked for"))
+        held = counters.parameters
         tensors = (held and held.tensors) or 0.0
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size, tensors=tensors)
-        stepped = optimized(told, step)
-        check_work(told, train, stepped)
+        stepped = optimized(counters, step)
+        check_work(counters, train, stepped)
         step, accumulation = accumulated(step, train, world_size, (stepped or 0.0) * OPTIMIZER_BYTES)
-        evaluation, evaluation_samples = evaluation_of(told.other, world_size) if told.other else (None, 0)
+        evaluation, evaluation_samples = (
+            evaluation_of(counters.other, world_size) if counters.other else (None, 0)
+        )
         step, evaluation = _with_sdpa(held, step), evaluation and _with_sdpa(held, evaluation)
         return cls(
-            instance_type=instance_type(told.instance_type).name,
-            instance_count=told.instance_count,
+            instance_type=instance_type(counters.instance_type).name,
+            instance_count=counters.instance_count,
             cores_used=cores,
             step=step,
             steps=train.steps,
@@ -342,17 +345,17 @@ class Counted:
             evaluation=evaluation,
             evaluation_samples=evaluation_samples,
             parameters=(held and held.model) or stepped,
-            graphs=told.graphs.count,
-            compiled=compiled_graphs(told.graphs),
-            found=found_in_short(told, world_size),
-            parameter_bytes=_bytes_of_one(told),
+            graphs=counters.graphs.count,
+            compiled=compiled_graphs(counters.graphs),
+            found=found_in_short(counters, world_size),
+            parameter_bytes=_bytes_of_one(counters),
             accumulation=accumulation,
             frozen=(held and held.frozen) or 0.0,
             own=stepped,
-            as_one_process=told.as_one_process,
-            unshared=told.input is not None and world_size > 1 and not told.input.is_shared,
-            on_neuron=_on_neuron(told.graphs),
-            peak_bytes=told.device_memory_peak_bytes or math.inf,
+            as_one_process=counters.as_one_process,
+            unshared=counters.input is not None and world_size > 1 and not counters.input.is_shared,
+            on_neuron=_on_neuron(counters.graphs),
+            peak_bytes=counters.device_memory_peak_bytes or math.inf,
         )
 
 
@@ -365,13 +368,13 @@ def _with_sdpa(held: Parameters | None, step: StepWork) -> StepWork:
 
 def _on_neuron(graphs: Graphs) -> Precision:
     """How the compiler ran fp32 products; counters of old versions do not say, then auto-cast as in published rows."""
-    told = None if graphs.largest is None else graphs.largest.fp32_products
-    return NO_CAST if told == NO_CAST.fp32_matmul else auto_cast_to(told)
+    products = None if graphs.largest is None else graphs.largest.fp32_products
+    return NO_CAST if products == NO_CAST.fp32_matmul else auto_cast_to(products)
 
 
 def _bytes_of_one(counters: Counters) -> float:
     """Bytes of one parameter in memory; those of fp32 if the counters do not say."""
-    told = counters.parameters
-    if told is None or not told.count or not told.parameter_bytes:
+    held = counters.parameters
+    if held is None or not held.count or not held.parameter_bytes:
         return DTYPE_BYTES["fp32"]
-    return told.parameter_bytes / told.count
+    return held.parameter_bytes / held.count

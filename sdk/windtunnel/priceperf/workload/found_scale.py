@@ -13,17 +13,17 @@ from .counters import Counters
 from .full_scale import FullScale
 
 
-def found_in_short(told: Counters, world_size: int) -> FullScale | str | None:
+def found_in_short(counters: Counters, world_size: int) -> FullScale | str | None:
     """The size of the whole job, or a sentence why it is not known; None: it was no short rehearsal."""
-    if told.input is None or told.input.rehearsed_steps is None:
+    if counters.input is None or counters.input.rehearsed_steps is None:
         return None
-    workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
-    if told.as_one_process:
+    workers = Cluster(instance_type(counters.instance_type), counters.instance_count).workers
+    if counters.as_one_process:
         workers = 1  # unused cores make none of the steps that the script counts
     # A sampler splits the data over copies of the model, and the script's count of steps is for each copy.
-    copies = max(1, world_size // told.cores_of_a_copy)
-    found = found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
-    if told.as_one_process and isinstance(found, FullScale):
+    copies = max(1, world_size // counters.cores_of_a_copy)
+    found = found_scale(counters.input, copies, max(1, workers // counters.cores_of_a_copy))
+    if counters.as_one_process and isinstance(found, FullScale):
         # One process evaluates without a sampler, but the model spreads all of its work over the cores.
         return replace(found, evaluation_split=True)
     return found

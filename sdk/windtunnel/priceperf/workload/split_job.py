@@ -36,17 +36,17 @@ _SAME = 0.01
 """Relative difference within which two numbers of weights are of the same model."""
 
 
-def described(cls: type[_T], told: Counters) -> _T:
+def described(cls: type[_T], counters: Counters) -> _T:
     """Describe the job by what its rehearsal found.
 
     Raises:
         InvalidCounters: the counters hold nothing to model, or no description; the message has a command that
             models the job from a description by the user.
     """
-    train, world_size, _ = trained_steps(told)
-    held, length = told.parameters, _sequence_length(told)
+    train, world_size, _ = trained_steps(counters)
+    held, length = counters.parameters, _sequence_length(counters)
     split = None if held is None else held.split
-    if held is None or split is None or split.cores != told.cores_of_a_copy:
+    if held is None or split is None or split.cores != counters.cores_of_a_copy:
         why = "how they share it is not known"
     elif split.config is None:
         why = "its modules keep no configuration as transformers' do"
@@ -56,25 +56,31 @@ def described(cls: type[_T], told: Counters) -> _T:
         why = "its batches hold no sequences of tokens"
     else:
         try:
-            return _described(cls, told, train, world_size, held, split, length)
+            return _described(cls, counters, train, world_size, held, split, length)
         except InvalidInput as error:
             why = str(error)
-    raise InvalidCounters(split_over_cores(told, world_size, why))
+    raise InvalidCounters(split_over_cores(counters, world_size, why))
 
 
 def _described(
-    cls: type[_T], told: Counters, train: Steps, world_size: int, held: Parameters, split: Split, length: int
+    cls: type[_T],
+    counters: Counters,
+    train: Steps,
+    world_size: int,
+    held: Parameters,
+    split: Split,
+    length: int,
 ) -> _T:
     seen = held.frozen or held.model  # with frozen weights, all others are adapters
     whole = seen if split.pipeline_parallel == 1 else None  # in a pipeline only one stage was counted
     model, weights = _model_of(split, whole)
     if whole and not weights / _ALIKE <= whole <= weights * _ALIKE:
         raise InvalidInput(f"its configuration makes {weights:,} weights, and its modules hold {whole:,.0f}")
-    asked = instance_type(told.instance_type)
-    copies = Cluster(asked, told.instance_count).workers // told.cores_of_a_copy
+    asked = instance_type(counters.instance_type)
+    copies = Cluster(asked, counters.instance_count).workers // counters.cores_of_a_copy
     microbatch = max(1, round(train.samples_per_step_per_core))
     products = _most(train.flops)
-    found = found_in_short(told, world_size)
+    found = found_in_short(counters, world_size)
     # With adapters, the counters give the adapters' dtype, not that of the frozen weights.
     stored = products if held.frozen else _most(held.dtypes.get("parameters", {}))
     dtype = stored if stored in ("bf16", "fp16") else "fp32"
@@ -88,7 +94,7 @@ def _described(
         pipeline_parallel=split.pipeline_parallel,
         dtype=dtype,
         matmul_dtype=None if products in (dtype, "fp32") else products,
-        optimizer=_optimizer(held, split, max(1, world_size // told.cores_of_a_copy)),
+        optimizer=_optimizer(held, split, max(1, world_size // counters.cores_of_a_copy)),
         recompute="auto",
         zero="optimizer" if split.zero1 else "none",
         attention="auto",
@@ -98,12 +104,12 @@ def _described(
         software=SOFTWARE,
         rehearsed=RehearsedJob(
             asked.name,
-            told.instance_count,
+            counters.instance_count,
             train.samples,
             # A pipeline's first pass without training only finds shapes.
-            told.other.samples if told.other and split.pipeline_parallel == 1 else 0,
+            counters.other.samples if counters.other and split.pipeline_parallel == 1 else 0,
             replace(found, sequence_length=length) if isinstance(found, FullScale) else found,
-            unshared=told.input is not None and copies > 1 and not told.input.is_shared,
+            unshared=counters.input is not None and copies > 1 and not counters.input.is_shared,
         ),
     )
 
@@ -140,8 +146,8 @@ def _optimizer(held: Parameters, split: Split, copies: int) -> Optimizer:
     return "sgd" if kept * (copies if split.zero1 else 1) < 1.5 * held.count else "adamw"
 
 
-def _sequence_length(told: Counters) -> int | None:
-    loaders = () if told.input is None else told.input.loaders
+def _sequence_length(counters: Counters) -> int | None:
+    loaders = () if counters.input is None else counters.input.loaders
     return max((loader.sequence_length or 0 for loader in loaders if loader.trains), default=0) or None
 
 

@@ -121,10 +121,11 @@ class Workload(ABC):
             InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
                 or no samples in it.
         """
-        told = counters if isinstance(counters, Counters) else Counters.read(counters)
-        if told.cores_of_a_copy > 1:
-            return described(DescribedWorkload, told)
-        return CountedWorkload.from_counters(told)
+        if not isinstance(counters, Counters):
+            counters = Counters.read(counters)
+        if counters.cores_of_a_copy > 1:
+            return described(DescribedWorkload, counters)
+        return CountedWorkload.from_counters(counters)
 
     @classmethod
     def transformer(

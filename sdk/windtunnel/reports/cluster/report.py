@@ -196,23 +196,23 @@ def cluster_report(
     book, price_notes = book_and_notes(prices, on)
     bills, own = bill_part.bills(job, book, on), loaded(user_calibration)
     found, compiling, reason = None, None, _why_nothing(job)
-    told = job.told
-    if reason is None and told is not None and job.compiled_only:
-        compiling = _compilation(told)
+    counters = job.counters
+    if reason is None and counters is not None and job.compiled_only:
+        compiling = _compilation(counters)
         reason = "the job compiled its script's graphs, and trained nothing."
-    elif reason is None and told is not None:
+    elif reason is None and counters is not None:
         try:
-            found = modelled(Workload.from_counters(told), full_scale, bills[0].prices, own.corrections)
+            found = modelled(Workload.from_counters(counters), full_scale, bills[0].prices, own.corrections)
         except PricePerfError as error:
             reason = str(error)
     return ClusterReport(
         job=job,
         bills=bills,
-        measured={} if told is None else measured_part.collect({}, told),
+        measured={} if counters is None else measured_part.collect({}, counters),
         modelled=found,
         compilation=compiling,
         unavailable=reason,
-        diagnostics=None if told is None else Diagnostics(told),
+        diagnostics=None if counters is None else Diagnostics(counters),
         notes=() if found is None else own.notes(found.estimates),
         price_notes=price_notes,
     )
@@ -230,11 +230,11 @@ def _why_nothing(job: SlurmJob) -> str | None:
     return None
 
 
-def _compilation(told: Counters) -> FixedCost:
+def _compilation(counters: Counters) -> FixedCost:
     """What neuronx-cc is modelled to take on one node."""
-    graphs = told.graphs
+    graphs = counters.graphs
     return fixed_costs.compilation(
-        instance_type(told.instance_type),
+        instance_type(counters.instance_type),
         graphs.count,
         evaluates=False,
         cached=False,

@@ -33,7 +33,7 @@ class Counted:
 class SlurmJob:
     """One Slurm job, its cluster, and when each node ran.
 
-    ``counters``: the content of its counters.json; None where nothing ran on a simulated device.
+    ``counters``: of its counters.json; None where nothing ran on a simulated device.
     ``scaledown_idletime_s``: how long dynamic nodes idle before they leave; None: they never leave.
     """
 
@@ -51,7 +51,7 @@ class SlurmJob:
     """Its last run, from start to end; None: it has not begun."""
     nodes: tuple[NodeTimes, ...]
     counted: tuple[Counted, ...]
-    counters: Mapping[str, Any] | None
+    counters: Counters | None
 
     @property
     def runs(self) -> bool:
@@ -59,14 +59,9 @@ class SlurmJob:
         return self.state in RUNS
 
     @property
-    def told(self) -> Counters | None:
-        """The counters, parsed; None where there are none."""
-        return None if self.counters is None else Counters.read(self.counters)
-
-    @property
     def compiled_only(self) -> bool:
         """Whether the job did nothing but run its script under neuron_parallel_compile."""
-        return self.told is not None and self.told.compiled_only
+        return self.counters is not None and self.counters.compiled_only
 
     @property
     def own_nodes(self) -> tuple[NodeTimes, ...]:
@@ -84,6 +79,7 @@ class SlurmJob:
 
         Raises:
             ConfigurationError: the document is of another version.
+            InvalidCounters: the counters are damaged.
         """
         if document.get("schema") != SCHEMA:
             raise ConfigurationError(
@@ -105,7 +101,7 @@ class SlurmJob:
             began=None if not job["started"] else _span(job["started"], job["ended"], now),
             nodes=tuple(_node(node, now) for node in document["nodes"] if node["instance_type"]),
             counted=tuple(Counted(**node) for node in document["counted"]),
-            counters=document["counters"],
+            counters=None if (counters := document["counters"]) is None else Counters.read(counters),
         )
 
 

@@ -234,29 +234,29 @@ def report_of(
 
     The arguments are those of `for_job.report_for_job`; ``price_notes``: notes on the prices in ``book``.
     """
-    told, workload, reason = None, None, "the job left no counters."
+    typed, workload, reason = None, None, "the job left no counters."
     try:
         if counters is not None:
-            told = Counters.read(counters)
-            workload = Workload.from_counters(told)
+            typed = Counters.read(counters)
+            workload = Workload.from_counters(typed)
     except PricePerfError as error:
         early = isinstance(error, NothingTrained) and describe.get("TrainingJobStatus") == "Failed"
         reason = _FAILED_EARLY if early else str(error)
-    facts = measured_part.collect(describe, told)
-    found = None if told is None else Diagnostics(told)
+    facts = measured_part.collect(describe, typed)
+    found = None if typed is None else Diagnostics(typed)
     measured_only = PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
         reason = "the job ran on instance groups of several types, but only one type can be modelled."
         return replace(measured_only, unavailable=reason)
-    if workload is None or told is None:
+    if workload is None or typed is None:
         return measured_only
-    if len(facts.get("instance_groups", [])) > 1 and (why := _some_train(told)):
+    if len(facts.get("instance_groups", [])) > 1 and (why := _some_train(typed)):
         return replace(measured_only, unavailable=why)
     calibration = loaded(user_calibration)
     try:
         comparison = compare(
             workload,
-            shown_beside(told.instance_type, instances),
+            shown_beside(typed.instance_type, instances),
             full_scale,
             prices=book,
             batch=batch,
@@ -273,12 +273,13 @@ def report_of(
     return replace(measured_only, workload=workload, comparison=comparison, unavailable=None, notes=notes)
 
 
-def _some_train(told: Counters) -> str | None:
+def _some_train(counters: Counters) -> str | None:
     """Why a job whose groups do not all train is not modelled: torchrun starts workers only in those it names."""
-    workers, on_one = told.world_size or 1, told.cores_used or 1
-    if workers >= on_one * told.instance_count:
+    workers, on_one = counters.world_size or 1, counters.cores_used or 1
+    if workers >= on_one * counters.instance_count:
         return None
     return (
-        f"the job has {workers} workers, {on_one} on an instance, and not all {told.instance_count} instances of its"
-        " groups train. Only those that train alike are modelled: rehearse the group that trains as a job of its own."
+        f"the job has {workers} workers, {on_one} on an instance, and not all {counters.instance_count} instances of "
+        "its groups train. Only those that train alike are modelled: rehearse the group that trains as a job of its "
+        "own."
     )
