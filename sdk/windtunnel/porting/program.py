@@ -6,6 +6,7 @@ import ast
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.errors import SourceError
@@ -48,14 +49,27 @@ def read_program(
         subject.program, subject.whole = subjects, whole
     told = subjects if whole else subjects[:1]
     left_out = LeftOut(subjects)
-    if any(found.sure for one in subjects for found in left_out.without(one.script, [*of_spmd(one)])):
+    spmd = {one: left_out.without(one.script, [*of_spmd(one)]) for one in subjects}
+    if any(finding.sure for findings in spmd.values() for finding in findings):
         for subject in subjects:
-            subject.several = False
+            subject.several = False  # one process drives all cores
     found = {
-        one.script: left_out.without(one.script, [finding for topic in TOPICS for finding in topic(one)])
+        one: [*spmd[one], *left_out.without(one.script, [said for topic in TOPICS for said in topic(one)])]
         for one in told
     }
-    return {script: sorted(findings, key=lambda finding: finding.line) for script, findings in found.items()}
+    return {
+        one.script: sorted(_merged(findings), key=lambda finding: finding.line)
+        for one, findings in found.items()
+    }
+
+
+def _merged(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """The findings, with one for those that say the same of one line, as of ``x.cuda(), y.cuda()``."""
+    found: dict[Finding, Finding] = {}
+    for one in findings:
+        said = replace(one, edits=())
+        found[said] = replace(one, edits=(*found[said].edits, *one.edits)) if said in found else one
+    return found.values()
 
 
 def modules_of(script: Script, source_dir: Path | None = None) -> tuple[list[Script], bool, list[str]]:

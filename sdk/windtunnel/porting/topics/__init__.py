@@ -74,7 +74,6 @@ TOPICS = (
     device.unused_device,
     lightning.without_neuron,
     native_pytorch.of_native_pytorch,
-    not_simulated.of_spmd,
     not_simulated.of_kernels,
     cuda_only.cuda_only,
     libraries.of_gpus,
@@ -117,4 +116,6 @@ TOPICS = (
     shared_files.made_at_once,
     logs.unheard,
 )
-"""Called in this order; the findings are sorted by line afterwards."""
+"""Called in this order; the findings are sorted by line afterwards. SPMD (`not_simulated.of_spmd`) is not among them:
+`program` looks for it before these, as it decides how many processes there are.
+"""

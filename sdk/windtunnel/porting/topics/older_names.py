@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, replaced
@@ -14,6 +15,7 @@ from windtunnel.porting.subject import Subject
 
 _SIX = "torch._six"
 _STILL_IN_TORCH = ("inf", "nan")
+_VERSION = re.compile("version|major|minor", re.IGNORECASE)
 _OF_SIX = {
     "string_classes": "{} = (str, bytes)",
     "int_classes": "{} = int",
@@ -29,14 +31,14 @@ def gone(subject: Subject) -> Iterator[Finding]:
     None where the program asks whether the name is there, gives it to torch_xla itself, or goes on without it.
     """
     for (module, name), (last, instead) in GONE.items():
-        if subject.names.has_until(last) or any(_names(one.script, name) for one in subject.program):
+        if subject.names.has_until(last):
             continue
         uses = [
             node
             for node in subject.script.walk(ast.Attribute, ast.Name, ast.ImportFrom)
             if _is_use(subject.script, node, module, name) and not _is_asked_for(subject.script, node)
         ]
-        if not uses:
+        if not uses or any(_names(one.script, name) for one in subject.program):
             continue
         certain = [node for node in uses if not subject.script.is_chosen(node, ast.BoolOp)]
         short = f"{subject.names.module('xm') if module.endswith('xla_model') else module}.{name}"
@@ -58,7 +60,8 @@ def gone_from_torch(subject: Subject) -> Iterator[Finding]:
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         from_it = isinstance(node, ast.ImportFrom) and node.module == _SIX
-        if not (from_it or any(alias.name == _SIX for alias in node.names)) or script.is_tried(node):
+        named = from_it or any(alias.name == _SIX for alias in node.names)
+        if not named or script.is_tried(node) or _asks_for_version(script, node):
             continue
         lines = [
             _OF_SIX[one.name].format(one.asname or one.name) for one in node.names if one.name in _OF_SIX
@@ -103,6 +106,14 @@ def _is_asked_for(script: Script, node: ast.AST) -> bool:
         script.called(call) == "hasattr" and call.args and script.dotted(call.args[0]).startswith("torch_xla")
         for call in calls_in(*deciding(script, node))
     )
+
+
+def _asks_for_version(script: Script, node: ast.AST) -> bool:
+    """Whether a test of a version stands before it, perhaps by names: such a script has newer names, too."""
+    tests = [*deciding(script, node)]
+    names = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
+    made = [value for name in names for value in script.values(name)]
+    return any(_VERSION.search(ast.unparse(one)) for one in (*tests, *made))
 
 
 def _edits(subject: Subject, uses: list[ast.AST], new: str) -> Iterator[Edit]:

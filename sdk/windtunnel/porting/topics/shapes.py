@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -193,6 +194,7 @@ def _cuts_pieces(script: Script, call: ast.Call) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=64)
 def _pads_to_one(one: Subject) -> bool:
     padded = (argument(call, "padding") for call, _ in one.script.calls)
     return "pad_to_max_length" in one.script.words or any(
@@ -201,6 +203,7 @@ def _pads_to_one(one: Subject) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=64)
 def _cuts_to_one(one: Subject) -> bool:
     """Whether texts are cut into blocks of one length, as ``[ids[i : i + n] for i in range(0, total, n)]``, or only
     texts of one length are kept.

@@ -105,3 +105,21 @@ def test_where_the_script_goes_on_without_torchs_older_names() -> None:
     """As libraries for several versions do."""
     text = "try:\n    from torch._six import inf\nexcept ImportError:\n    from torch import inf\n"
     assert "torch._six" not in str(read(Script(Path("train.py"), text.encode())))
+
+
+@pytest.mark.parametrize(
+    ("before", "test"),
+    [
+        ("", "torch.__version__ < '1.8'"),
+        ("", "LooseVersion(torch.__version__) < LooseVersion('1.8')"),
+        ("MAJOR, MINOR = map(int, torch.__version__.split('.')[:2])\n", "MAJOR == 1 and MINOR < 8"),
+        ("old = version.parse(torch.__version__) < version.parse('1.8')\n", "old"),
+        ("from compat import TORCH_MAJOR\n", "not TORCH_MAJOR >= 2"),
+    ],
+)
+def test_torchs_older_names_for_an_older_torch(before: str, test: str) -> None:
+    """Which the image does not have: the line never runs."""
+    text = f"import torch\n{before}if {test}:\n    from torch._six import inf\nelse:\n    from torch import inf\n"
+    assert "torch._six" not in str(read(Script(Path("train.py"), text.encode())))
+    other = text.replace(test, "args.old").replace("old = version", "new = version")
+    assert "torch._six" in str(read(Script(Path("train.py"), other.encode())))

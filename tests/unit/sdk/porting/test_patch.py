@@ -317,3 +317,10 @@ def test_the_guide_shows_what_the_command_prints() -> None:
         return sorted(line for line in text.splitlines() if re.match(r"[+-](?![+-]{2} )", line))
 
     assert lines(shown) == lines(printed)
+
+
+def test_what_is_said_twice_of_a_line_is_said_once() -> None:
+    """Both places get their edits."""
+    text = "import torch\nx, y = x.cuda(), y.cuda()\n"
+    (found,) = read(script(text))
+    assert found.line == 2 and "x, y = x.to(torch_xla.device()), y.to(torch_xla.device())\n" in changed(text)
