@@ -11,6 +11,8 @@ one_rank       calls that only one rank makes
 subject        what several topics ask about a script
 clips          gradients that are clipped before the cores exchange them
 tensors        which values are tensors on the device
+reads          what fetches their values to the host
+passes         what runs in every pass of a loop
 finding        one finding, with the edits that settle it where they are sure
 topics         what is looked for: a file each
 left_out       the parts of a program that never run on trn1

@@ -7,8 +7,8 @@ import functools
 from dataclasses import dataclass, replace
 
 from windtunnel.porting.finding import Edit, replaced
-from windtunnel.porting.nodes import calls_in, is_method, receiver
-from windtunnel.porting.subject import Subject, computes_gradients
+from windtunnel.porting.nodes import calls_in, computes_gradients, is_method, receiver
+from windtunnel.porting.subject import Subject
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
 """Calls that exchange gradients before the step."""

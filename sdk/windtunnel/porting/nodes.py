@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any, TypeGuard
+
+_RANK = re.compile(
+    r"(?<!lora[_.])(?<!low_)(?<!re)rank(?!ing|er)|master(?!_?(weight|param|grad))|main_process|is_main|is_root|ordinal|primary|"
+    r"process_index|process_zero|global_zero|gpu\w* == 0",
+    re.IGNORECASE,
+)
 
 
 def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:
@@ -77,6 +84,19 @@ def is_method(node: ast.AST | None, *names: str) -> TypeGuard[ast.Call]:
 def receiver(call: ast.Call) -> ast.expr:
     """``model`` of ``model.to(device)``; for what is no method, the function that is called."""
     return call.func.value if isinstance(call.func, ast.Attribute) else call.func
+
+
+def computes_gradients(call: ast.Call) -> bool:
+    """Whether a call is ``loss.backward()``, or ``loss_scaler(loss, optimizer, ...)`` as timm's NativeScaler has it."""
+    scales = isinstance(call.func, ast.Name) and "scaler" in call.func.id
+    return is_method(call, "backward") or (
+        scales and any("optim" in ast.unparse(one) for one in arguments(call))
+    )
+
+
+def names_rank(text: str) -> bool:
+    """Whether an expression's text names the rank of a process."""
+    return bool(_RANK.search(text))
 
 
 def is_main(node: ast.AST) -> bool:

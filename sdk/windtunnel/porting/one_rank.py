@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from windtunnel.porting.finding import Edit, replaced
-from windtunnel.porting.nodes import argument, arguments, calls_in, constant, terms
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, names_rank, terms
 from windtunnel.porting.script import Script
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.subject import Subject
 
 _ON_ONE = re.compile("distributed|parallel|is_initialized", re.IGNORECASE)
 """May stand beside the rank, as in ``not args.distributed or rank == 0``."""

@@ -11,7 +11,17 @@ from functools import cached_property
 from windtunnel.porting import trainers
 from windtunnel.porting.loaders import Loaders
 from windtunnel.porting.names import Names
-from windtunnel.porting.nodes import argument, arguments, constant, handed, is_method, parameters, receiver
+from windtunnel.porting.nodes import (
+    argument,
+    arguments,
+    computes_gradients,
+    constant,
+    handed,
+    is_method,
+    names_rank,
+    parameters,
+    receiver,
+)
 from windtunnel.porting.script import Loop, Script
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
@@ -20,11 +30,6 @@ _CHOSEN = (_ACCELERATOR, "torch_geometric.device")
 _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
-_RANK = re.compile(
-    r"(?<!lora[_.])(?<!low_)(?<!re)rank(?!ing|er)|master(?!_?(weight|param|grad))|main_process|is_main|is_root|ordinal|primary|"
-    r"process_index|process_zero|global_zero|gpu\w* == 0",
-    re.IGNORECASE,
-)
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
     "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",
@@ -385,16 +390,3 @@ def _is_of_torch(script: Script, function: ast.Attribute) -> bool:
 def _numbers_gpu(node: ast.expr) -> bool:
     named = isinstance(node, ast.Name | ast.Attribute) and _GPU.search(ast.unparse(node))
     return type(constant(node)) is int or bool(named)
-
-
-def names_rank(text: str) -> bool:
-    """Whether an expression's text names the rank of a process."""
-    return bool(_RANK.search(text))
-
-
-def computes_gradients(call: ast.Call) -> bool:
-    """Whether a call is ``loss.backward()``, or ``loss_scaler(loss, optimizer, ...)`` as timm's NativeScaler has it."""
-    scales = isinstance(call.func, ast.Name) and "scaler" in call.func.id
-    return is_method(call, "backward") or (
-        scales and any("optim" in ast.unparse(one) for one in arguments(call))
-    )

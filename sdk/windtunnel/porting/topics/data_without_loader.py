@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import constant, keyword
+from windtunnel.porting.nodes import constant, keyword, names_rank
 from windtunnel.porting.script import Loop
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.batches import is_shared
 from windtunnel.porting.topics.first_weights import TORCH_SEEDS, chance_of
 from windtunnel.porting.topics.step_ends import within

@@ -19,10 +19,11 @@ from windtunnel.porting.nodes import (
     constant,
     is_main,
     is_method,
+    names_rank,
     receiver,
 )
 from windtunnel.porting.script import Scope, Script
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.subject import Subject
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")

@@ -10,9 +10,18 @@ from functools import partial
 from windtunnel.porting import clips
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.models import is_model
-from windtunnel.porting.nodes import arguments, calls_in, constant, handed, is_method, parameters, receiver
+from windtunnel.porting.nodes import (
+    arguments,
+    calls_in,
+    computes_gradients,
+    constant,
+    handed,
+    is_method,
+    parameters,
+    receiver,
+)
 from windtunnel.porting.script import Loop, Script
-from windtunnel.porting.subject import Subject, computes_gradients
+from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.ties import is_made_by, that_hold
 
 

@@ -8,10 +8,18 @@ from functools import partial
 
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.models import is_model, makers_of
-from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword, receiver
+from windtunnel.porting.nodes import (
+    argument,
+    arguments,
+    constant,
+    is_method,
+    keyword,
+    names_rank,
+    receiver,
+)
 from windtunnel.porting.one_rank import is_by_one, is_in_a_step, leaves_out_the_first, taken_out
 from windtunnel.porting.script import Script
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import holds_device_tensors
 from windtunnel.porting.topics.model_paths import PICKLES
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, replaced
-from windtunnel.porting.nodes import calls_in, constant, is_method, receiver
+from windtunnel.porting.nodes import calls_in, computes_gradients, constant, is_method, receiver
 from windtunnel.porting.script import Loop, Scope, Script
-from windtunnel.porting.subject import Subject, computes_gradients
+from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
 
 _LOADERS = ("MpDeviceLoader", "per_device_loader", "ParallelLoader")

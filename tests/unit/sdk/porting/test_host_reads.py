@@ -213,6 +213,10 @@ def test_a_function_that_exchanges_gradients_is_on_the_device() -> None:
         ("step < args.resume_step", True),
         ("args.resume_step is not None and step < args.resume_step", True),
         ("step >= steps_in_epoch", True),
+        ("args.resume and epoch == first and step < args.resume_step", True),
+        ("step >= last or step < args.resume_step", True),
+        ("step < last or not logs", False),
+        ("logs is not None and step % 10", False),
         ("step % 10", False),
         ("step % 10 > 0", False),
         ("time.time() - last < 10", False),
@@ -223,6 +227,21 @@ def test_a_function_that_exchanges_gradients_is_on_the_device() -> None:
 def test_what_stands_behind_the_steps_that_a_loop_skips(skipped: str, is_told: bool) -> None:
     """Those before a resumed one, or behind the last, are the few: what follows runs in each of the others."""
     text = f"{HEAD}{STEP}    xm.optimizer_step(optimizer)\n    if {skipped}:\n        continue\n    n += loss.item()\n"
+    assert bool(said(text, "host_read")) is is_told
+
+
+@pytest.mark.parametrize(
+    ("other", "is_told"),
+    [
+        ("else:\n        n = loss.item()", True),
+        ("elif few:\n        n = loss.cpu()\n    else:\n        n = loss.tolist()", True),
+        ("elif few:\n        n = loss.item()", False),
+        ("else:\n        n = 0", False),
+    ],
+)
+def test_a_step_that_reads_in_one_way_or_another(other: str, is_told: bool) -> None:
+    """One core reads its own loss, several read their mean: something is read in each step."""
+    text = f"{HEAD}{STEP}    if cores > 1:\n        n = mean(loss).item()\n    {other}\n{_STEPPED}"
     assert bool(said(text, "host_read")) is is_told
 
 
