@@ -13,6 +13,7 @@ clips          gradients that are clipped before the cores exchange them
 tensors        which values are tensors on the device
 reads          what fetches their values to the host
 passes         what runs in every pass of a loop
+evaluations    loops that evaluate a model
 finding        one finding, with the edits that settle it where they are sure
 topics         what is looked for: a file each
 left_out       the parts of a program that never run on trn1

@@ -59,7 +59,8 @@ class Tensors:
     """Names that surely hold tensors of the device in a step: `.backward()` is called on them, the trained model
     returns them, or they are computed from such.
 
-    ``given``: parameters that hold such tensors; ``steps``: functions that return them.
+    ``given``: parameters that hold such tensors; ``steps``: functions that return them; ``models``: models besides
+    those whose parameters the script asks for.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class Tensors:
         step: Loop | ast.FunctionDef,
         given: Collection[str] = (),
         steps: Collection[str] = (),
+        models: Collection[str] = (),
     ) -> None:
         self._script = script
-        self._models = {*script.models, *steps}
+        self._models = {*script.models, *steps, *models}
         assigned = list(_assignments(step))
         self._assigned = {*given, *(name for name, _ in assigned)}
         self._fetched: dict[str, int] = {}  # the line from which on a name holds a value of the host

@@ -8,7 +8,7 @@ device               CUDA's device, which is not there, and torch_xla's, which n
 distributions        torch.distributions, which read the values of their arguments
 first_weights        first weights, which each process draws for itself
 gpu_functions        functions of torch.cuda, which find no GPU
-host_reads           values of the device that the host reads in each step
+host_reads           values of the device that the host reads in each step, or for each batch that is evaluated
 libraries            libraries and arguments that need a GPU
 lightning            Lightning's Trainer and Fabric, which know no NeuronCore
 logs                 lines of the script's own log that are lost
@@ -108,6 +108,7 @@ TOPICS = (
     optimizers.early_clips,
     slow_optimizers.by_the_host,
     host_reads.host_reads,
+    host_reads.reads_of_evaluations,
     distributions.checked,
     some_ranks.lone_collectives,
     saves.saves,

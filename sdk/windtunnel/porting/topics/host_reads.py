@@ -1,4 +1,6 @@
-"""Values of the device that the host reads in each step of a training loop, and other waits for the device."""
+"""Values of the device that the host reads in each step of a training loop, or for each batch that it evaluates, and
+other waits for the device.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,9 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 
+from windtunnel.porting.evaluations import evaluated_models, evaluation_loops
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import (
-    calls_in,
-    constant,
-    handed,
-    is_method,
-)
+from windtunnel.porting.nodes import calls_in, constant, handed, is_method, parameters, receiver
 from windtunnel.porting.passes import each_pass
 from windtunnel.porting.reads import Tensors, read_at
 from windtunnel.porting.script import Loop, Script
@@ -32,9 +30,7 @@ _LEAVES = (ast.Continue, ast.Return)
 def host_reads(subject: Subject) -> Iterator[Finding]:
     """Findings on `loss.item()` and its like, where they run in every step."""
     script = subject.script
-    # With accelerate the loop is the script's own.
-    accelerated = any("accelerate" in one.script.packages for one in subject.program)
-    if not accelerated and (subject.managed or not subject.uses_device):
+    if not _has_loops_of_its_own(subject):
         return
     said: set[int] = set()
     for step, tensors in _on_the_device(subject):
@@ -52,11 +48,39 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         yield from _remarks(script, each_pass(function.body, _LEAVES), tensors, said, given)
 
 
+def reads_of_evaluations(subject: Subject) -> Iterator[Finding]:
+    """A note on the reads of each loop that evaluates: how much of the time that is, the text does not tell."""
+    script = subject.script
+    if not _has_loops_of_its_own(subject):
+        return
+    for loop in evaluation_loops(subject):
+        if not _is_of_a_device(subject, script.scope(loop)):
+            continue
+        tensors = Tensors(script, loop, models=evaluated_models(script))
+        reads = list(_reads(script, each_pass(loop.body), tensors))
+        more = [str(line) for line in dict.fromkeys(one.lineno for one in reads) if line != reads[0].lineno]
+        if reads:
+            also = f" (also in line{'s' * (len(more) > 1)} {', '.join(more)})" if more else ""
+            yield Finding(
+                reads[0].lineno,
+                f"{_shown(script, reads[0])} for each batch that is evaluated{also}: the host waits for the device. "
+                "Keep sums on the device, and read them once behind the loop.",
+                sure=False,
+                kind="host_read",
+            )
+
+
+def _has_loops_of_its_own(subject: Subject) -> bool:
+    """Whether the program is for a device, and no library runs its loops: with accelerate they are the script's own."""
+    accelerated = any("accelerate" in one.script.packages for one in subject.program)
+    return accelerated or (not subject.managed and subject.uses_device)
+
+
 def _on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, Tensors]]:
     """The steps of a file with their tensors, without steps that run on the host for reference."""
     returning = _returning(subject)
     for step in subject.steps:
-        if _names_a_device(subject.script.scope(step) if isinstance(step, Loop) else step):
+        if _is_of_a_device(subject, subject.script.scope(step) if isinstance(step, Loop) else step):
             yield step, Tensors(subject.script, step, steps=returning)
 
 
@@ -102,20 +126,24 @@ def _remarks(
     script: Script, run: Iterable[ast.AST], tensors: Tensors, said: set[int], given: str = ""
 ) -> Iterator[Finding]:
     """Findings on reads of these tensors in the code that is run; at most one a line."""
+    for read in _reads(script, run, tensors):
+        if read.lineno not in said:
+            said.add(read.lineno)
+            yield Finding(
+                read.lineno,
+                f"{_shown(script, read)} in each step{given}: the host waits for the device. Do this in "
+                "xm.add_step_closure(fn, args=(tensor,)), or every N steps only. Keep sums on the device.",
+                kind="host_read",
+            )
+
+
+def _reads(script: Script, run: Iterable[ast.AST], tensors: Tensors) -> Iterator[ast.expr]:
+    """What reads these tensors in the code that is run."""
     for node in run:
         read, *of = read_at(script, node) or (None,)
-        if read is None or read.lineno in said:
-            continue
         fetches = is_method(read, *FETCHES)  # only tensors, or numpy's arrays, have these
-        if not any(tensors.gave(one, widely=fetches) for one in of):
-            continue
-        said.add(read.lineno)
-        yield Finding(
-            read.lineno,
-            f"{_shown(script, read)} in each step{given}: the host waits for the device. Do this in "
-            "xm.add_step_closure(fn, args=(tensor,)), or every N steps only. Keep sums on the device.",
-            kind="host_read",
-        )
+        if read is not None and any(tensors.gave(one, widely=fetches) for one in of):
+            yield read
 
 
 @functools.lru_cache(maxsize=1)
@@ -162,7 +190,7 @@ def _returning(subject: Subject) -> set[str]:
     """The names of functions of the file that compute gradients, and return only values on the device."""
     found = set()
     for function in subject.steps:
-        if isinstance(function, Loop) or not _names_a_device(function):
+        if isinstance(function, Loop) or not _is_of_a_device(subject, function):
             continue
         tensors = Tensors(subject.script, function)
         given = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
@@ -172,13 +200,31 @@ def _returning(subject: Subject) -> set[str]:
     return found
 
 
-def _names_a_device(function: ast.AST) -> bool:
-    """Whether a function, or the module, mentions a device."""
-    return any(
-        isinstance(node, ast.Name | ast.Attribute | ast.arg)
-        and ast.unparse(node).rpartition(".")[2].lower() in _OF_A_DEVICE
-        for node in ast.walk(function)
+def _is_of_a_device(subject: Subject, function: ast.AST) -> bool:
+    """Whether a function, or the module, mentions a device, or calls a model that was moved to one outside of it."""
+    called = {ast.unparse(call.func) for call in calls_in(function)}
+    given = called.intersection(parameters(function))
+    return (
+        any(
+            isinstance(node, ast.Name | ast.Attribute | ast.arg)
+            and ast.unparse(node).rpartition(".")[2].lower() in _OF_A_DEVICE
+            for node in ast.walk(function)
+        )
+        or not _moved(subject).isdisjoint(called - given)
+        or any(
+            ast.unparse(value) in _moved(one)
+            for name in given
+            for one, value in subject.passed(function, name)
+        )
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _moved(one: Subject) -> set[str]:
+    """What a file moves to the device, by the names that it has there."""
+    made = {target for target, node in one.script.assigned if node.value in one.moves}
+    owners = map(receiver, one.moves)
+    return made | {ast.unparse(owner) for owner in owners if isinstance(owner, ast.Name | ast.Attribute)}
 
 
 def _shown(script: Script, read: ast.expr) -> str:
