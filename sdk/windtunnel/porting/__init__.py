@@ -14,6 +14,7 @@ tensors        which values are tensors on the device
 reads          what fetches their values to the host
 passes         what runs in every pass of a loop
 evaluations    loops that evaluate a model
+gone_over      which DataLoaders the loops of a program go over
 finding        one finding, with the edits that settle it where they are sure
 topics         what is looked for: a file each
 left_out       the parts of a program that never run on trn1

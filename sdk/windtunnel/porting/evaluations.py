@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
+from collections.abc import Sequence
 
 from windtunnel.porting.nodes import calls_in, computes_gradients, constant, is_method, receiver
 from windtunnel.porting.script import Script
@@ -20,9 +21,10 @@ def evaluated_models(script: Script) -> set[str]:
     }
 
 
-def evaluation_loops(subject: Subject) -> Iterator[ast.For]:
+@functools.lru_cache(maxsize=64)
+def evaluation_loops(subject: Subject) -> Sequence[ast.For]:
     """The innermost loops around calls of a model, where gradients are off or the model is told to evaluate."""
-    script, found = subject.script, set[ast.For]()
+    script, found = subject.script, dict[ast.For, None]()
     models = evaluated_models(script)
     for call, _ in script.calls:
         if ast.unparse(call.func) not in models:
@@ -31,8 +33,8 @@ def evaluation_loops(subject: Subject) -> Iterator[ast.For]:
         if loop is None or loop in found or not _is_off(script, call, loop):
             continue
         if not any(map(computes_gradients, calls_in(loop))) and loop not in subject.training_loops:
-            found.add(loop)
-            yield loop
+            found[loop] = None
+    return [*found]
 
 
 def _is_off(script: Script, call: ast.Call, loop: ast.For) -> bool:

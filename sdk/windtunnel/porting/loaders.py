@@ -40,19 +40,22 @@ class Loaders:
 
     def _loaders_by_name(self, found: dict[str, ast.Call | None]) -> Iterator[tuple[str, ast.Call | None]]:
         """Loaders by name, from assignments, annotations, `return` and arguments, and from those found so far."""
-        given: list[tuple[str, ast.expr]] = []
+        given: list[tuple[str, ast.expr, str]] = []
         for node in self._script.nodes:
             if isinstance(node, ast.Assign):
                 names = [*map(ast.unparse, node.targets)]
-                given += [(name, node.value) for name in names]
-                given += [(f"{name}[]", value) for name in names for value in _values(node.value)]
+                given += taken_apart(node)
+                given += [(f"{name}[]", value, "") for name in names for value in _values(node.value)]
             elif isinstance(node, ast.Return) and node.value is not None:
-                given.append((f"{self._script.scope_name(node)}()", node.value))
+                made = f"{self._script.scope_name(node)}()"
+                several = node.value.elts if isinstance(node.value, ast.Tuple) else []
+                given.append((made, node.value, ""))
+                given += [(f"{made}[{index}]", value, "") for index, value in enumerate(several)]
             elif isinstance(node, ast.arg) and node.annotation is not None:
                 yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
-        given += [(name, value) for _, name, value in self._given]
-        for name, value in given:
-            yield from ((name, made) for made in self._makers(value, found))
+        given += [(name, value, "") for _, name, value in self._given]
+        for name, value, index in given:
+            yield from ((name, maker) for maker in self._makers(value, found, index))
 
     @cached_property
     def _given(self) -> list[tuple[ast.FunctionDef, str, ast.expr]]:
@@ -71,11 +74,17 @@ class Loaders:
         made = [call for value in own for call in self._makers(value, self.all)]
         return next(filter(None, made), None) if own else self.all.get(name)
 
-    def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
-        """The call that makes the DataLoader that an expression is; empty if it is no DataLoader."""
+    def _makers(
+        self, node: ast.expr, found: dict[str, ast.Call | None], index: str = ""
+    ) -> list[ast.Call | None]:
+        """The call that makes the DataLoader that an expression is; empty if it is no DataLoader. ``index``: that of
+        one part of what a call returns, as "[0]".
+        """
         if self._script.is_call_of(node, *LOADERS):
-            return [node]
-        name = f"{self._script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
+            return [] if index else [node]
+        name = ast.unparse(node)
+        if isinstance(node, ast.Call):
+            name = f"{self._script.dotted(node.func).removeprefix('self.')}(){index}"
         return [found[name]] if name in found else []
 
     def bar(self, loop: Loop) -> tuple[ast.stmt, ast.expr] | None:
@@ -116,6 +125,18 @@ class Loaders:
         others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
         wrapped = any(self._script.is_call_of(node, *others) for node in parts)
         return found[0] if len(found) == 1 and not wrapped else None
+
+
+def taken_apart(assigned: ast.Assign) -> Iterator[tuple[str, ast.expr, str]]:
+    """The names that an assignment gives, with what each gets: a value, or the part of it at an index, as "[0]"."""
+    value = assigned.value
+    for target in assigned.targets:
+        yield ast.unparse(target), value, ""
+        for place, one in enumerate(target.elts if isinstance(target, ast.Tuple | ast.List) else ()):
+            if isinstance(value, ast.Tuple) and len(value.elts) > place:
+                yield ast.unparse(one), value.elts[place], ""
+            else:
+                yield ast.unparse(one), value, f"[{place}]"
 
 
 def _values(node: ast.expr) -> list[ast.expr]:

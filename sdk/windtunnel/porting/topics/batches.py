@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from windtunnel.porting.evaluations import evaluation_loops
 from windtunnel.porting.finding import Edit, Finding, replaced
-from windtunnel.porting.loaders import LOADERS
+from windtunnel.porting.gone_over import loaders_gone_over, training
 from windtunnel.porting.nodes import (
     argument,
     arguments,
     branches,
-    calls_in,
     constant,
     handed,
     keyword,
@@ -30,13 +29,22 @@ _OF_ALL = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "Weighte
 """Samplers of torch that do not divide the data among the cores."""
 _ONE, _NO = ast.Constant(1), ast.Constant(False)
 """The defaults of batch_size and drop_last."""
+_SMALLER = (
+    "unless batch_size divides the number of samples of each core, the last batch is smaller: another shape, and each "
+    "shape is compiled by itself. Pass drop_last=True, or pad that batch."
+)
+_SMALLER_THERE = (
+    "unless batch_size divides the number of samples that a core evaluates, the last batch is smaller: another shape, "
+    "and each shape is compiled by itself. Pad that batch, and do not count the padding (with drop_last=True its "
+    "samples are never evaluated)."
+)
 
 
 def same_data(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops that give every core the same batches."""
     if not subject.several or subject.managed or not subject.uses_device or is_shared(subject):
         return
-    for name, call, loop in _trained_loaders(subject):
+    for name, call, loop in loaders_gone_over(subject, training):
         shuffle, own = keyword(call, "shuffle"), keyword(call, "sampler")
         given = own and not _is_of_all(subject, own.value)
         if given or keyword(call, "batch_sampler") or len(call.args) > _SHUFFLE + 1:
@@ -63,37 +71,25 @@ def same_data(subject: Subject) -> Iterator[Finding]:
 
 
 def last_batches(subject: Subject) -> Iterator[Finding]:
-    """Loaders of training loops whose last batch is smaller, unless the number of samples happens to fit."""
+    """Loaders of loops that train or evaluate whose last batch is smaller, unless the samples happen to fit."""
     if subject.managed or not subject.uses_device or not _is_map_style(subject):
         return
-    plain = [call for _, call, _ in _trained_loaders(subject)]
-    for call in dict.fromkeys((*plain, *_wrapped_loaders(subject))):
-        options = _given(subject.script, call)
-        size = call.args[1] if len(call.args) > 1 else options.get("batch_size", _ONE)
-        decided = "batch_sampler" in options or len(call.args) > _SHUFFLE + 2
-        decided |= not _are_known(subject.script, call)
-        drops = constant(options.get("drop_last", _NO)) is not False
-        if not decided and not drops and not (isinstance(size, ast.Constant) and size.value in (None, 1)):
-            yield Finding(
-                call.lineno,
-                "unless batch_size divides the number of samples of each core, the last batch is smaller: another "
-                "shape, and each shape is compiled by itself. Pass drop_last=True, or pad that batch.",
-                sure=False,
-                kind="ragged_batch",
-            )
+    said: set[ast.Call] = set()
+    for loops, text in ((training, _SMALLER), (evaluation_loops, _SMALLER_THERE)):
+        for _, call, _ in loaders_gone_over(subject, loops):
+            if call not in said and _may_be_smaller(subject, call):
+                said.add(call)
+                yield Finding(call.lineno, text, sure=False, kind="ragged_batch")
 
 
-def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
-    """Loaders of training loops that were passed to an MpDeviceLoader before the loop."""
-    iterated = {
-        ast.unparse(node) for loop in subject.training_loops for node in subject.loaders.gone_over(loop)
-    }
-    for target, node in subject.script.assigned:
-        if target in iterated and subject.script.is_call_of(node.value, "MpDeviceLoader"):
-            for inner in ast.walk(node.value):
-                made = inner if isinstance(inner, ast.Call) else subject.loaders.all.get(ast.unparse(inner))
-                if made is not None and subject.script.is_call_of(made, *LOADERS):
-                    yield made
+def _may_be_smaller(subject: Subject, call: ast.Call) -> bool:
+    """Whether a loader keeps a last batch that is smaller."""
+    options = _given(subject.script, call)
+    size = call.args[1] if len(call.args) > 1 else options.get("batch_size", _ONE)
+    decided = "batch_sampler" in options or len(call.args) > _SHUFFLE + 2
+    decided |= not _are_known(subject.script, call)
+    drops = constant(options.get("drop_last", _NO)) is not False
+    return not decided and not drops and not (isinstance(size, ast.Constant) and size.value in (None, 1))
 
 
 def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
@@ -217,93 +213,6 @@ def _is_map_style(subject: Subject) -> bool:
     }
     streams = any(isinstance(node, ast.keyword) and node.arg == "streaming" for node in subject.script.nodes)
     return not streams and not names & {"IterableDataset", "webdataset", "wds"}
-
-
-def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]]:
-    """Loaders that training loops go over: the expression in the loop, the call that makes it, each once, and the loop.
-    The loop is None if it takes its batches with `next`, or is in another file to whose function the loader is passed.
-    """
-    here: dict[str, tuple[ast.Call, Loop | None]] = {}
-    for loop in subject.training_loops:
-        for node in subject.loaders.gone_over(loop):
-            name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-            name = f"{ast.unparse(node.value)}[]" if isinstance(node, ast.Subscript) else name
-            call = subject.loaders.maker(name, loop)
-            if call is not None and all(call is not other for other, _ in here.values()):
-                here[name] = (call, loop)
-    here |= {name: (call, None) for name, call in _taken_loaders(subject) if name not in here}
-    known = [call for call, _ in here.values()]
-    handed_on = _trained_names(tuple(subject.program))  # of a parameter, what it is given counts
-    names = {name for one, scope, name in handed_on if one is subject and name not in parameters(scope)}
-    names |= {made for one, _, name in handed_on for made in _made_by_functions(subject, one, name)}
-    elsewhere = {subject.loaders.all.get(name): name for name in sorted(names)}
-    return [
-        *((name, call, loop) for name, (call, loop) in here.items()),
-        *((name, call, None) for call, name in elsewhere.items() if call is not None and call not in known),
-    ]
-
-
-def _made_by_functions(subject: Subject, one: Subject, name: str) -> Iterator[str]:
-    """Functions of this file whose result another file gives this name, as `Loaders` writes it: ``make_loader()``."""
-    for value in one.script.values(name) if one is not subject else ():
-        made = one.script.called(value)
-        if made in subject.script.functions:
-            yield f"{made}()"
-
-
-def _taken_loaders(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
-    """Loaders from which training loops take batches with `next`, perhaps through a function of the script that repeats
-    them for ever: ``batches = cycle(DataLoader(...))``.
-    """
-    script = subject.script
-    taken = {
-        ast.unparse(call.args[0])
-        for loop in subject.training_loops
-        for call in calls_in(loop)
-        if call.args and script.is_call_of(call, "next")
-        # Not of an occasional evaluation.
-        if not any(isinstance(one, ast.If) and loop in script.above(one) for one in script.above(call))
-    }
-    for name in sorted(taken):
-        for part in (part for value in script.values(name) for part in ast.walk(value)):
-            known = isinstance(part, ast.Name | ast.Attribute)
-            made = subject.loaders.all.get(ast.unparse(part)) if known else part
-            if isinstance(made, ast.Call) and script.is_call_of(made, *LOADERS):
-                yield name, made
-
-
-@functools.lru_cache(maxsize=1)
-def _trained_names(program: Sequence[Subject]) -> set[tuple[Subject, ast.AST, str]]:
-    """What training loops go over, and what calls pass on to that, as a file, a function, and a name in it."""
-    handed_on = [
-        (
-            (one, one.script.scope(call), ast.unparse(value)),
-            (other, other.script.functions[last], parameter),
-        )
-        for one in program
-        for call, name in one.script.calls
-        for last in [name.rpartition(".")[2]]
-        for other in _that_define(program, one, name)
-        for parameter, value in handed(other.script.functions[last], call)
-    ]
-    found: set[tuple[Subject, ast.AST, str]] = {
-        (one, one.script.scope(loop), ast.unparse(node))
-        for one in program
-        for loop in one.training_loops
-        for node in one.loaders.gone_over(loop)
-        if isinstance(node, ast.Name)
-    }
-    while more := {given for given, parameter in handed_on if parameter in found} - found:
-        found |= more
-    return found
-
-
-def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Subject]:
-    """The files whose function a file calls by this dotted name; if several have one, those that the name points to."""
-    *before, last = name.split(".")
-    known = [other for other in program if last in other.script.functions]
-    here = [other for other in known if other.script.path.stem in before or (other is one and not before)]
-    return known if len(known) == 1 else here
 
 
 def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterator[Edit]:

@@ -123,3 +123,38 @@ def test_a_model_that_was_moved_elsewhere() -> None:
     )
     (found,) = (one for one in read_program([train, engine])[engine] if one.kind == "host_read")
     assert found.line == 8
+
+
+@pytest.mark.parametrize(
+    ("loader", "is_told"),
+    [
+        ("DataLoader(held_out, batch_size=8)", True),
+        ("pl.MpDeviceLoader(DataLoader(held_out, batch_size=8), device)", True),
+        ("DataLoader(held_out, batch_size=8, drop_last=True)", False),
+        ("DataLoader(held_out, batch_size=1)", False),
+        ("DataLoader(held_out, batch_size=8, collate_fn=padded, drop_last=args.drop)", False),
+        ("batches()", False),
+    ],
+)
+def test_a_last_batch_that_is_evaluated(loader: str, is_told: bool) -> None:
+    """It is a graph more, as in training; left out, its samples are not evaluated."""
+    text = (
+        HEAD
+        + LOOP
+        + f"tested = {loader}\n"
+        + EVALUATED.replace("evaluate(model, held_out", "evaluate(model, tested")
+    )
+    for one in (text, text.replace("in loader:\n        out", "in tested:\n        out")):
+        found = said(one, "ragged_batch")
+        assert [line.split(": ")[:3] for line in found] == [["13", "note", "ragged_batch"]] * is_told
+        assert all(
+            "of a core that" not in line and "its samples are never evaluated" in line for line in found
+        )
+
+
+def test_a_loader_that_is_trained_and_evaluated_is_told_once() -> None:
+    text = (
+        HEAD + LOOP.replace("(data, sampler", "(data, 8, sampler") + EVALUATED.replace("held_out", "loader")
+    )
+    (found,) = said(text, "ragged_batch")
+    assert "Pass drop_last=True" in found

@@ -256,3 +256,69 @@ def test_a_loader_that_a_function_of_another_file_makes(options: str, is_told: b
     scripts = [Script(Path(name), text.encode()) for name, text in texts.items()]
     found = [one for one in read_program(scripts)[scripts[1]] if one.kind == "same_data"]
     assert [one.line for one in found] == ([3] if is_told else [])
+
+
+_SEVERAL = """\
+def loaders():
+    train = DataLoader(data, batch_size=8, shuffle=True)
+    return train, DataLoader(held_out, batch_size=8)
+loader, other = loaders()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("loader, other = loaders()", "loader, other = DataLoader(data, batch_size=8, shuffle=True), None"),
+        ("return train, DataLoader(held_out, batch_size=8)", "return (train, 0)"),
+        ("loader, other = loaders()", "[loader, other] = loaders()"),
+    ],
+)
+def test_one_of_several_loaders_that_a_function_returns(old: str, new: str) -> None:
+    """As most scripts with a file for their data have it."""
+    made = _SEVERAL.replace(old, new)
+    text = _TEXT.replace("loader = DataLoader(data, sampler=DistributedSampler(data))\n", made)
+    assert len(said(text, "same_data")) == 1
+    assert said(text.replace("loader, other = loaders()", "other, loader = loaders()", 1), "same_data") or old
+    (ragged,) = said(text, "ragged_batch")
+    assert "the last batch is smaller" in ragged
+    assert said(text.replace("shuffle=True", "sampler=DistributedSampler(data)"), "same_data") == []
+
+
+def test_several_loaders_of_another_file() -> None:
+    """Each is told where it is made; one that is only evaluated need not be divided."""
+    data = "from torch.utils.data import *\n" + _SEVERAL.partition("loader, other")[0]
+    first = "import torch\nfrom data import loaders\na, b = loaders()\nfor x in a:\n    model(x.cuda()).backward()\n"
+    scripts = [Script(Path(name), text.encode()) for name, text in (("train.py", first), ("data.py", data))]
+    found = [(one.line, one.kind) for one in read_program(scripts)[scripts[1]]]
+    assert found == [(3, "same_data"), (3, "ragged_batch")]
+
+
+def test_a_loader_of_a_method() -> None:
+    """As a trainer's own `self.loader()`."""
+    made = "class Work:\n    def get(self):\n        return DataLoader(data, batch_size=8)\n    def work(self):\n"
+    loop = "        for x in self.get():\n            model(x.to(device)).backward()\n"
+    named = "        loader = self.get()\n" + loop.replace("self.get()", "loader")
+    assert [bool(said(HEAD + made + one, "ragged_batch")) for one in (named, loop)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "fast = pl.MpDeviceLoader(loader, device)\nfor batch in fast:\n    model(batch).backward()\n",
+        "def train(batches):\n    for batch in batches:\n        model(batch).backward()\n"
+        "train(pl.MpDeviceLoader(loader, device))\n",
+        "def train(batches):\n    for batch in batches:\n        model(batch).backward()\n"
+        "fast = pl.MpDeviceLoader(loader=loader, device=device)\ntrain(fast)\n",
+        "fast = pl.MpDeviceLoader(DataLoader(data, batch_size=8), device)\n"
+        "for batch in fast:\n    model(batch).backward()\n",
+    ],
+)
+def test_a_loader_that_was_wrapped_before_the_loop(loop: str) -> None:
+    """As AWS's scripts do."""
+    head = HEAD.replace(", DistributedSampler", "")
+    text = f"{head}loader = DataLoader(data, batch_size=8)\n{loop}"
+    assert [len(said(text, kind)) for kind in ("same_data", "ragged_batch")] == [1, 1]
+    shared = text.replace("batch_size=8", "batch_size=8, sampler=mine, drop_last=True")
+    assert said(shared, "same_data") == said(shared, "ragged_batch") == []
