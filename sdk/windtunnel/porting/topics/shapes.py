@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import argument, calls_in, constant, is_method, keyword
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, is_method, keyword
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
 
 _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
 _LONGEST = (True, "longest")
+_MAX = ("max", "numpy.max", "torch.max")
 _BLOCKS = ("TextDataset", "ConstantLengthDataset")
 _KEPT_LENGTH = re.compile(r"(length|len\(.*\)) == [\w.]*(length|len|size)")
 _PACKS = (".pack_padded_sequence", ".pack_sequence")
@@ -48,7 +49,7 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
         longest = constant(argument(call, "padding")) in _LONGEST and _is_of_a_batch(subject, call)
         padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject, call)
         packed = name.endswith(_PACKS) and _is_packed_on_the_host(subject, call)
-        found = collates or longest or padded or packed or grouped
+        found = collates or longest or padded or packed or grouped or _is_of_the_longest(subject, call)
         if found and call.lineno not in said:
             said.add(call.lineno)
             what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
@@ -58,6 +59,20 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
                 'padding="max_length" and max_length).',
                 sure=False,
             )
+
+
+def _is_of_the_longest(subject: Subject, call: ast.Call) -> bool:
+    """Whether a collate function asks for the longest sample, as ``max(map(len, batch))``, to pad the others to it."""
+    script = subject.script
+    lone = len(call.args) == 1  # max(n, 8) asks for a number
+    if not (lone and script.dotted(call.func) in _MAX and _is_of_a_batch(subject, call)):
+        return False
+    given = [*arguments(call), *script.values(ast.unparse(call.args[0]))]
+    return any(
+        script.dotted(part) == "len" or (isinstance(part, ast.Attribute) and part.attr in ("size", "shape"))
+        for one in given
+        for part in ast.walk(one)
+    )
 
 
 def of_libraries(subject: Subject) -> Iterator[Finding]:
