@@ -157,8 +157,16 @@ class Subject:
         return {
             ast.unparse(node)
             for node in found
-            if isinstance(node, ast.Name | ast.Attribute | ast.Constant) and not self.is_cuda_place(node)
+            if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+            and not self.is_cuda_place(node)
+            and (not ast.unparse(node).endswith("device") or self._counts(node))
         }
+
+    def _counts(self, node: ast.AST) -> bool:
+        """Whether a name is given a number, as a rank or the rest of a division, or nothing, as a parameter."""
+        given = self.script.values(ast.unparse(node))
+        texts = map(ast.unparse, given)
+        return not given or any(names_rank(one) or "gpu" in one or "%" in one for one in texts)
 
     @cached_property
     def xla(self) -> bool:

@@ -399,6 +399,8 @@ def test_what_a_program_of_several_files_lacks(tmp_path: Path) -> None:
         "import os\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '../src'))",
         "from pathlib import Path\ndef up(root):\n    root = root.parent\n    sys.path.append(str(root))\n"
         "sys.path.append(str(Path(__file__).parents[2] / 'src'))",
+        "from pathlib import Path\nROOT = Path(__file__).parents[2] / 'src'\nsys.path.append(str(ROOT))\n"
+        "ROOT = Path(os.path.relpath(ROOT, Path.cwd()))",
         "import os\nhere = os.path.dirname(__file__)\nsys.path.append(os.path.abspath(here + '/x'))\n"
         "sys.path += []\nsys.path.append(os.path.join(here, os.environ['X']))",
     ],
@@ -498,3 +500,35 @@ def test_annotations_change_nothing() -> None:
         == ported(untyped, list(read(untyped))).text.decode()
     )
     assert "loader: DataLoader = DataLoader(data, batch_size=8, sampler=sampler)" in after
+
+
+_DEVICES = """\
+import torch
+def main(args):
+    device = {}
+    model = Net().to(device)
+    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[device])
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "is_number"),
+    [
+        ("rank % torch.cuda.device_count()", True),
+        ("args.local_rank", True),
+        ("dist.get_rank()", True),
+        ("int(os.environ['LOCAL_RANK'])", True),
+        ("init_device(args)", False),
+        ("torch.device(args.device)", False),
+        ("args.gpu", True),
+    ],
+)
+def test_a_device_of_a_wrapper_is_no_number(made: str, is_number: bool) -> None:
+    """DistributedDataParallel takes both; what a function of the program's makes of its options is a device."""
+    found = said(_DEVICES.format(made))
+    assert any("device device is a GPU's number" in one for one in found) is is_number
+    assert any("DistributedDataParallel takes no GPU number" in one for one in found)
+    parameter = _DEVICES.replace("main(args)", "main(device)").replace("    device = {}\n", "")
+    assert any(
+        "device device is a GPU's number" in one for one in said(parameter)
+    )  # of torch.multiprocessing.spawn
