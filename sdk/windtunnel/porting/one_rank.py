@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator
 
 from windtunnel.porting.finding import Edit, replaced
@@ -49,6 +50,31 @@ def is_in_a_step(subject: Subject, call: ast.Call) -> bool:
         for one, to in [(subject, call), *_callers(subject, call)]
         for part in one.script.above(to)
     )
+
+
+def knows_rank(script: Script, call: ast.Call, before: int = sys.maxsize) -> bool:
+    """Whether a call's arguments depend on the rank, perhaps by a name that is assigned before a line."""
+    given = arguments(call)
+    # Of cfg.seed, only what is assigned to cfg.seed counts, not how cfg was made.
+    owners = (ast.Attribute, ast.Subscript, ast.Call)
+    names = {
+        ast.unparse(one)
+        for value in given
+        for one in ast.walk(value)
+        if isinstance(one, ast.Name | ast.Attribute)
+        and not (
+            isinstance(outer := script.parents[one], owners) and next(ast.iter_child_nodes(outer)) is one
+        )
+    }
+    made = [
+        node.value
+        for node in script.walk(ast.Assign, ast.AugAssign)
+        if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if ast.unparse(target) in names
+        and (isinstance(target, ast.Attribute) or script.scope(node) in script.scopes(call))
+    ]
+    return any(names_rank(ast.unparse(value)) for value in (*given, *made))
 
 
 def taken_out(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import sys
 from functools import cached_property
 
 from windtunnel.porting import trainers
@@ -281,11 +280,21 @@ class Subject:
                 places: list[ast.AST] = [call]
                 function = self.script.scope(call)
                 if isinstance(function, ast.FunctionDef) and not self.loops_around(call):
-                    places = [call for one, call in self.calls_of(function) if one is self]
+                    places = self._callers(function)
                 for loops in map(self.loops_around, places):
                     over_data = [loop for loop in loops if self.loaders.iterated(loop) is not None]
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
+
+    def _callers(self, function: ast.FunctionDef) -> list[ast.AST]:
+        """This file's calls of a function, and those that it is passed to, as ``optimizer.step(closure)``."""
+        passed = (
+            call
+            for call, _ in self.script.calls
+            for value in arguments(call)
+            if isinstance(value, ast.Name) and value.id == function.name
+        )
+        return [*(call for one, call in self.calls_of(function) if one is self), *passed]
 
     @cached_property
     def steps(self) -> list[Loop | ast.FunctionDef]:
@@ -296,10 +305,7 @@ class Subject:
             for one in computing
             if isinstance(one, ast.FunctionDef)
             and any(
-                loop in other.training_loops
-                for other, call in self.calls_of(one)
-                if other is self
-                for loop in self.loops_around(call)
+                loop in self.training_loops for call in self._callers(one) for loop in self.loops_around(call)
             )
         ]
         return list(dict.fromkeys([*self.training_loops, *functions]))
@@ -320,30 +326,6 @@ class Subject:
         ]
         scope = self.script.scope(place)
         return any(one.lineno < place.lineno and self.script.scope(one) is scope for one in before)
-
-    def knows_rank(self, call: ast.Call, before: int = sys.maxsize) -> bool:
-        """Whether a call's arguments depend on the rank, perhaps by a name that is assigned before a line."""
-        script, given = self.script, arguments(call)
-        # Of cfg.seed, only what is assigned to cfg.seed counts, not how cfg was made.
-        owners = (ast.Attribute, ast.Subscript, ast.Call)
-        names = {
-            ast.unparse(one)
-            for value in given
-            for one in ast.walk(value)
-            if isinstance(one, ast.Name | ast.Attribute)
-            and not (
-                isinstance(outer := script.parents[one], owners) and next(ast.iter_child_nodes(outer)) is one
-            )
-        }
-        made = [
-            node.value
-            for node in script.walk(ast.Assign, ast.AugAssign)
-            if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-            if ast.unparse(target) in names
-            and (isinstance(target, ast.Attribute) or script.scope(node) in script.scopes(call))
-        ]
-        return any(names_rank(ast.unparse(value)) for value in (*given, *made))
 
     def loops_around(self, node: ast.AST) -> list[Loop]:
         """The loops around a node in the same function, from the inside out."""

@@ -17,6 +17,7 @@ from windtunnel.porting.nodes import (
     keyword,
     parameters,
 )
+from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject
 
@@ -98,7 +99,7 @@ def _is_of_all(subject: Subject, sampler: ast.expr) -> bool:
     return all(
         one.value is None
         if isinstance(one, ast.Constant)
-        else subject.script.is_call_of(one, *_OF_ALL) and not subject.knows_rank(one)
+        else subject.script.is_call_of(one, *_OF_ALL) and not knows_rank(subject.script, one)
         for value in values
         for one in branches(value)
     )

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.nodes import constant, keyword, names_rank
+from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.script import Loop
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.batches import is_shared
@@ -87,7 +88,7 @@ def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
     library = next((library for library, (head, _) in _DRAWS.items() if name.startswith(head)), "")
     if any(one.script.callee(value).startswith(_OF_TORCH) for value in made):
         library = "the device"
-    return library in seeds or (keyword(call, "seed") is not None and not one.knows_rank(call))
+    return library in seeds or (keyword(call, "seed") is not None and not knows_rank(one.script, call))
 
 
 def _takes_no_batches(subject: Subject, loop: Loop) -> bool:
@@ -112,6 +113,6 @@ def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
             library = "the device" if _OF_DEVICE.search(name) else SEEDS.get(name, "")
             if library:
                 alike.setdefault(library, (one, call))
-                own = one.knows_rank(call) or chance_of(one, call)
+                own = knows_rank(one.script, call) or chance_of(one, call)
                 by_rank |= {library} if own else set()
     return {library: seed for library, seed in alike.items() if library not in by_rank}

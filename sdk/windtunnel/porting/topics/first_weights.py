@@ -22,6 +22,7 @@ from windtunnel.porting.nodes import (
     names_rank,
     receiver,
 )
+from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.script import Scope, Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
@@ -291,7 +292,7 @@ def _seeds(one: Subject, name: str, call: ast.Call) -> bool:
     """Whether a call seeds torch, as a library's ``set_seed`` does, and alike on all cores."""
     last = name.rpartition(".")[2].lower()
     own = argument(call, "device_specific")
-    if one.knows_rank(call, before=call.lineno) or (own and constant(own) is not False):
+    if knows_rank(one.script, call, before=call.lineno) or (own and constant(own) is not False):
         return False
     if name in TORCH_SEEDS or last == "enable_full_determinism":
         return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword
-from windtunnel.porting.one_rank import is_by_one
+from windtunnel.porting.one_rank import is_by_one, knows_rank
 from windtunnel.porting.subject import Subject
 
 _WAITS = ("rendezvous", "barrier", "main_process_first", "local_main_process_first")
@@ -49,7 +49,7 @@ def _is_for_one(subject: Subject, call: ast.Call) -> bool:
         isinstance(one, ast.Try) and any(call in ast.walk(part) for part in one.body)
         for one in script.above(call)
     )
-    return tried or waits or not called or subject.knows_rank(call) or is_by_one(subject, call)
+    return tried or waits or not called or knows_rank(subject.script, call) or is_by_one(subject, call)
 
 
 def _folder(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:

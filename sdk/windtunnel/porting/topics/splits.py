@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.nodes import argument, arguments, calls_in, constant, keyword
+from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.data_without_loader import SEEDS
 
@@ -82,6 +83,6 @@ def _seeds(one: Subject, library: str) -> bool:
         every = (
             "seed" in name.rpartition(".")[2].lower() and name not in SEEDS and not name.startswith("torch.")
         )
-        if (SEEDS.get(name) == library or every) and not one.knows_rank(call):
+        if (SEEDS.get(name) == library or every) and not knows_rank(one.script, call):
             return True
     return False

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, replaced
-from windtunnel.porting.nodes import calls_in, computes_gradients, constant, is_method, receiver
+from windtunnel.porting.nodes import arguments, calls_in, computes_gradients, constant, is_method, receiver
 from windtunnel.porting.script import Loop, Scope, Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
@@ -120,7 +120,8 @@ def _end_of(subject: Subject, loop: Loop) -> Edit:
     for call in calls_in(loop):
         called = script.called(call)
         changes = called.startswith("step") and "opt" in ast.unparse(call).lower()
-        of_steps += [call] if changes or called in functions or computes_gradients(call) else []
+        passes = any(isinstance(given, ast.Name) and given.id in functions for given in arguments(call))
+        of_steps += [call] if changes or passes or called in functions or computes_gradients(call) else []
     last = max(of_steps, key=script.start, default=None)
     around = {last, *script.above(last)} if last else set()
     statement = next((one for one in loop.body if one in around), loop.body[-1])

@@ -106,3 +106,26 @@ def test_an_end_that_is_looked_up_by_its_name() -> None:
     text += "for step in range(9):\n    loss = model(batch)\n    loss.backward()\n    sync()\n"
     for made, told in (("getattr(torch_xla, 'sync', None) or getattr(xm, 'mark_step')", 0), ("other", 1)):
         assert len([one for one in said(text.format(made)) if "step_without_end" in one]) == told
+
+
+@pytest.mark.parametrize(
+    ("call", "trains"),
+    [
+        ("optimizer.step(closure)", True),
+        ("values, took = timed(closure)", True),
+        ("run(step=closure)", True),
+        ("print(closure())", True),
+        ("remember('closure')", False),
+    ],
+)
+def test_a_step_that_is_passed_on(call: str, trains: bool) -> None:
+    """As LBFGS calls a closure, and a timer what it times."""
+    text = (
+        "import torch\nmodel.cuda()\nfor batch in data:\n    def closure():\n        loss = model(batch).sum()\n"
+        f"        loss.backward()\n        return loss.item()\n    {call}\n"
+    )
+    found = said(text)
+    assert [one[:2] for one in found if "step_without_end" in one] == ["3:"] * trains
+    assert [one[:2] for one in found if "host_read" in one] == ["7:"] * trains
+    ended = f"\n    {call}\n    torch_xla.sync()\n" in changed(text + "    print(batch)\n")
+    assert ended is trains
