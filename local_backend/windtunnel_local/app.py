@@ -24,6 +24,7 @@ from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.runner_kind import RunnerKind
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.batch.transform_jobs import TransformJobService
+from windtunnel_local.service.ground import machine_memory
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import Forward
 from windtunnel_local.service.ground.ports import Clock, Ports, Runner
@@ -182,7 +183,7 @@ def _operations(service: Service, credentials: Credentials) -> dict[str, Operati
 
 def _config(settings: Settings, credentials: Credentials, kind: RunnerKind, port: int) -> ServiceConfig:
     """The service's configuration: from the settings, with limits of cores and memory from this machine."""
-    spare_bytes = None if kind.elsewhere else _spare_memory_bytes()
+    spare_bytes = None if kind.elsewhere else machine_memory.spare_bytes()
     most_cores = max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1))
     return ServiceConfig(
         home=settings.home,
@@ -205,11 +206,6 @@ def _config(settings: Settings, credentials: Credentials, kind: RunnerKind, port
 
 def _bytes(gib: float | None) -> int:
     return int((gib or 0) * 2**30)
-
-
-def _spare_memory_bytes() -> int:
-    """90 % of this machine's memory: a job that takes more than that fails, and the machine goes on."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
 
 
 def default_bucket(credentials: Credentials) -> str:

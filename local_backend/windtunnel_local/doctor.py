@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.runner_kind import Check
+from windtunnel_local.service.ground import machine_memory
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
 from windtunnel_local.store import sound_copy
@@ -76,7 +77,7 @@ def _disk(settings: Settings) -> Check:
 
 
 def _memory() -> Check:
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    total = machine_memory.total_bytes() / 2**30
     enough = total >= _MIN_MEMORY_GIB
     fix = "Rehearse with fewer cores: local_cores=1 or WINDTUNNEL_LOCAL_CORES=1."
     return Check("memory", enough, f"{total:.1f} GiB, {os.cpu_count()} CPUs", "" if enough else fix)

@@ -16,10 +16,9 @@ from pathlib import Path
 from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.image import cluster_image_tag
 from windtunnel_local.runner.variables import Variables
+from windtunnel_local.service.ground import machine_memory
 from windtunnel_local.settings import Settings
 
-_MOST_MEMORY = 0.9
-"""Share of this machine's memory for one node; the same as for the containers of jobs."""
 _DEFAULT_UID = 1000
 _SIMULATOR_VARIABLES = ("WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_FRAMEWORK_VERSION", "WINDTUNNEL_REHEARSE_STEPS")
 """Variables of the shell that makes the cluster which its nodes get."""
@@ -55,13 +54,14 @@ def machine_of(settings: Settings) -> Machine:
     """
     given = Variables(settings.environment)
     root = os.getuid() == 0
-    spare = int(_MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     simulator = {name: given.text(name) for name in _SIMULATOR_VARIABLES}
     return Machine(
         training_image=settings.image,
         uid=_DEFAULT_UID if root else os.getuid(),
         gid=_DEFAULT_UID if root else os.getgid(),
-        memory_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else spare,
+        memory_bytes=int(settings.memory_gib * 2**30)
+        if settings.memory_gib
+        else machine_memory.spare_bytes(),
         idle_s=given.number("WINDTUNNEL_CLUSTER_IDLE_SECONDS", 0) or None,
         environment={name: value for name, value in simulator.items() if value},
     )

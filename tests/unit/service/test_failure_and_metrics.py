@@ -51,6 +51,16 @@ def test_out_of_memory_names_limit_and_fix(tmp_path: Path) -> None:
     assert "in most cases for memory" in reason(tmp_path, 137)
 
 
+def test_a_limit_that_was_all_the_machine_had_free_says_so(tmp_path: Path) -> None:
+    """No setting raises it; a container whose limit is the job's says how to raise that."""
+    folders = JobPaths(tmp_path / "job")
+    for limit, advice in ((GIB, "had no more free"), (2 * GIB, "raise WINDTUNNEL_MEMORY_GIB")):
+        state = ContainerState("exited", 137, oom_killed=True, memory_bytes=limit)
+        told = failure_reason("algo-1", state, folders, 2 * GIB)
+        assert f"is {limit // GIB} GiB" in told
+        assert advice in told
+
+
 def test_what_the_machine_was_short_of_is_no_matter_of_the_jobs_limit(tmp_path: Path) -> None:
     """The launcher has seen how much the container had; the engine says of both that it was memory."""
     said = "rank 1 exited; a process was ended because this machine's memory was full: all had 1 of 4 GiB"

@@ -32,6 +32,7 @@ from windtunnel_local.runner.docker.pipes import OutputPipes
 from windtunnel_local.runner.docker.shared_files import is_missing, not_shared
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import nested_mountpoints
+from windtunnel_local.service.ground import machine_memory
 from windtunnel_local.service.ground.containers import (
     ContainerPlan,
     ContainerState,
@@ -115,7 +116,7 @@ class Containers:
                 found = api.inspect_container(self.name(job, host))
             except NotFound:
                 return ContainerState("absent")
-            state = container_state(found["State"])
+            state = container_state(found["State"], found.get("HostConfig", {}).get("Memory") or None)
             # Podman's containers need no engine to run: none takes them along.
             may_be_lost = state.status == "exited" and not self._engine.kind.podman
             return replace(state, lost=may_be_lost and engine_end.taken(api, found))
@@ -242,6 +243,9 @@ class Containers:
             networks = {network: endpoint}
             networking = NetworkingConfig(networks)  # type: ignore[arg-type]  # the stub has the wrong type
         rootless = self._engine.kind.rootless
+        room = machine_memory.room_bytes()
+        if plan.memory_bytes is not None and room is not None:
+            plan = replace(plan, memory_bytes=min(plan.memory_bytes, room))
         with engine_errors(f"create {plan.host} of job {plan.job}"):
             try:
                 made = api.create_container(
@@ -272,8 +276,8 @@ class Containers:
         return {"label": [f"{name}={value}" for name, value in self._names.labels(job).items()]}
 
 
-def container_state(state: Mapping[str, Any]) -> ContainerState:
-    """Translate the engine's ``State`` object."""
+def container_state(state: Mapping[str, Any], memory_bytes: int | None = None) -> ContainerState:
+    """Translate the engine's ``State`` object; ``memory_bytes``: the container's limit."""
     status = _STATUS.get(state["Status"], "exited")
     if status == "running" and engine_time(state.get("StartedAt")) is None:
         # The engine was killed before its start call came to an end. It may never see the container's end.
@@ -288,6 +292,7 @@ def container_state(state: Mapping[str, Any]) -> ContainerState:
         status=status,  # type: ignore[arg-type]  # values of _STATUS are the port's
         exit_code=int(state["ExitCode"]) if exited else None,
         oom_killed=bool(state.get("OOMKilled")),
+        memory_bytes=memory_bytes,
         started_at=started_at,
         finished_at=finished_at,
     )

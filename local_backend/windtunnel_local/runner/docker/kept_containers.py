@@ -81,6 +81,7 @@ def state_of(orders: Orders, container: ContainerState) -> ContainerState:
             "exited",
             exit_code=code if isinstance(code, int) else 1,
             oom_killed=ended.get("oom_killed") is True,
+            memory_bytes=container.memory_bytes,
             started_at=started_at,
             finished_at=_moment(ended),
         )

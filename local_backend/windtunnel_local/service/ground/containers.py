@@ -88,6 +88,8 @@ class ContainerState:
     """Whether it exited because the engine or the machine went down, so that its exit code says nothing."""
     why: str | None = None
     """Why it was lost or killed and what to do, if the engine knows more than the exit code."""
+    memory_bytes: int | None = None
+    """The container's memory limit; None: it has none, or the engine does not say."""
 
 
 MAX_LINE_BYTES = 1 << 20

@@ -27,7 +27,8 @@ def failure_reason(
 
     ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit) wrote to
     /opt/ml/output/failure; without these ``start`` (why the program did not start), or else the exit code.
-    If the container was killed for reaching its memory limit, the limit is added.
+    If the container was killed for reaching its memory limit, the limit is added: the container's own, or else
+    ``memory_limit_bytes``, which a job gets on a machine with as much free memory.
     """
     if state.status == "absent":
         return (
@@ -48,10 +49,11 @@ def failure_reason(
     reason = f"AlgorithmError: {text}"
     if _OTHERS in text:
         return reason
+    memory = _memory(host, state.memory_bytes or memory_limit_bytes, memory_limit_bytes)
     if state.oom_killed:
-        return f"{reason}\nOutOfMemory: {_memory(host, memory_limit_bytes)}"
+        return f"{reason}\nOutOfMemory: {memory}"
     if state.exit_code == SIGKILL_EXIT:
-        return f"{reason}\nKilled by SIGKILL, in most cases for memory. {_memory(host, memory_limit_bytes)}"
+        return f"{reason}\nKilled by SIGKILL, in most cases for memory. {memory}"
     return reason
 
 
@@ -86,12 +88,16 @@ def internal_reason(error: Exception) -> str:
     )
 
 
-def _memory(host: str, limit_bytes: int) -> str:
+def _memory(host: str, limit_bytes: int, usual_bytes: int) -> str:
+    more = (
+        "raise WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend: `windtunnel down`)"
+        if limit_bytes >= usual_bytes
+        else "end what else needs memory: this machine had no more free when the container began"
+    )
     return (
-        f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB, for all of its processes. Rehearse fewer"
+        f"The memory limit of host {host} is {limit_bytes / GIB:.4g} GiB, for all of its processes. Rehearse fewer"
         " cores (local_cores=1, WINDTUNNEL_LOCAL_CORES): each is a process that loads the model and starts data-loader"
-        " workers of its own. Or raise WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend:"
-        " `windtunnel down`)."
+        f" workers of its own. Or {more}."
     )
 
 
