@@ -173,9 +173,8 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
 )
 def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, how, expected):
     """Each with its line, in the log before the script ends, and again in the summary."""
-    # Other weights are found whatever the device makes of them; as they are, by tests/container/test_trainer_scale.py.
-    bf16 = {"XLA_USE_BF16": "1"} if how in ("unseeded", "sent") else {}
-    launch = torchrun("unported.py", how, WINDTUNNEL_COUNTERS_DIR=str(tmp_path), **bf16)
+    # Other weights are found whatever the device makes of them: those of two scripts are bf16 there.
+    launch = torchrun("unported.py", how, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     found = {record["finding"]: record["line"] for record in findings(tmp_path)} if expected else {}
     assert set(found.items()) == {(kind, line_of("unported.py", mark)) for kind, mark in expected}
     if how == "before":
@@ -265,8 +264,7 @@ def test_weights_that_a_move_has_untied_are_named(torchrun, tmp_path, how):
 @pytest.mark.parametrize("asked", ["", "1", "0"])
 def test_pieces_that_are_other_ones_on_trn1_are_named(torchrun, tmp_path, asked):
     """Here they are right, whatever a script asks for; with functionalization they are so on trn1."""
-    variables = {"XLA_DISABLE_FUNCTIONALIZATION": asked} if asked else {}
-    launch = torchrun("splits.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path), **variables)
+    launch = torchrun("splits.py", asked, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     assert all(launch.said[0]["right"])
     found = {(record["finding"], record["line"]) for record in findings(tmp_path)}
     lines = [line_of("splits.py", f"{count} dimensions") for count in ("two", "three")]

@@ -1,4 +1,12 @@
-"""Gradients that are summed over the cores and then clipped: their norms become one tensor, of one dtype."""
+"""Gradients that are summed over the cores and then clipped: their norms become one tensor, of one dtype.
+
+clipped.py VARIABLE: what shall make floats bf16, as AWS's older scripts set it
+"""
+
+import os
+import sys
+
+os.environ[sys.argv[1]] = "1"
 
 import torch
 import torch.distributed as dist
@@ -8,6 +16,7 @@ import torch_xla.distributed.xla_backend
 
 dist.init_process_group("xla")
 device = torch_xla.device()
+assert torch.tensor(1.001).to(device).item() == 1
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2)).to(
     device

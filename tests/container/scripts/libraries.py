@@ -131,7 +131,7 @@ def zero_1():
             # The norm is summed over both: no rank holds a part of the model that its group does not hold.
             {"sharding_groups": [[0, 1], [2, 3]], "grad_norm_groups": [[0], [1], [2], [3]]},
         ):
-            if "sharding_groups" in options and WORLD != 4:
+            if ("sharding_groups" in options) != (WORLD == 4):
                 continue
             model = network().to(DEVICE)
             optimizer = ZeroRedundancyOptimizer(

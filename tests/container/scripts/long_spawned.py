@@ -26,4 +26,4 @@ def _mp_fn(index):
 
 
 if __name__ == "__main__":
-    xmp.spawn(_mp_fn, start_method="spawn")
+    xmp.spawn(_mp_fn, start_method="fork")

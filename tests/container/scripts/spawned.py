@@ -1,5 +1,5 @@
-"""Starts a process a core by itself, HOW says how. With `-fails`, the second core raises before a collective; with
-`-numbered`, xmp.spawn is told how many to start.
+"""Starts a process a core by itself, HOW says how. With `-fails`, the second core raises before a second collective;
+with `-numbered`, xmp.spawn is told how many to start.
 
 A second argument: twice, one after the other.
 """
@@ -17,8 +17,6 @@ from torch.utils.data import DataLoader, TensorDataset
 def _mp_fn(index, fails):
     assert sys.stdout.line_buffering and not sys.stdout.write_through  # a line is not logged in pieces
     device = torch_xla.device()
-    if fails and index == 1:
-        raise ValueError("the reason of rank 1")
     for (batch,) in DataLoader(TensorDataset(torch.ones(4, 2)), 1):
         read = batch.to(device).sum().item()
         xm.mark_step()
@@ -26,6 +24,9 @@ def _mp_fn(index, fails):
     total = xm.all_reduce(xm.REDUCE_SUM, torch.tensor(float(index + 1), device=device))
     sys.stdout.write(f"core {xr.global_ordinal()} of {xr.world_size()}: sum {total.item()}\n")
     sys.stdout.flush()
+    if fails and index == 1:
+        raise ValueError("the reason of rank 1")
+    xm.all_reduce(xm.REDUCE_SUM, total)
 
 
 if __name__ == "__main__":

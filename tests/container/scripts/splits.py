@@ -1,4 +1,13 @@
-"""Splits what a layer computes by a list of sizes, and in the ways that are right on trn1, too."""
+"""Splits what a layer computes by a list of sizes, and in the ways that are right on trn1, too.
+
+splits.py [XLA_DISABLE_FUNCTIONALIZATION]
+"""
+
+import os
+import sys
+
+if sys.argv[1]:
+    os.environ["XLA_DISABLE_FUNCTIONALIZATION"] = sys.argv[1]
 
 import torch
 import torch_xla

@@ -54,6 +54,8 @@ class Batches:
 
 
 torch.manual_seed(int(os.environ["RANK"]) if how in ("unseeded", "unseeded_placeholder", "sent") else 0)
+if how in ("unseeded", "sent"):
+    os.environ["XLA_USE_BF16"] = "1"
 if how != "cpu":
     import torch_xla
     import torch_xla.core.xla_model as xm
