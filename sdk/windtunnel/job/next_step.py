@@ -257,6 +257,13 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
     (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
     (r"No module named '([\w.]+)'(?!(?s:.*)\n *(?!ModuleNotFound)\w*Error: )", _no_module),
     (
+        r"error: (argument [^:\n]*: invalid (?:[\w<>.]+ value|choice): '[^'\n]*'(?: \(choose from [^)\n]*\))?)",
+        lambda found, _: (
+            f"the script's argparse cannot read a value: {found[1]}. Give that hyperparameter one that "
+            "add_argument in the script takes."
+        ),
+    ),
+    (
         r"SystemExit: 2, .*error: |error: (?:unrecognized arguments|the following arguments are required|argument )",
         _arguments,
     ),

@@ -18,6 +18,8 @@ _INSTEAD = f'nargs="?", const=True, default=False, {_TRUTH}'
 _USUAL = ("add_argument", "parse_args", "set_defaults", "error", "print_help", "exit")
 """Methods of a parser that add no options, or only options that this module reads."""
 _NO = ("false", "no", "off", "0")
+_READ = {"str": str, "int": int, "float": float}
+"""How argparse reads a value of these types; where it cannot, they are ValueErrors."""
 
 
 def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
@@ -69,11 +71,18 @@ def _of_hydra(script: Script, hyperparameters: Collection[str]) -> Iterator[Find
 
 
 def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Finding]:
-    """Findings on values that silently become others: ``type=bool`` of ``False``, ``type=list`` of a list."""
+    """Findings on values that argparse refuses, as their ``type=int`` or ``choices`` cannot take them, and on those
+    that silently become others: ``type=bool`` of ``False``, ``type=list`` of a list.
+    """
     own = script.bound_names()
+    reads = _gets_the_command_line(script)
     for name, value in sorted(hyperparameters.items()):
         option = _option(name)
         named = [call for call in _declarations(script) if option in _options(call)]
+        refusals = [_refusal(call, str(value), own) for call in named if reads]
+        if refusals and all(refusals):
+            yield Finding(named[0].lineno, f"{option} {value}: {refusals[0]}")
+            continue
         types = {kind and ast.unparse(kind) for call in named for kind in [argument(call, "type")]} - own
         if types == {"bool"} and str(value).lower() in _NO:
             becomes, instead = "True, as every text that is not empty", _TRUTH
@@ -88,14 +97,46 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
         )
 
 
+def _refusal(call: ast.Call, text: str, own: Collection[str]) -> str:
+    """Why this declaration of an option refuses a value; empty if it takes it, or that is not known.
+
+    ``own``: the names that the script has given to something.
+    """
+    kind = argument(call, "type")
+    name = "str" if kind is None else ast.unparse(kind)
+    if name in own or name not in _READ or argument(call, "action") is not None:
+        return ""
+    try:
+        value = _READ[name](text)
+    except ValueError:
+        number = "a whole number" if name == "int" else "a number"
+        return (
+            f"type={name} cannot read it, and the script ends with 'invalid {name} value'. Give it {number}."
+        )
+    try:
+        choices = ast.literal_eval(argument(call, "choices") or "None")
+    except ValueError:  # no literal
+        return ""
+    if not isinstance(choices, list | tuple) or value in choices:
+        return ""
+    return f"the script ends with 'invalid choice'. It takes {', '.join(map(str, choices))}."
+
+
 def _gets_all_words(script: Script) -> bool:
     """Whether argparse reads the command line as it is, and ends the script over an unknown word."""
+    return _gets_the_command_line(script) and not any(
+        is_method(call, "parse_known_args", "parse_known_intermixed_args")
+        or keyword(call, "return_remaining_strings")
+        for call, _ in script.calls
+    )
+
+
+def _gets_the_command_line(script: Script) -> bool:
+    """Whether argparse reads the command line as it is."""
     for call, _ in script.calls:
-        known = is_method(call, "parse_known_args", "parse_known_intermixed_args")
-        if known or keyword(call, "return_remaining_strings"):
-            return False
         given = (ast.unparse(one) for one in arguments(call) if not isinstance(one, ast.Name))
-        if is_method(call, "parse_args") and any(one not in ("sys.argv[1:]", "None") for one in given):
+        reads = is_method(call, "parse_args", "parse_known_args")
+        if reads and any(one not in ("sys.argv[1:]", "None") for one in given):
             return False
     uses = (node for node in script.walk(ast.Attribute) if script.dotted(node) == "sys.argv")
     return all(isinstance(_around(script, node), ast.Call) for node in uses)

@@ -195,6 +195,16 @@ JOB = {
             "train.py: error: unrecognized arguments: --learning_rate 0.1",
             "job's hyperparameters: --learning_rate\\.",
         ),
+        (
+            "train.py: error: argument -e/--epochs: invalid int value: 'three'",
+            "^the script's argparse cannot read a value: argument -e/--epochs: invalid int value: 'three'. "
+            "Give that hyperparameter one that add_argument in the script takes.$",
+        ),
+        (
+            "rank 0 exited with code 2 (SystemExit: 2, t.py: error: argument --opt: invalid choice: 'adm' "
+            "(choose from 'adam', 'sgd')); rank 1 had ended",
+            r"a value: argument --opt: invalid choice: 'adm' \(choose from 'adam', 'sgd'\)\. Give",
+        ),
         ("train.py: error: unrecognized arguments: --lr", "With Hydra they are name=value"),
         ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
         ("RuntimeError: Attempting to deserialize object on a CUDA device but", 'map_location="cpu"'),

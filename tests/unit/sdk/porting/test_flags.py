@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,12 @@ def refused(lines: str, *names: str, parse: str = "parse_args") -> list[str]:
     """The remarks on a script with these lines."""
     script = Script(Path("train.py"), PARSER.format(lines, parse).encode())
     return [str(finding) for finding in flags.refused(script, names)]
+
+
+def misread(lines: str, values: dict[str, object], parse: str = "parse_args") -> list[str]:
+    """The remarks on these values."""
+    script = Script(Path("train.py"), PARSER.format(lines, parse).encode())
+    return [str(finding) for finding in flags.misread(script, values)]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +67,8 @@ def test_a_value_that_becomes_another_is_named_with_what_to_write_instead(
     declared: str, value: object, becomes: str | None, meant: object
 ) -> None:
     """argparse says nothing to it, and the script trains with what nobody asked for."""
-    source = PARSER.format(f'parser.add_argument("--fast", type={declared})', "parse_known_args")
-    said = [str(one) for one in flags.misread(Script(Path("train.py"), source.encode()), {"fast": value})]
+    line = f'parser.add_argument("--fast", type={declared})'
+    said = misread(line, {"fast": value}, "parse_known_args")
     if becomes is None:
         assert said == []
         return
@@ -74,11 +81,47 @@ def test_a_value_that_becomes_another_is_named_with_what_to_write_instead(
     assert parser.parse_args(["--fast", str(value)]).fast == meant
 
 
+@pytest.mark.parametrize(
+    ("declared", "value", "said"),
+    [
+        ("type=int", "three", "type=int cannot read it, .*'invalid int value'. Give it a whole number."),
+        ("type=int", 2.5, "Give it a whole number."),
+        ("type=int", True, "'invalid int value'"),
+        (
+            'type=float, nargs="?"',
+            "fast",
+            "type=float cannot read it, .*'invalid float value'. Give it a number.",
+        ),
+        ("choices=['adamw', 'sgd']", "adam", "'invalid choice'. It takes adamw, sgd."),
+        ("type=int, choices=(1, 2)", 3, "It takes 1, 2."),
+        ("type=int", 3, None),
+        ("type=float", 3, None),
+        ("type=int, choices=(1, 2)", 2, None),
+        ("choices=['1', '2']", 2, None),
+        ("type=str.lower, choices=['a']", "A", None),
+        ("type=number", "three", None),
+        ("choices=NAMES", "three", None),
+        ('choices="abc"', "d", None),
+        ("action=Own, type=int", "three", None),
+    ],
+)
+def test_a_value_that_argparse_refuses_is_named_with_what_it_takes(
+    declared: str, value: object, said: str | None
+) -> None:
+    """The name is right there, so that the script's own error would come only when the job runs."""
+    line = f'parser.add_argument("-n", {declared})'
+    for parse in ("parse_args", "parse_known_args"):
+        found = misread(line, {"n": value}, parse)
+        assert bool(found) is bool(said)
+        assert all(re.search(f"^3: -n {value}: .*{said}", one) for one in found)
+    assert misread(f"{line}\nother.add_argument('-n')", {"n": value}) == []
+    assert misread(line, {"n": value}, "parse_known_args([]) and parser.parse_args") == []
+
+
 @pytest.mark.parametrize("other", ["def bool(text): ...", 'other.add_argument("--fast")'])
 def test_a_type_that_is_not_the_built_in_one(other: str) -> None:
     """A name that the script has given to something else; another parser that reads text."""
-    source = PARSER.format(f'import sys\nparser.add_argument("--fast", type=bool)\n{other}', "parse_args")
-    assert list(flags.misread(Script(Path("train.py"), source.encode()), {"fast": False})) == []
+    assert misread(f'import sys\nparser.add_argument("--fast", type=bool)\n{other}', {"fast": False}) == []
 
 
 _FAST = 'import sys\nparser.add_argument("--fast", action="store_true")'
