@@ -171,6 +171,9 @@ def build_parser() -> argparse.ArgumentParser:
             passed_on.add_argument("action", choices=choices)
         for option in words[len(choices) :]:
             passed_on.add_argument(option, action="store_true")
+    for command_parser in commands.choices.values():
+        command_parser.others = commands.choices
+    parser.in_python = {"deploy": "job.deploy(): docs/how_to/deploy_a_model.md"}
     return parser
 
 

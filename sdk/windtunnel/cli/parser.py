@@ -6,12 +6,15 @@ import argparse
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NoReturn
 
 from windtunnel.errors import did_you_mean
 from windtunnel.rendering.format import lines
+
+_FEW = 2
+"""Commands with an option of this name that are told: what many have may mean something else in each."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,13 +25,17 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         arrange: puts the words in the order in which argparse takes them as they are meant.
         explain: what else there is to say of unknown arguments; it gets all words, and the unknown ones.
+        others: the parsers of all commands, by name.
+        in_python: what to call in Python instead of a command that there is not.
     """
 
     def __init__(self, **settings: Any) -> None:
         """As argparse's."""
         super().__init__(**{**settings, "allow_abbrev": False})
         self.arrange: Callable[[Sequence[str]], list[str]] = list
-        self.explain: Callable[[Sequence[str], Sequence[str]], str] = lambda _given, _unknown: ""
+        self.explain: Callable[[Sequence[str], Sequence[str]], str] = self.of_another_command
+        self.others: Mapping[str, Parser] = {}
+        self.in_python: Mapping[str, str] = {}
         self._given: list[str] = []
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -50,11 +57,22 @@ class Parser(argparse.ArgumentParser):
             self._refuse(unknown)
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
+        if wrong and wrong[1] in self.in_python:
+            hint = f" In Python it is {self.in_python[wrong[1]]}"
         self._end(f"{message}.{hint}" if hint else message)
 
     def has(self, word: str) -> bool:
         """Whether a word is one of the options, maybe with its value."""
         return word.partition("=")[0] in self._option_string_actions
+
+    def of_another_command(self, _given: Sequence[str], unknown: Sequence[str], *commands: str) -> str:
+        """The few commands, of all or of ``commands``, that have an option which this one has not."""
+        have = [
+            name
+            for name in commands or self.others
+            if name in self.others and self.others[name].has(unknown[0])
+        ]
+        return f" It is an option of {', '.join(have)}." if 0 < len(have) <= _FEW else ""
 
     def takes_value(self, word: str) -> bool:
         """Whether a word is an option whose value is the next word."""

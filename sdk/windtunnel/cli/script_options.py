@@ -37,6 +37,9 @@ def add_script_arguments(parser: Parser) -> None:
 def _of_the_script(parser: Parser, given: Sequence[str], unknown: Sequence[str]) -> str:
     """What to write if unknown arguments are the script's."""
     if unknown[0].startswith("-"):
+        # Not of others: an option of theirs, such as --epochs, is most likely the script's here.
+        if other := parser.of_another_command(given, unknown, "run", "check"):
+            return other
         return f" Options of the script come after it and --: {parser.prog} {_script_first(parser, given)}"
     data = f" Data is a channel: --channel train={unknown[0]}." if parser.has("--channel") else ""
     return f"{data} Arguments of the script need a name: {parser.prog} SCRIPT -- --name {unknown[0]}"

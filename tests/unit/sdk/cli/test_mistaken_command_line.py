@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,33 @@ def test_options_of_the_script_are_put_where_they_belong(
     own, _, others = meant.partition(" -- ")
     assert cli.build_parser().parse_args([command, *own.split()]).script == "train.py"
     assert script_arguments(others.split())
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("check chan.py --channel train=.", "--channel. It is an option of run."),
+    ("check chan.py --max-run=2h", "--max-run=2h. It is an option of run."),
+    ("compare --architecture BERT-Base --samples 9 --deadline 7d", "--deadline. It is an option of plan."),
+    ("ps --tokens 3", "--tokens. It is an option of compare, plan."),
+    ("run train.py --diff", "--diff. It is an option of check."),
+    ("ps --foo", "--foo."),
+    ("ps --instances trn1", "--instances."),  # an option of many commands
+])  # fmt: skip
+def test_an_option_of_another_command_is_named_as_such(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not as one of the script's, which the job would fail with."""
+    with pytest.raises(SystemExit):
+        cli.main(words.split())
+    assert f"error: unrecognized arguments: {said}\n" in capsys.readouterr().err
+
+
+def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """A trained model is deployed from Python; the page says how."""
+    with pytest.raises(SystemExit):
+        cli.main(["deploy", "j"])
+    page = "docs/how_to/deploy_a_model.md"
+    assert f". In Python it is job.deploy(): {page}\n" in capsys.readouterr().err
+    assert Path(__file__).parents[4].joinpath(page).is_file()
 
 
 @pytest.mark.parametrize(("words", "said"), [
