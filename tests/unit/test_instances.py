@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -19,8 +20,10 @@ from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
 from tests.unit.service.samples import config, job, request
 from windtunnel import AwsSession, ConfigurationError, FullScale, LocalSession, PyTorch, compare
-from windtunnel.priceperf import CALIBRATIONS, CATALOG, NEURON_TYPES, Workload, instances
-from windtunnel.priceperf.instances import GIB, InstanceType
+from windtunnel.priceperf import CALIBRATIONS, CATALOG, NEURON_TYPES, UnknownInstance, Workload, instances
+from windtunnel.priceperf.instances import GIB, InstanceType, instance_type
+from windtunnel.reports.modelled.instances import shown_beside
+from windtunnel.reports.plan.report import plan as plan_for
 from windtunnel_local.api import codec
 from windtunnel_local.runner.sources import containers_folder, image_files
 from windtunnel_local.service.request import plan
@@ -239,3 +242,34 @@ def test_instances_of_the_same_chips_are_told_from_others() -> None:
     assert alike("trn1n.32xlarge", "trn1.32xlarge")
     assert not alike("trn1.2xlarge", "trn1.32xlarge")
     assert not alike("p4d.24xlarge", "p4de.24xlarge")
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("h100", "It is the accelerator of ml.p5.48xlarge."),
+        ("A100", "It is the accelerator of ml.p4d.24xlarge and ml.p4de.24xlarge."),
+        ("l40s", "It is the accelerator of ml.g6e.12xlarge and ml.g6e.48xlarge."),
+        ("trainium2", "It is the accelerator of ml.trn2.3xlarge and ml.trn2.48xlarge."),
+        ("p5e", "Did you mean 'p5'?"),
+        ("trn3", "Did you mean 'trn1' or 'trn2'?"),
+        ("p5.48xlrge", "Did you mean 'ml.p5.48xlarge'?"),
+        ("m5.large", "Known: ml.trn1.2xlarge"),
+    ],
+)
+def test_an_unknown_type_is_answered_with_what_is_near(asked: str, near: str) -> None:
+    """Whoever knows only the accelerator, or a newer family, finds the type to name."""
+    with pytest.raises(UnknownInstance, match=re.escape(f"No figures for instance type {asked!r}. {near}")):
+        instance_type(asked)
+
+
+def test_all_unknown_types_are_named_at_once() -> None:
+    """With what is near to each; the known ones are not."""
+    asked = ["h100", "trn1", "p6"]
+    said = r"type 'h100'\. It is .* type 'p6'\. Did you mean 'p5'\? Known: "
+    with pytest.raises(UnknownInstance, match=said):
+        compare(Workload.transformer("bert-base"), asked, FullScale(train_samples=9))
+    with pytest.raises(UnknownInstance, match=said):
+        plan_for("BERT-Base", asked)
+    with pytest.raises(UnknownInstance, match=said):
+        shown_beside("ml.trn1.2xlarge", asked)

@@ -7,9 +7,10 @@ the same file (`neuron_sim.topology`).
 
 from __future__ import annotations
 
-from .catalog import CATALOG, NEURON_TYPES, instance_type, named_instance
+from .catalog import CATALOG, NEURON_TYPES, instance_type, instance_types, named_instance
 from .instance_type import GIB, Accelerator, Figure, InstanceType
 
 __all__ = [
-    "CATALOG", "GIB", "NEURON_TYPES", "Accelerator", "Figure", "InstanceType", "instance_type", "named_instance",
+    "CATALOG", "GIB", "NEURON_TYPES", "Accelerator", "Figure", "InstanceType", "instance_type", "instance_types",
+    "named_instance",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +84,42 @@ def instance_type(name: str) -> InstanceType:
     Raises:
         UnknownInstance: it is not in the catalog. The message lists the known types, or those of a named family.
     """
-    full = name if name.startswith("ml.") else f"ml.{name}"
-    if types := [other for other in CATALOG if other.startswith(f"{full}.")]:
-        own = " or ".join(other if name == full else other.removeprefix("ml.") for other in types)
-        raise UnknownInstance(f"{name!r} is a family of instance types. Name the type: {own}.")
-    if full not in CATALOG:
+    return instance_types([name])[0]
+
+
+def instance_types(names: Iterable[str]) -> list[InstanceType]:
+    """The instance types of these names, each as for `instance_type`.
+
+    Raises:
+        UnknownInstance: some are not in the catalog. The message names them all, with what is near to each.
+    """
+    unknown = []
+    found = []
+    for name in names:
+        full = name if name.startswith("ml.") else f"ml.{name}"
+        if types := [other for other in CATALOG if other.startswith(f"{full}.")]:
+            own = " or ".join(other if name == full else other.removeprefix("ml.") for other in types)
+            raise UnknownInstance(f"{name!r} is a family of instance types. Name the type: {own}.")
+        if full in CATALOG:
+            found.append(CATALOG[full])
+        else:
+            unknown.append(f"No figures for instance type {name!r}.{_near(full)}")
+    if unknown:
         raise UnknownInstance(
-            f"No figures for instance type {name!r}.{did_you_mean(full, CATALOG)} Known: {', '.join(CATALOG)}. "
-            "Choose one of these; other types cannot be modelled."
+            f"{' '.join(unknown)} Known: {', '.join(CATALOG)}. Choose one of these; other types cannot be modelled."
         )
-    return CATALOG[full]
+    return found
+
+
+def _near(full: str) -> str:
+    """The types with the accelerator of that name, or the types or families whose names are near."""
+    name = full.removeprefix("ml.").lower()
+    with_it = [
+        kind for kind, one in CATALOG.items() if one.accelerator.name.partition("-")[0].lower() == name
+    ]
+    if with_it:
+        return f" It is the accelerator of {' and '.join(with_it)}."
+    return did_you_mean(full, CATALOG) or did_you_mean(name, sorted(_LARGEST))
 
 
 def named_instance(asked: str) -> str:

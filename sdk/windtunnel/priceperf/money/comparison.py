@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..calibration.calibrations import calibration_of
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
-from ..instances import InstanceType, instance_type, named_instance
+from ..instances import InstanceType, instance_types, named_instance
 from ..model.precision import Precision, preferring
 from ..workload.cluster import BatchRule, Cluster, Run, checked_rule, no_cluster
 from ..workload.full_scale import FullScale
@@ -149,7 +149,8 @@ def chosen_clusters(
     listed = [instances] if isinstance(instances, str) else instances
     pairs = [(item, count) if isinstance(item, str) else _pair(item) for item in listed]
     named = [(named_instance(name), number) for name, number in pairs]
-    chosen = {(name, number): Cluster(instance_type(name), number) for name, number in named}
+    types = instance_types(name for name, _ in named)
+    chosen = {pair: Cluster(kind, pair[1]) for pair, kind in zip(named, types, strict=True)}
     return tuple((name, cluster) for (name, _), cluster in chosen.items())
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from ..calibration.calibrations import calibrated, not_calibrated
 from ..calibration.software import attention_of, first_told, software_named
 from ..errors import InvalidInput, NotCalibrated
-from ..instances import GIB, InstanceType, instance_type, named_instance
+from ..instances import GIB, InstanceType, instance_types, named_instance
 from ..model.fixed_costs import FixedCost
 from ..model.memory_need import memory_need
 from ..model.plain_script import is_plain
@@ -206,7 +206,8 @@ def plans(
         raise InvalidInput("name at least one number of instances")
     found: list[Plan] = []
     places = []
-    asked = {name: instance_type(name) for name in map(named_instance, instances)}
+    names = list(map(named_instance, instances))
+    asked = dict(zip(names, instance_types(names), strict=True))
     for name, instance in asked.items():
         place, own = _placed(job, name, instance, counts, size, software, book, on)
         places.append(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windtunnel.priceperf import Workload, instance_type
-from windtunnel.priceperf.instances import named_instance
+from windtunnel.priceperf.instances import instance_types, named_instance
 
 GPU = "ml.p4d.24xlarge"
 LARGEST_NEURON = "ml.trn1.32xlarge"
@@ -15,7 +15,7 @@ def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
     """The instances shown for a job: those asked for, or its own, the largest trn1 and p4d."""
     if asked:
         # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
-        return tuple(instance_type(named_instance(name)).name for name in asked)
+        return tuple(one.name for one in instance_types(map(named_instance, asked)))
     return tuple(dict.fromkeys((own, _large_neuron(own), GPU)))
 
 
