@@ -26,8 +26,11 @@ def _ui(arguments: argparse.Namespace) -> None:
     from windtunnel.session.page_token import page_url
     from windtunnel.session.resolve import shared_local_session
 
-    backend = shared_local_session().backend
+    session = shared_local_session()
+    backend = session.backend
     running = backend.ensure()
+    if arguments.job:
+        session.service.describe_job(arguments.job)  # raises an error if there is none
     path = f"/ui/jobs/{quote(arguments.job, safe='')}" if arguments.job else "/ui/jobs"
     url = page_url(running, backend.credentials(), path)
     print(url, flush=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import webbrowser
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from tests.unit.conftest import Invoke
+from windtunnel.errors import JobNotFound
 from windtunnel.session import resolve
 from windtunnel.session.local_server import Credentials, RunningBackend
 from windtunnel_local.ui.access import Access
@@ -27,6 +29,15 @@ class Local:
     @property
     def backend(self) -> Local:
         return self
+
+    @property
+    def service(self) -> Local:
+        return self
+
+    def describe_job(self, name: str) -> dict[str, Any]:
+        if name == "nope":
+            raise JobNotFound(name, where="in the fake")
+        return {}
 
     def ensure(self) -> RunningBackend:
         self.started += 1
@@ -66,6 +77,13 @@ def test_a_job_is_where_it_leads(local: Local, invoke: Invoke) -> None:
     """Whatever its name would mean in an address."""
     assert invoke("ui", "a/b?c&d", "--no-browser").out.strip().endswith("&to=/ui/jobs/a%252Fb%253Fc%2526d")
     assert local.opened == []
+
+
+def test_a_job_that_is_not_there_has_no_address(local: Local, invoke: Invoke) -> None:
+    """As for every other command."""
+    done = invoke("ui", "nope", "--no-browser", exits=1)
+    assert (done.out, local.opened) == ("", [])
+    assert done.err.startswith("windtunnel: No training job 'nope'")
 
 
 def test_two_addresses_differ(local: Local, invoke: Invoke) -> None:
