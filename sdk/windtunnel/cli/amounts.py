@@ -23,9 +23,25 @@ def whole(text: str) -> int:
     """
     found = _number(text)
     # Compared before the conversion to int, which takes minutes for a million digits.
-    if found is None or abs(found) > _MOST or found != int(found):
-        raise _wrong(text, "is no whole number up to 1e30; write it as 20, 1,024, 3.6M or 1e6")
+    if found is not None and abs(found) > _MOST:
+        raise _wrong(text, "is too large: at most 1e30")
+    if found is None or found != int(found):
+        raise _wrong(text, "is no whole number; write it as 20, 1,024, 3.6M or 1e6")
     return int(found)
+
+
+def nodes(text: str) -> int:
+    """A number of instances, as `whole`; several of them are another option's.
+
+    Raises:
+        ArgumentTypeError: the text is no whole number.
+    """
+    try:
+        return whole(text)
+    except argparse.ArgumentTypeError:
+        raise _wrong(
+            text, "is not one whole number. For a table over 1 to 64 instances: --scaling strong"
+        ) from None
 
 
 def count(text: str) -> int:
@@ -44,12 +60,10 @@ def one_of_several(text: str) -> int:
     """As `count`, for an option that takes several numbers: there ``1,128`` could mean two, so a comma is refused.
 
     Raises:
-        ArgumentTypeError: the text is no such number, or has a comma.
+        ArgumentTypeError: the text is no such number, has a comma, or is a range.
     """
-    if "," in text:
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.80}: write several with blanks, as 1 2 4, and none with a comma"
-        )
+    if re.search(r",|\d\s*-", text):
+        raise _wrong(text, "is not one number; write several with blanks, as 1 2 4, and none with a comma")
     return count(text)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.amounts import count, number, whole
+from windtunnel.cli.amounts import count, nodes, number, whole
 from windtunnel.cli.gpu_script import add_gpu_script, has_effect, precisions_of
 from windtunnel.cli.options import (
     add_batch,
@@ -61,7 +61,7 @@ def add_parser(commands: Any) -> None:
         ),
         metavar="TYPE[=N]",
     )
-    parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
+    parser.add_argument("--nodes", type=nodes, metavar="N", help="instances of each type")
     add_batch(parser)
     add_gpu_script(parser)
     parser.add_argument("--scaling", choices=("strong", "weak"), help="also a table over 1 to 64 instances")

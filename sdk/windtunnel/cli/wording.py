@@ -11,6 +11,8 @@ _WORDS = {
     " an Architecture with its dimensions,": "",
     ", or None,": ",",
     "one of None, ": "one of ",
+    " batches of each loader, or True": " batches of each loader",
+    "with image_uri=, and session=AwsSession()": "with --image-uri, and take --aws",
     "entry_point=": "script ",
     "'per_device'": "'per-device'",
 }

@@ -34,10 +34,13 @@ def test_what_people_write(read: Callable[[str], float], texts: dict[str, float]
 @pytest.mark.parametrize(
     ("read", "texts", "said"),
     [
-        (amounts.whole, ("x", "1.5", "B", "1e", "1..2", "20,00", "1,000,00", "__", "1e999999", "1e99999999T"), "3.6M"),
+        (amounts.whole, ("x", "1.5", "B", "1e", "1..2", "20,00", "1,000,00", "__", "1e99999999T"),
+         "is no whole number; .* 3.6M"),
+        (amounts.whole, ("1e31", "1e999999"), "is too large: at most 1e30"),
         (amounts.whole, ("1_", "_1", "1__0", "1_000_"), "3.6M"),
         (amounts.count, ("0", "-1"), "a whole number from 1"),
-        (amounts.one_of_several, ("1,128", "1,2"), "write several with blanks"),
+        (amounts.one_of_several, ("1,128", "1,2", "1-8", "2 - 4"), "write several with blanks"),
+        (amounts.nodes, ("1-8", "1,2,4", "all"), "not one whole number.*1 to 64 instances: --scaling strong"),
         (amounts.number, ("50%", "100GB", "nan", "inf", ""), "without a unit"),
         (amounts.dollars, ("2,5", "20,00", "nan", "k", "$", "20 thousand"), "is no number of dollars"),
         (amounts.hours, ("x", "0h", "-1h", "h", "3w"), "write it as 48h"),

@@ -150,6 +150,8 @@ def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.Captu
     ("compare --architecture BERT-Base --samples 9 --instances trn1:4", "takes TYPE or TYPE=N, such as"),
     ("compare --architecture BERT-Base --tokens 15 B", "'B' would be a job, but --tokens is of a model"),
     ("compare --architecture BERT-Base --samples 9 --software torch-titan", "Did you mean 'torchtitan' or"),
+    ("run chan.py --rehearse 0", "from 1 to 100000 batches of each loader is needed"),
+    ("check chan.py --instance-type ml.g5.12xlarge", "name its image with --image-uri, and take --aws."),
     ("check per_device/epochs.py --instance-type none", "--instance-type 'none' is no SageMaker instance type"),
     ("check per_device/epochs.py", "script 'per_device/epochs.py': there is no file"),
 ])  # fmt: skip
