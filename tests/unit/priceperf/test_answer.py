@@ -262,5 +262,5 @@ def test_evaluation_that_each_worker_repeats(counters: Any) -> None:
     ):
         steps = math.ceil(1_000_000 / (batch / workers)), math.ceil(1_000_000 / batch)
         assert repeated / shared == pytest.approx(steps[0] / steps[1])
-    with pytest.raises(InvalidInput, match="evaluation_split must be True or False, not 1"):
+    with pytest.raises(InvalidInput, match="evaluation_split must be True, False or None, not 1"):
         FullScale(1, evaluation_split=1)  # type: ignore[arg-type]

@@ -240,6 +240,24 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
         assert not any("one process" in text for text in other["change"])
 
 
+def test_an_evaluation_that_no_sampler_shares_out_is_modelled_so(counters: Any) -> None:
+    """Also of a sample that ran whole, unless the caller says otherwise; and the size says it."""
+    training, evaluation = {**LOADER, "split": True}, {**LOADER, "line": "train.py:20", "trains": False}
+
+    def told(split: bool, **said: Any) -> tuple[Any, bool]:
+        given = counters(input={"loaders": [training, {**evaluation, "split": split}]})
+        size = FullScale(1_281_167, epochs=90, evaluation_samples=50_000, **said)
+        shown = report_for_counters(given, size).to_dict()
+        return shown["modelled"]["full_scale"]["evaluation_split"], "by each worker" in shown["answer"]["job"]
+
+    assert told(split=False) == told(split=True, evaluation_split=False) == (False, True)
+    assert told(split=True) == told(split=False, evaluation_split=True) == (True, False)
+    # As it ran, the samples of all cores are counted.
+    as_it_ran = counters(input={"loaders": [training, evaluation]})
+    text = screen_of(report_for_counters(as_it_ran))
+    assert "160 evaluated" in text and "by each worker" not in text
+
+
 @pytest.mark.parametrize(("split", "said"), [(False, ", with no sampler to share them out"), (True, "")])
 def test_samples_that_no_sampler_shares_out_are_said_to_be(counters: Any, split: bool, said: str) -> None:
     """Else their number, which is once the script's for each core, contradicts the script."""

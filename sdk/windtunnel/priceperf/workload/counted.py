@@ -90,6 +90,8 @@ class Counted:
     """The script runs one process, so it uses one core. The model spreads its work over all cores of the instance."""
     unshared: bool = False
     """No sampler splits the training data between workers, so ``found`` counts the data once for each worker."""
+    evaluation_split: bool = True
+    """The workers share the evaluation samples; if not, each evaluates all of them."""
     on_neuron: Precision = AUTO_CAST
     """How the Neuron compiler ran fp32 products in the rehearsal."""
     peak_bytes: float = math.inf
@@ -180,6 +182,7 @@ class Counted:
             self.found,
             self.as_one_process,
             self.unshared,
+            self.evaluation_split,
         )
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
@@ -354,6 +357,7 @@ class Counted:
             own=stepped,
             as_one_process=counters.as_one_process,
             unshared=counters.input is not None and world_size > 1 and not counters.input.is_shared,
+            evaluation_split=counters.input is None or world_size == 1 or counters.input.evaluation_split,
             on_neuron=_on_neuron(counters.graphs),
             peak_bytes=counters.device_memory_peak_bytes or math.inf,
         )

@@ -72,3 +72,9 @@ class Input:
     def is_shared(self) -> bool:
         """Whether a sampler or a count of steps says how much each worker trains on, for every training loader."""
         return all(loader.split or loader.bound is not None for loader in self.loaders if loader.trains)
+
+    @property
+    def evaluation_split(self) -> bool:
+        """Whether the workers share the evaluation samples, as far as the loaders show."""
+        evaluating = [loader for loader in self.loaders if not loader.trains]
+        return not evaluating or any(loader.split for loader in evaluating)

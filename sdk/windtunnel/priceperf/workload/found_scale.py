@@ -72,7 +72,7 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
         train_samples=max(1, sum(sizes) // epochs),
         epochs=epochs,
         evaluation_samples=round(evaluation / epochs),
-        evaluation_split=not evaluated or any(loader.split for loader in evaluated),
+        evaluation_split=seen.evaluation_split,
         sequence_length=max((loader.sequence_length or 0 for loader in trained), default=0) or None,
     )
 

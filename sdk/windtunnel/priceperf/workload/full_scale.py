@@ -28,7 +28,7 @@ class FullScale:
             or nothing if their number is not known.
         preparation_s: seconds in which the job trains nothing (tokenising, unpacking, checkpoints), if you know them.
         evaluation_split: True: the workers share the evaluation samples. False: each worker evaluates all of them,
-            as with a loader without a sampler.
+            as with a loader without a sampler. None: as the rehearsal's loaders showed; True if there are none.
         tokenised_samples: text samples that the script itself tokenises, in one process, before it trains;
             for when you do not know how long that takes.
         compile_cached: True if all graphs come from a compile cache.
@@ -51,7 +51,7 @@ class FullScale:
     compile_cached: bool = False
     sequence_length: int | None = None
     tokenised_samples: int = 0
-    evaluation_split: bool = True
+    evaluation_split: bool | None = None
     loader_samples_per_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -80,8 +80,10 @@ class FullScale:
                 )
         for name in ("evaluation_split", "compile_cached"):
             value = getattr(self, name)
-            if not isinstance(value, bool):
-                raise InvalidInput(f"FullScale: {name} must be True or False, not {quoted(value)}")
+            optional = name == "evaluation_split"
+            if not isinstance(value, bool) and not (optional and value is None):
+                valid = "True, False or None" if optional else "True or False"
+                raise InvalidInput(f"FullScale: {name} must be {valid}, not {quoted(value)}")
 
     def loading_s(self, samples: float, instance: InstanceType, count: int) -> float:
         """Seconds in which the vCPUs of ``count`` instances prepare ``samples``; 0 if the rate is not known."""

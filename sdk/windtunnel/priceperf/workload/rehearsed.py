@@ -16,7 +16,7 @@ class RehearsedJob:
     """The job as it was rehearsed, and the size of the whole job.
 
     ``samples``, ``evaluation_samples``: how many the rehearsal trained on and evaluated. ``found``,
-    ``as_one_process`` and ``unshared``: see `Counted`.
+    ``as_one_process``, ``unshared`` and ``evaluation_split``: see `Counted`.
     """
 
     instance_type: str
@@ -26,6 +26,7 @@ class RehearsedJob:
     found: FullScale | str | None = None
     as_one_process: bool = False
     unshared: bool = False
+    evaluation_split: bool = True
 
     @property
     def unknown_size(self) -> str:
@@ -36,7 +37,8 @@ class RehearsedJob:
         """The size that a short rehearsal found; otherwise exactly what was rehearsed."""
         if isinstance(self.found, FullScale):
             return self.found
-        return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)
+        evaluated = self.evaluation_samples  # of all workers, whether or not each evaluated the same
+        return FullScale(max(1, self.samples), evaluation_samples=evaluated, evaluation_split=True)
 
     def stating(self, given: Mapping[str, Any]) -> FullScale | None:
         """The size with these fields as a caller states them; the others stay as a short rehearsal found them.

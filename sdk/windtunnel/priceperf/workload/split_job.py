@@ -110,6 +110,7 @@ def _described(
             counters.other.samples if counters.other and split.pipeline_parallel == 1 else 0,
             replace(found, sequence_length=length) if isinstance(found, FullScale) else found,
             unshared=counters.input is not None and copies > 1 and not counters.input.is_shared,
+            evaluation_split=counters.input is None or copies <= 1 or counters.input.evaluation_split,
         ),
     )
 

@@ -77,7 +77,7 @@ class Workload(ABC):
         )
 
     def sized(self, full_scale: FullScale | None) -> FullScale:
-        """The size that the caller states; if None, that of `Workload.full_scale`.
+        """The size that the caller states, with what the rehearsal tells of it; if None, that of `Workload.full_scale`.
 
         Raises:
             InvalidInput: ``full_scale`` is something else, or None for a workload that was only described.
@@ -85,6 +85,8 @@ class Workload(ABC):
         size = full_scale or self.full_scale()
         if not isinstance(size, FullScale):
             raise InvalidInput(f"full_scale is FullScale(train_samples=...) or None, not {quoted(size)}")
+        if size.evaluation_split is None:
+            return replace(size, evaluation_split=self.rehearsed is None or self.rehearsed.evaluation_split)
         return size
 
     @abstractmethod

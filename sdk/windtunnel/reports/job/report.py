@@ -191,7 +191,9 @@ class PricePerformance(Report):
             if self.screen is None or self.comparison is None
             else answer_data(self.screen, self.comparison),
             "measured": self.measured,
-            "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
+            "modelled": None
+            if self.comparison is None or self.workload is None
+            else modelled(self.comparison, self.full_scale and self.workload.sized(self.full_scale)),
             "unavailable": self.unavailable,
             "notes": list(self.notes),
             "price_notes": list(self.price_notes),

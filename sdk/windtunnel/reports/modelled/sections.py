@@ -338,7 +338,7 @@ def size_words(full_scale: FullScale) -> str:
     text = f"{fmt.many(full_scale.train_samples, 'sample')} x {fmt.many(full_scale.epochs, 'epoch')}"
     if full_scale.evaluation_samples:
         text += f", {full_scale.evaluation_samples:,} evaluated an epoch"
-        text += "" if full_scale.evaluation_split else " by each worker"
+        text += " by each worker" if full_scale.evaluation_split is False else ""
     return text
 
 
