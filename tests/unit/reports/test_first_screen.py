@@ -240,6 +240,13 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
         assert not any("one process" in text for text in other["change"])
 
 
+def test_a_job_of_unknown_size_has_no_cost_in_a_line(counters: Any) -> None:
+    """That of the whole job is not known, and that of the steps which ran is nobody's."""
+    for loaders, is_known in (([], False), ([{**LOADER, "batches": 300_000, "split": True}], True)):
+        report = report_for_counters(counters(input={"rehearsed_steps": 16, "loaders": loaders}))
+        assert (report.cost_line(TRN1) is not None) is is_known
+
+
 def test_an_evaluation_that_no_sampler_shares_out_is_modelled_so(counters: Any) -> None:
     """Also of a sample that ran whole, unless the caller says otherwise; and the size says it."""
     training, evaluation = {**LOADER, "split": True}, {**LOADER, "line": "train.py:20", "trains": False}

@@ -136,3 +136,15 @@ def test_what_does_not_fit_the_memory_has_no_cost(objects: FakeObjects) -> None:
     assert CostBook(objects).of([described("large")], LONG_S)["large"] is None
     store(objects, "split", split_counters())
     assert CostBook(objects).of([described("split")], LONG_S)["split"] is not None
+
+
+def test_a_job_of_unknown_size_has_no_cost(objects: FakeObjects, counters: Counters) -> None:
+    """What a short rehearsal took is not what the whole job would; stopped before a pass ended, it shows no size."""
+    for name, loaders in (
+        ("stopped", []),
+        ("known", [{"line": "train.py:9", "samples": 4, "bound": 99_999}]),
+    ):
+        listed = [{**loader, "passes": 1, "trains": True} for loader in loaders]
+        store(objects, name, counters(input={"rehearsed_steps": 16, "loaders": listed}))
+    costs = CostBook(objects).of([described("stopped", "Stopped"), described("known")], LONG_S)
+    assert costs["stopped"] is None and costs["known"] is not None
