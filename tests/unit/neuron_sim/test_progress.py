@@ -37,3 +37,18 @@ def test_a_process_that_is_no_core_has_no_step_that_goes_on() -> None:
         Progress(7, lines.append, lambda is_core=is_core: is_core).waits(31.0)  # type: ignore[misc]
     (line,) = lines
     assert line.startswith("short rehearsal: training step 1 has not ended after 31 s (")
+
+
+def test_what_goes_on_behind_the_first_pass_may_be_no_training_step() -> None:
+    """No step follows "3 of 3" for sure; nor is it known of a pass whose steps accumulate how many it has."""
+    for updated, behind in ((True, 3), (False, 1)):
+        lines: list[str] = []
+        progress = Progress(3, lines.append, lambda: True)
+        for _ in range(behind):
+            progress.step({"optimizer": True, "updated": updated, "seconds": 1.0, "compile_seconds": 0.0})
+        progress.waits(31.0)
+        (line,) = lines
+        said = (
+            f"what follows training step {behind}, such as an evaluation or a later pass, has not ended after"
+        )
+        assert line.startswith(f"short rehearsal: {said} 31 s (")

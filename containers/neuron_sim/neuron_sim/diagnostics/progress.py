@@ -38,9 +38,12 @@ class Progress(Listener):
             return
         self._due_s = 2 * seconds
         where = _where()
+        what = f"training step {self._trained + 1}"
+        if self._trained >= max(1, self._steps):  # what runs behind a first pass is not known yet
+            what = f"what follows training step {self._trained}, such as an evaluation or a later pass,"
         self._say(
-            f"short rehearsal: training step {self._trained + 1} has not ended after {seconds:.0f} s (this machine's "
-            f"processors compile and compute it).{f' The script is at {where}.' if where else ''}"
+            f"short rehearsal: {what} has not ended after {seconds:.0f} s (this machine's processors compile and "
+            f"compute it).{f' The script is at {where}.' if where else ''}"
         )
 
     def step(self, record: dict[str, Any]) -> None:
