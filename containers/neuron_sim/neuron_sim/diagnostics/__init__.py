@@ -9,6 +9,7 @@ for_operations  texts about operations that XLA lacks, or gets wrong (pure)
 for_library  what to change if a library does it, not the script (pure)
 recompiles   decides from graphs and batches which recompilations are worth a warning (pure)
 host_reads   `.item()`, `print(tensor)`, `if tensor:`, `.cpu()`: which line, how often
+read_steps   in how many steps of its loop a line has read (pure)
 fallbacks    operations that XLA lacks: which line, how often
 host_training  a model that trains on the CPU
 meeting      files by which the cores of a host compare something

@@ -24,10 +24,12 @@ def host_read(
     cuts: int,
     again: int,
     library: str = "",
+    *,
+    evaluates: bool = False,
 ) -> Finding:
     """A value fetched from the device in the loop, or a wait for it. ``library``: which does it, if not the script.
 
-    ``cuts``, ``again``: see `host_reads.Line`.
+    ``cuts``, ``again``: see `host_reads.Line`. ``evaluates``: the script trains, but not in the steps that read.
     """
     # The first screen of a report has room for the first sentence and the advice.
     repeated = ", and what it depends on, such as the forward pass, is computed again" if again else ""
@@ -37,6 +39,7 @@ def host_read(
         else ""
     )
     inside = f" (in {library})" if library else ""
+    loop = "a loop that only evaluates" if evaluates else "the loop"
     if {SYNC, WAIT}.issuperset(how):
         what = " and ".join(how)
         instead = (
@@ -49,7 +52,7 @@ def host_read(
         "host_read",
         "warning",
         line,
-        f"{what} in the loop{inside}: {count} times in {steps} steps, "
+        f"{what} in {loop}{inside}: {count} times in {steps} steps, "
         f"{seconds:.2f} s of waiting here{repeated}. The host stops until the device has finished.{cut}",
         for_library.advice(library) or instead,
         count,

@@ -16,6 +16,7 @@ import torch
 
 from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.early_results import has_value
+from neuron_sim.diagnostics.read_steps import ReadSteps
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Line:
     """Whether the line has read in a step that trains."""
     told: bool = False
     """Whether there is a finding of it; then the final figures are reported too, whatever they are."""
+    around: ReadSteps = field(default_factory=ReadSteps)
     library: str = ""
     """The library that reads, if the line calls one: see `script_lines.calling_library`."""
 

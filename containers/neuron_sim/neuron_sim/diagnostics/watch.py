@@ -101,6 +101,7 @@ class Watch(Listener):
         self._has_stepped = False
         self._input: dict[int, _Input] = {}
         self._loop_steps = 0
+        self._all_steps: Counter[bool] = Counter()
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
         self._by_hand: ByHand | None = ByHand()
@@ -255,12 +256,14 @@ class Watch(Listener):
         # A value that is read once a pass would count as read in each step, in passes of one step.
         counts = not self.loaders.passes.is_late
         self._loop_steps += counts
+        self._all_steps[trains] += 1
         for (line, _), read in self.reads.lines.items():
             if read.latest_step != step:
                 continue
             read.cuts += record.get("cut", {}).get(line, 0)
             read.again += record.get("computed_again", {}).get(line, 0)
             read.trains = read.trains or trains
+            read.around.read(self._all_steps, trains=trains)
             if counts:
                 read.since = read.since or self._loop_steps
                 read.until = self._loop_steps
@@ -280,7 +283,15 @@ class Watch(Listener):
         read.told = True
         self.findings.note(
             advice.host_read(
-                line, list(read.how), read.count, read.seconds, passed, read.cuts, read.again, read.library
+                line,
+                list(read.how),
+                read.count,
+                read.seconds,
+                read.around.number,
+                read.cuts,
+                read.again,
+                read.library,
+                evaluates=read.around.only_evaluates and self._all_steps[True] > 0,
             )
         )
 
