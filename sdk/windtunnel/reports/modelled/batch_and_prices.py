@@ -37,6 +37,8 @@ PRICES = "Prices: "
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """Notes on the batch: its rule, instances not in the table, the software's speed, a split unusual for GPUs."""
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
+    if isinstance(workload, DescribedWorkload):
+        yield "In brackets: samples of one copy of the model."
     uneven = [label(item) for item in comparison.estimates if item.fits and each(item) != int(each(item))]
     if uneven:
         yield (
