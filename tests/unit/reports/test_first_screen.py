@@ -636,6 +636,11 @@ def test_compile_time_stands_beside_the_answer() -> None:
         "In it: 200 s to compile on trn1.32xlarge the first time; cached afterwards."
         in first(compare(job, [TRN1, P4D], LONG), job, LONG).notes
     )
+    bert = Workload.transformer("BERT-Base-Uncased", sequence_length=128, global_batch=256)
+    told = screen(compare(bert, [SMALL, TRN1, P4D], LONG), bert, LONG, PriceBook())
+    assert re.match(
+        r"In it: (\S+ \w+) to compile on trn1.2xlarge, (?!\1)\S+ \w+ on trn1.32xlarge the", told.compiling
+    )
     comparison = compare(hours, [TRN1, P4D], SHORT, on=compare(hours, [TRN1, P4D], SHORT).costs[0][0])
     told = screen(comparison, hours, SHORT, PriceBook())
     assert told.compiling.endswith("cached afterwards, and decides nothing.")

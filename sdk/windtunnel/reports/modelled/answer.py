@@ -388,7 +388,14 @@ def _outside(
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
     if not (compiled := [item for item in estimates if _compile_s(item) > 0]):
         return ""
-    longest = fmt.modelled_seconds(max(map(_compile_s, compiled)))
-    names = ", ".join(dict.fromkeys(item.instance.name.removeprefix("ml.") for item in compiled))
+    names: dict[str, dict[str, None]] = {}
+    for item in compiled:
+        names.setdefault(fmt.modelled_seconds(_compile_s(item)), {})[
+            item.instance.name.removeprefix("ml.")
+        ] = None
+    first, *others = ((long, ", ".join(each)) for long, each in names.items())
+    times = ", ".join(
+        (f"{first[0]} to compile on {first[1]}", *(f"{long} on {each}" for long, each in others))
+    )
     decides = ", and decides nothing" if _without_compile(found) else ""
-    return f"In it: {longest} to compile on {names} the first time; cached afterwards{decides}."
+    return f"In it: {times} the first time; cached afterwards{decides}."
