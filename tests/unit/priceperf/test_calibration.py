@@ -236,7 +236,7 @@ def test_outside_the_range_the_interval_widens() -> None:
     assert inside.log_fast == calibration.log_fast
     assert twice.log_fast == pytest.approx(1.5 * calibration.log_fast)
     assert four.log_fast == pytest.approx(2 * calibration.log_fast)
-    assert "calibrated from 1.1 TFLOP a core" in twice.outside[0]
+    assert "calibrated from 1.1 to 20.9 TFLOP a core" in twice.outside[0]
 
 
 def test_what_lies_farthest_outside_comes_first() -> None:

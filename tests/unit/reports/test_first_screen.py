@@ -31,7 +31,16 @@ from tests.unit.priceperf.test_answer import (
     workloads,
 )
 from tests.unit.reports.test_job_report import FakeJob
-from windtunnel.priceperf import BreakEven, FullScale, PriceBook, Workload, answers, by_offering, compare
+from windtunnel.priceperf import (
+    BreakEven,
+    FullScale,
+    PerDevice,
+    PriceBook,
+    Workload,
+    answers,
+    by_offering,
+    compare,
+)
 from windtunnel.priceperf.instances import instance_type
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
@@ -46,6 +55,7 @@ from windtunnel.reports.modelled.sections import size_words
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
 REVIEWS = FullScale(3_600_000, 1, 400_000, sequence_length=128)
+PAIR, P5 = [TRN1, P4D], "ml.p5.48xlarge"
 LOADER = {"line": "train.py:9", "samples": 4, "passes": 1, "taken": 16, "trains": True}
 
 
@@ -329,8 +339,8 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     """A larger batch where that does; else a published throughput. Never a winner."""
     less = rehearsed(flops=8e11, samples=3.0)
     section = first(compare(less, [TRN1, P4D], LONG), less, LONG)
-    batch = re.search(r"With a global batch of [\d,]+ one is \(--batch (\d+)\)", section.notes[0])
-    begin = "No winner, as no published job is near this one (work of a step"
+    batch = re.search(r"With --batch (\d+) p4d.24xlarge costs least, ", section.notes[0])
+    begin = "No winner: the job is outside the range of trn1.32xlarge (work of a step"
     assert section.notes[0].startswith(begin) and batch
     near = rehearsed()
     assert "outside of it no error is known" in section.notes[-2]
@@ -344,17 +354,52 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
 
 
 def test_all_quantities_outside_are_named_the_farthest_with_its_range() -> None:
-    """The same quantity is outside of two ranges on two chips: it is named once."""
+    """The same quantity is outside of two ranges on two chips: it is named once, both chips are."""
     job = Workload.transformer("GPT3-175B", sequence_length=16384, global_batch=1024)
     found = compare(job, [(TRN1, 64), (P4D, 64)], LONG)
     note = " ".join(first(found, job, LONG).notes[0].split())
     assert (
-        "(sequences of eager attention 16,384 tokens, calibrated from 1 token to 2,048 tokens; also sequence length, "
-        "cluster size, pipeline parallelism, tokens of a microbatch)" in note
+        "range of trn1.32xlarge x 64 (sequences of eager attention 16,384 tokens, calibrated from 1 token to 2,048 "
+        "tokens; also sequence length, cluster size, pipeline parallelism" in note
     )
     short = rehearsed(flops=8e9, samples=3.0)
     note = first(compare(short, [TRN1, P4D], LONG), short, LONG).notes[0]
     assert note.count("work of a step") == 1 and "also" not in note
+    assert ") and of p4d.24xlarge. " in note
+
+
+def test_one_instance_outside_hides_no_answer_between_the_others() -> None:
+    """It is named, with its value and range, and the others' cheapest has the probability that it has without it."""
+    job = Workload.transformer("BERT-Base-Uncased", sequence_length=128, global_batch=256)
+    size = FullScale(3_600_000)
+    pair, three = (screen(compare(job, names, size), job, size, PriceBook()) for names in (PAIR, [*PAIR, P5]))
+    assert pair.answer is not None
+    assert three.verdict.startswith(
+        "No winner: the job is outside the range of p5.48xlarge (sequence length 128 tokens, "
+        "calibrated from 197 to 65,536 tokens). Of the others p4d.24xlarge costs least, "
+        f"{probability(pair.answer.probability)}. "
+    )
+    alone = screen(compare(job, [TRN1, P5], size), job, size, PriceBook()).verdict
+    assert "outside the range of p5.48xlarge" in alone and "Of the others" not in alone
+
+
+@pytest.mark.parametrize(
+    ("job", "option"),
+    [
+        (rehearsed(flops=6.74e10, samples=1.0), r"--batch (544|576|608)"),  # 17 to 19 samples a core
+        (rehearsed(SMALL, 4.25e13), r"--batch-per-device \d"),  # no batch is for all
+    ],
+)
+def test_a_batch_that_few_others_are_like_is_found(job: Workload, option: str) -> None:
+    """No batch inside was said to be found, where one was."""
+    names = [SMALL, TRN1, P4D]
+    found = screen(compare(job, names, LONG), job, LONG, PriceBook())
+    said = re.search(rf"With ({option}) (\S+) costs least, ", found.verdict)
+    assert said
+    number = int(said[1].split()[1])
+    with_it = compare(job, names, LONG, batch=PerDevice(number) if "device" in said[1] else number)
+    best = answers(with_it)[-1].winner
+    assert best is not None and with_it.estimates[best].name.endswith(said.groups()[-1])
 
 
 def test_it_names_no_batch_of_other_passes_than_those_described() -> None:
@@ -371,9 +416,9 @@ def test_it_names_no_batch_with_which_an_instance_left_out_has_no_verdict() -> N
     chosen = ["trn1", "g6e", "p4d"]
     job = Workload.transformer("ViT-Base", global_batch=8)
     note = first(compare(job, chosen, LONG), job, LONG).notes[0]
-    batch = re.search(r"With a global batch of ([\d,]+) one is", note)
+    batch = re.search(r"With --global-batch (\d+) \S+ costs least, ", note)
     assert batch
-    job = Workload.transformer("ViT-Base", global_batch=int(batch[1].replace(",", "")))
+    job = Workload.transformer("ViT-Base", global_batch=int(batch[1]))
     found = compare(job, chosen, LONG)
     assert not found.not_possible and answers(found)[-1].obstacle is None
 
@@ -427,7 +472,7 @@ def test_the_batch_that_it_names_makes_a_verdict(
     found = screen(compare(job, [TRN1, P4D], size), job, size, PriceBook())
     if found.answer is None or found.answer.obstacle != "outside":
         return
-    said = re.search(r"\(--batch (\d+)\)", found.verdict)
+    said = re.search(r"With --batch (\d+) \S+ costs least", found.verdict)
     for batch in [int(said[1])] if said else [2**power for power in range(5, 14)]:
         other = compare(job, [TRN1, P4D], size, batch=batch)
         assert (answers(other)[-1].obstacle is None) == bool(said)
@@ -441,7 +486,10 @@ def test_the_batch_of_one_of_them_is_tried_for_all() -> None:
     best = answers(with_it)[-1].winner
     assert best is not None
     name = with_it.estimates[best].name.removeprefix("ml.")
-    assert f"With a global batch of 256 one is (--batch 256): then {name} costs least." in found.verdict
+    assert (
+        f"With --batch 256 {name} costs least, {probability(answers(with_it)[-1].probability)}."
+        in found.verdict
+    )
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,12 @@ class Range:
 
     @cached_property
     def words(self) -> str:
-        """The range as text: ``from 2 nodes to 64 nodes``."""
+        """The range as text: ``from 2 to 64 nodes``."""
         low, high = _short(self.low, self.unit), _short(self.high, self.unit)
-        return f"at {low} only" if self.low == self.high else f"from {low} to {high}"
+        if self.low == self.high:
+            return f"at {low} only"
+        number, _, unit = low.partition(" ")
+        return f"from {number if high.endswith(f' {unit}') else low} to {high}"
 
     @classmethod
     def of(cls, quantity: str, unit: str, values: Sequence[float]) -> Range:

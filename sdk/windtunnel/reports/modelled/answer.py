@@ -14,7 +14,6 @@ from windtunnel.priceperf import (
     Answer,
     Comparison,
     Cost,
-    Decision,
     DescribedWorkload,
     Estimate,
     FullScale,
@@ -35,10 +34,19 @@ from windtunnel.reports.modelled.batch_and_prices import (
     price_words,
     sharing_words,
 )
-from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
+from windtunnel.reports.modelled.cheapest import (
+    CACHED,
+    cached,
+    cast_words,
+    otherwise,
+    probability,
+    turning,
+    without_compile,
+)
 from windtunnel.reports.modelled.dominates import dominating
-from windtunnel.reports.modelled.labels import label, outside_words
-from windtunnel.reports.modelled.other_batch import by_other_batch, other_batch
+from windtunnel.reports.modelled.labels import label
+from windtunnel.reports.modelled.other_batch import by_other_batch
+from windtunnel.reports.modelled.outside import outside
 from windtunnel.reports.modelled.sections import size_words
 from windtunnel.reports.modelled.trust import left_out, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
@@ -50,7 +58,6 @@ _TRUST = "Trust: "
 _CHANGES = 2
 _UNPRICED = 2
 """Most instances without a price that the verdict names."""
-_CACHED = "with a compile cache"
 _LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name other instances: --instances TYPE TYPE."
@@ -200,11 +207,11 @@ def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
     Rows with what a compile cache saves are left out before any instance is.
     """
     first = list(dict.fromkeys((shown.order[0], *_named(shown.answer), *shown.order)))
-    for count, cached in product(range(min(len(shown.order), most), 0, -1), (True, False)):
+    for count, with_cache in product(range(min(len(shown.order), most), 0, -1), (True, False)):
         order = [index for index in shown.order if index in first[:count]]
         longest = longest_s(comparison.estimates[index] for index in order)
         each = (_rows(comparison, shown, index, longest) for index in order)
-        rows = [row for found in each for row in found if cached or row.style != "detail"]
+        rows = [row for found in each for row in found if with_cache or row.style != "detail"]
         if count < len(shown.order):
             rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
         if len(rows) <= most or count <= 2:
@@ -237,9 +244,9 @@ def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> 
     batch = f"{_number(item.global_batch)} ({_number(each(item))})"
     figures = _figures(item, shown.costs[index], longest) if item.fits else ("does not fit", "-")
     yield Row(name, (batch, *figures), "total" if won else "normal")
-    if (decided := _without_compile(shown.answer)) and _compile_s(item):
+    if (decided := without_compile(shown.answer)) and _compile_s(item):
         bare = item.taking("compile", 0.0)
-        yield Row(_CACHED, ("", *_figures(bare, decided.costs[index], longest)), "detail")
+        yield Row(CACHED, ("", *_figures(bare, decided.costs[index], longest)), "detail")
 
 
 def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, str]:
@@ -247,12 +254,6 @@ def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, st
         fmt.seconds_within(item.billable_s, item.billable_interval_s, longest),
         "no price" if cost is None else fmt.dollars_within(cost.usd, cost.low_usd, cost.high_usd),
     )
-
-
-def _without_compile(found: Answer | None) -> Decision | None:
-    """The decision without compile time, if the answer goes by it because compile time would change it; else None."""
-    left = found is not None and found.without_compile and found.obstacle in (None, "outside")
-    return found.decided if found is not None and left else None
 
 
 def _compile_s(item: Estimate) -> float:
@@ -304,8 +305,7 @@ def _verdict(
     if len(unpriced) > _UNPRICED:  # the table says which
         competing = sum(chance is not None for chance in found.decided.probabilities)
         priced = f" of the {competing} with a price"
-    cached = f" ({_CACHED})" if _without_compile(found) else ""
-    least = f"{name} costs least{priced}{cached}"
+    least = f"{name} costs least{priced}{cached(found)}"
     text = f"{least}, with {chance} probability."
     if not found.clear:
         text = f"Too close to call: {least} with {chance} probability."
@@ -333,7 +333,7 @@ def _obstacle(
     names = ", ".join(label(estimates[index]) for index in found.hindered)
     first = estimates[found.hindered[0]]
     if found.obstacle == "outside":
-        return _outside(found, comparison, workload, workload.sized(full_scale), book)
+        return outside(found, comparison, workload, workload.sized(full_scale), book)
     if found.obstacle == "assumed":
         own = workload.rehearsed is not None and isinstance(workload.rehearsed.found, FullScale)
         longer = " A longer job has one." if found.whole.inside else ""
@@ -371,20 +371,6 @@ def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:
     return [item for item, cost in both if cost is None and item.fits]
 
 
-def _outside(
-    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
-) -> str:
-    estimates, leaning = comparison.estimates, found.leaning
-    assert leaning is not None  # noqa: S101 - something competes
-    what = outside_words(estimates[index] for index in found.hindered)
-    text = f"No winner, as no published job is near this one ({what}). "
-    text += other_batch(found, comparison, workload, size, book)
-    cached = f" ({_CACHED})" if _without_compile(found) else ""
-    text += f" By intervals widened for this, {label(estimates[leaning])} would cost least{cached}, "
-    text += f"with {probability(found.decided.probability)} probability."
-    return " ".join((text, *otherwise(comparison, found)))
-
-
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
     if not (compiled := [item for item in estimates if _compile_s(item) > 0]):
         return ""
@@ -397,5 +383,5 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
     times = ", ".join(
         (f"{first[0]} to compile on {first[1]}", *(f"{long} on {each}" for long, each in others))
     )
-    decides = ", and decides nothing" if _without_compile(found) else ""
+    decides = ", and decides nothing" if without_compile(found) else ""
     return f"In it: {times} the first time; cached afterwards{decides}."

@@ -10,6 +10,7 @@ from windtunnel.priceperf import (
     BreakEven,
     Comparison,
     Cost,
+    Decision,
     Estimate,
     Price,
     PriceBook,
@@ -24,6 +25,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.modelled.labels import label, machine, machines
 
+CACHED = "with a compile cache"
 _WORTH_A_LINE = 0.05
 CAST_FLAG = "--auto-cast=matmult"
 """The flag in NEURON_CC_FLAGS with which fp32 products run as `AUTO_CAST`."""
@@ -49,6 +51,17 @@ def probability(value: float | None) -> str:
     if 0.01 <= value <= 0.99:
         return f"{min(round(value * 100), 99 if value >= CLEAR else 89)} %"
     return "over 99 %" if value > 0.99 else "under 1 %"
+
+
+def without_compile(found: Answer | None) -> Decision | None:
+    """The decision without compile time, if the answer goes by it because compile time would change it; else None."""
+    left = found is not None and found.without_compile and found.obstacle in (None, "outside")
+    return found.decided if found is not None and left else None
+
+
+def cached(found: Answer) -> str:
+    """What stands behind the cheapest, if it is that only without compile time."""
+    return f" ({CACHED})" if without_compile(found) else ""
 
 
 def turning(even: BreakEven, price: Price) -> str:

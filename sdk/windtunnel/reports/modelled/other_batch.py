@@ -14,6 +14,7 @@ from windtunnel.priceperf import (
     Estimate,
     FullScale,
     InvalidInput,
+    PerDevice,
     Precision,
     PriceBook,
     Run,
@@ -22,33 +23,47 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.money.estimate import cost_on, estimate
 from windtunnel.priceperf.money.winner import answer
 from windtunnel.priceperf.workload.full_scale import LARGEST
+from windtunnel.reports.modelled.batch_and_prices import each
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import label
 
 _BATCH_FACTORS = tuple(
-    2.0 ** (halves / 2)
-    for halves in sorted(range(-24, 25), key=lambda halves: (halves % 2, abs(halves), -halves))
+    2.0 ** (eighths / 8)
+    for eighths in sorted(
+        range(-96, 97), key=lambda eighths: (bool(eighths % 8) + bool(eighths % 4), abs(eighths), -eighths)
+    )
 )
-"""Factors of the batch to try: powers of two first, from 1. Where instances differ in batch, one for all may do."""
+"""Factors of the batch to try: powers of two first, from 1. Where instances differ in batch, one for all may do, and
+some have only a narrow range of batches in common.
+"""
 
 
 def other_batch(
     found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
 ) -> str:
-    """In words, a global batch with which there is a winner, if any of those tried gives one."""
-    middle = max(item.global_batch for item in comparison.estimates)
+    """In words, a batch with which there is a winner, if any of those tried gives one."""
     described = workload if isinstance(workload, DescribedWorkload) else None
-    of_pass = described.microbatch if described and described.microbatch else 1
-    for batch in dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS):
-        if batch % of_pass or not 1 <= batch <= LARGEST:  # its passes would differ from those described
+    for rule in dict.fromkeys(_batches(comparison, workload)):
+        batch = rule.samples if isinstance(rule, PerDevice) else rule
+        if not 1 <= batch <= LARGEST:
             continue
-        best, then = _cheapest(found, comparison, workload, size, book, batch)
+        best, then = _cheapest(found, comparison, workload, size, book, rule, inside=True)
         if best is not None and then.obstacle is None:
             option = "--global-batch" if described and described.global_batch is not None else "--batch"
-            return (
-                f"With a global batch of {batch:,} one is ({option} {batch}): then {label(best)} costs least."
-            )
+            option = "--batch-per-device" if isinstance(rule, PerDevice) else option
+            return f"With {option} {batch} {label(best)} costs least, {probability(then.probability)}."
     return "No other batch was found that lies inside."
+
+
+def _batches(comparison: Comparison, workload: Workload) -> Iterator[int | PerDevice]:
+    """What to try: global batches, divided evenly if they can be; for a rehearsed job then as many on each worker."""
+    items = comparison.estimates
+    middle = max(item.global_batch for item in items)
+    workers = max(round(item.global_batch / each(item)) for item in items)
+    for factor in _BATCH_FACTORS:
+        yield round(middle * factor / workers) * workers or round(middle * factor)
+    if workload.rehearsed is not None:
+        yield from (PerDevice(max(1, round(max(map(each, items)) * factor))) for factor in _BATCH_FACTORS)
 
 
 def by_other_batch(
@@ -78,9 +93,12 @@ def _cheapest(
     size: FullScale,
     book: PriceBook,
     rule: BatchRule,
+    *,
+    inside: bool = False,
 ) -> tuple[Estimate | None, Answer]:
     """The cheapest by this rule, and the answer; also among instances on which the job cannot run at its own batch.
-    None: the job cannot run on one of the others.
+    None: the job cannot run on one of the others, or, with ``inside``, one of those that compete lies
+    outside or has other passes than those described.
     """
 
     def run(cluster: Cluster, precision: Precision) -> Run:
@@ -102,6 +120,16 @@ def _cheapest(
             if cluster.count == 1 or not cluster.instance.trains_alone:
                 estimates.append(estimate(workload, run(cluster, precision), size, name, own))
     costs = [cost_on(item, book, found.decided.on) for item in estimates]
+    rivals = (item for item, cost in zip(estimates, costs, strict=True) if cost is not None and item.fits)
+    if inside and not all(item.range_check.inside and _as_described(item, workload) for item in rivals):
+        return None, found
     then = answer(found.decided.on, estimates, costs)
     best = then.decided.cheapest
     return (None if best is None else estimates[best]), then
+
+
+def _as_described(item: Estimate, workload: Workload) -> bool:
+    """Whether its passes are those of the description, where that states them."""
+    if item.training is None or not isinstance(workload, DescribedWorkload):
+        return True
+    return workload.there(item.instance).microbatch in (None, item.training.microbatch)
