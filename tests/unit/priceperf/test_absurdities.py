@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from windtunnel.priceperf import (
     CATALOG,
-    Cluster,
     DescribedWorkload,
     Estimate,
-    Run,
     Workload,
 )
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
@@ -23,7 +21,7 @@ from windtunnel.priceperf.model.engines import Product, products_s
 from windtunnel.priceperf.model.memory_need import crowding
 from windtunnel.priceperf.model.training_settings import DTYPE_BYTES
 
-from .test_model_properties import INSTANCES, SLACK, described, modelled, whole
+from .test_model_properties import INSTANCES, SLACK, described, modelled, settled, whole
 
 DAY = date(2025, 6, 1)
 LONGEST_COMPILATION_S = 2 * compile_time.MOST.high_s  # a graph that trains, one that evaluates
@@ -38,7 +36,6 @@ def test_no_description_is_absurd(workload: DescribedWorkload, name: str, count:
     """
     count = whole(workload, count)
     item = modelled(workload, name, count)
-    settled = workload.settled(Run(Cluster(item.instance, count), item.global_batch, item.precision))
     training, instance = item.training, item.instance
     assert training is not None
     step_s = item.step.total_s * SLACK
@@ -48,7 +45,7 @@ def test_no_description_is_absurd(workload: DescribedWorkload, name: str, count:
         state += 2 * training.worker_parameters * DTYPE_BYTES[training.storage_dtype]
     assert step_s >= state / instance.core_memory_bandwidth
     if item.global_batch >= times * training.data_parallel and not crowding(training, instance):
-        more = modelled(settled, name, count * times, item.global_batch)
+        more = modelled(settled(workload, item), name, count * times, item.global_batch)
         assert more.step.total_s * times * SLACK >= item.step.total_s
     low, high = item.step_interval_s
     assert 0 < low <= item.step.total_s <= high

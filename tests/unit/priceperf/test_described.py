@@ -584,12 +584,14 @@ def test_no_step_is_shorter_than_its_samples_take_to_prepare(rate: float, split:
             assert usd == pytest.approx([end / bound.step.total_s for end in bound.step_interval_s])
 
 
-def test_scaling_settles_recomputation_once() -> None:
-    """What more memory would save on more instances is not taken: no more than twice for twice."""
-    job = llama(tensor_parallel=1, zero="full", microbatch=8)
-    rows = scaling(job, "ml.p4d.24xlarge", (1, 2, 4, 64), "strong", SIZE).rows
-    chosen = {row.estimate.training.recompute for row in rows if row.estimate and row.estimate.training}
-    assert len(chosen) == 1
+@pytest.mark.parametrize("name", ["p5.48xlarge", "trn1.32xlarge"])
+def test_a_row_of_scaling_is_the_estimate_of_that_cluster(name: str) -> None:
+    """Split, micro-batch and recomputation are searched for each: one cluster has one time and one cost."""
+    job = Workload.transformer("Llama-3.1-70B", sequence_length=8192, global_batch=1024)
+    for row in scaling(job, name, (2, 4, 64), "strong", SIZE).rows:
+        (alone,) = compare(job, [(name, row.instances)], SIZE).estimates
+        assert row.estimate is not None
+        assert (row.estimate.training, row.estimate.billable_s) == (alone.training, alone.billable_s)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,13 @@ def modelled(workload: Workload, name: str, count: int, batch: float | None = No
     return estimate(workload, Run(cluster, size, precision), SIZE)
 
 
+def settled(workload: DescribedWorkload, item: Estimate) -> DescribedWorkload:
+    """The job with what `described` leaves open as in that estimate."""
+    training = item.training
+    assert training is not None
+    return replace(workload, recompute=training.recompute, attention=training.attention)
+
+
 @given(workload=described(), name=INSTANCES, count=st.integers(1, 20), times=st.integers(2, 4))
 def test_more_flops_of_a_description_never_take_less_time(
     workload: DescribedWorkload, name: str, count: int, times: int
@@ -127,7 +134,7 @@ def test_more_flops_of_a_description_never_take_less_time(
     """
     count = whole(workload, count)
     base = modelled(workload, name, count)
-    workload = workload.settled(Run(Cluster(base.instance, count), base.global_batch, base.precision))
+    workload = settled(workload, base)
     model = workload.architecture
     for more in (
         replace(workload, architecture=replace(model, layers=model.layers * times)),
@@ -176,8 +183,12 @@ def test_more_flops_of_a_rehearsal_never_take_less_time(
 def test_doubling_the_nodes_never_more_than_doubles_throughput(
     workload: Workload, name: str, count: int, mode: str, zoom: int
 ) -> None:
-    """Row by row of a scaling table, whether the batch divides or not; but for relief of a crowded memory."""
+    """Row by row of a scaling table with the same settings, whether the batch divides or not; but for relief of a
+    crowded memory.
+    """
     start = whole(workload, count)
+    if isinstance(workload, DescribedWorkload):
+        workload = settled(workload, modelled(workload, name, start))
     counts = [start * 2**power for power in range(zoom)]
     rows = [row for row in scaling(workload, name, counts, mode, SIZE).rows if row.estimate]  # type: ignore[arg-type]
     for once, twice in pairwise(rows):

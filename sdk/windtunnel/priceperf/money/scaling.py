@@ -15,7 +15,6 @@ from typing import Literal, get_args
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type, named_instance
-from ..model.memory_need import memory_need
 from ..model.precision import Precision, preferring
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
@@ -97,9 +96,8 @@ def scaling(
 ) -> Scaling:
     """Estimate one job on several numbers of instances of one type.
 
-    Settings that a description leaves open (passes, recomputation, attention, split) are chosen once, for the
-    smallest cluster that the job fits. So twice the instances never give more than twice the throughput, except if
-    state sharded with ZeRO-3 fills the smaller cluster's memory, or if the software has another known speed there.
+    Settings that a description leaves open (passes, recomputation, attention, split) are chosen for each cluster, as
+    `compare` does. So twice the instances may give more than twice the throughput, if their memory allows faster ones.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, with ``weak`` it
     grows with the instances. ``gpu_precision``, ``corrections``: as for `compare`.
     ``global_batch``: use this one; it is for ``instance_count`` instances (None: the smallest cluster).
@@ -119,11 +117,10 @@ def scaling(
     precision = preferring(gpu_precision, workload.precisions(kind, trn_precision))[0]
     of_job = None if global_batch is None else (instance_count or clusters[0].count, global_batch)
     runs = _runs(workload, clusters, mode, precision, of_job)
-    job = _settled(workload, [run for run, _ in runs if run is not None])
     book = prices or PriceBook()
     rows = []
     for cluster, (run, why_not) in zip(clusters, runs, strict=True):
-        item, reason = (None, why_not) if run is None else _tried(job, run, size, instance, corrections)
+        item, reason = (None, why_not) if run is None else _tried(workload, run, size, instance, corrections)
         own = None if run is None else run.batch
         rows.append(ScalingRow(cluster.count, cluster.workers, own, item, reason))
     base = _base(rows)
@@ -177,17 +174,3 @@ def _runs(
         batch = first[1] * cluster.count / first[0] if mode == "weak" else first[1]
         runs.append((Run(cluster, batch, precision), None))
     return runs
-
-
-def _settled(workload: Workload, runs: Sequence[Run]) -> Workload:
-    """The workload with its open settings fixed as on the smallest cluster that it fits, or else the largest."""
-    last = workload
-    for run in runs:
-        try:
-            training = workload.description(run)
-        except InvalidInput:
-            continue
-        last = workload.settled(run)
-        if training is None or memory_need(training, run.instance).fits:
-            return last
-    return last

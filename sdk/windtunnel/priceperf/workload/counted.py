@@ -311,10 +311,6 @@ class Counted:
         """None: counts give the products, but not the architecture behind them."""
         return None
 
-    def settled(self: _Self, run: Run) -> _Self:  # noqa: ARG002
-        """The job itself: a counted job leaves no setting open."""
-        return self
-
     @classmethod
     def from_counters(cls: type[_Self], counters: Mapping[str, Any] | Counters) -> _Self:
         """Create it from the object of a ``counters.json``, or from `Counters` read from one.

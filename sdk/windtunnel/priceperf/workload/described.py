@@ -243,23 +243,6 @@ class Described:
         """
         return _split(self.there(run.instance), run)
 
-    def settled(self: _Self, run: Run) -> _Self:
-        """The same job with the passes, split, attention and recomputation of this run."""
-        training = self.description(run)
-        job = self.there(run.instance)
-        microbatch = math.ceil(training.microbatch) if job.microbatch is None else job.microbatch
-        here = job.rehearsed and replace(job.rehearsed, instance_type=run.instance.name)
-        return replace(
-            job,
-            microbatch=microbatch,
-            tensor_parallel=training.tensor_parallel,
-            pipeline_parallel=training.pipeline_parallel,
-            zero=training.zero,
-            attention=training.attention,
-            recompute=training.recompute,
-            rehearsed=here,
-        )
-
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
         """Predict the step, and what follows from it.
 

@@ -109,10 +109,6 @@ class Workload(ABC):
     def description(self, run: Run) -> Training | None:
         """The step as a description, split over the cluster; None: only counts are known."""
 
-    @abstractmethod
-    def settled(self, run: Run) -> Workload:
-        """The same job, with the settings that it leaves open (passes, split, recomputation) fixed as in this run."""
-
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any] | Counters) -> Workload:
         """Read ``counters.json`` (schema ``windtunnel.counters/1``).

@@ -148,7 +148,8 @@ def scaling_section(table: Scaling) -> Section:
         notes.append(f"No price of {table.name} is in the book, so there is no cost.")
     if any(row.estimate is not None and row.estimate.training is not None for row in running):
         notes.append(
-            "What a description leaves to the memory (passes, recomputation, split) is as on the first row that fits."
+            "What a description leaves to the memory (passes, recomputation, split) is searched for each row: where "
+            "more instances allow a faster one, effic. may exceed 100 %."
         )
     notes += _known_speeds(running)
     if base is not None:
