@@ -69,6 +69,23 @@ def test_spellings_of_a_name(given: str, name: str) -> None:
     assert known_architecture(given) == known_architecture(name)
 
 
+@pytest.mark.parametrize(
+    ("length", "names"),
+    [
+        (512, "RoBERTa-Base"),
+        (1024, "GPT-2-XL"),
+        (2048, "TinyLlama-1.1B SmolLM2-1.7B Phi-2 Falcon-7B"),
+        (4096, "Llama2-7B Qwen2.5-7B Qwen3-8B OLMo-2-7B Phi-4 CodeLlama-7B"),
+        (8192, "Llama-3-8B meta-llama/Meta-Llama-3-70B-Instruct Llama-3.1-8B Llama-3.2-1B Llama-3.3-70B"),
+        (8192, "Gemma-2B Gemma-7B Gemma-2-9B Mistral-7B Mistral-7B-v0.3"),
+    ],
+)
+def test_a_sequence_is_as_long_as_those_it_was_trained_with(length: int, names: str) -> None:
+    """As its paper or card says of pre-training: not as long as it may be, nor as those of Llama 2."""
+    found = {name: known_architecture(name)[0].usual_length for name in names.split()}
+    assert found == dict.fromkeys(names.split(), length)
+
+
 @pytest.mark.parametrize("given", ["", "it", "other/Llama-3-8B", "Llama-3-8B-pruned"])
 def test_what_is_somebody_elses_is_not_known(given: str) -> None:
     """Its dimensions may be others."""

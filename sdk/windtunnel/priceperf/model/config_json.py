@@ -104,7 +104,11 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
 
 
 def _length(config: Mapping[str, Any], model: Architecture) -> int:
-    """Usual tokens of a sequence: the family's, at most the model's positions. For images: patches and the class."""
+    """Usual tokens of a sequence: as in `hub_models`, else the family's, at most the model's positions. For images:
+    patches and the class.
+    """
+    if isinstance(trained := config.get("trained_length"), int):
+        return trained
     if not model.vocabulary:
         image, patch = config.get("image_size"), config.get("patch_size")
         if isinstance(image, int) and isinstance(patch, int) and 1 <= patch <= image:

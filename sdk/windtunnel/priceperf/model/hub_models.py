@@ -2,7 +2,9 @@
 
 `hub_models.csv` has one line for each model: a short name, its name on the hub, and members of its configuration under
 their own names (dimensions as in Lightning-AI/litgpt's config.py, commit 2685705, and in the models' own papers). A
-test compares each with the number of weights that its model card states.
+test compares each with the number of weights that its model card states. ``trained_length``, which no configuration
+has: tokens of a sequence of its pre-training, if other than its family's (by the cards or papers of Llama 3, Gemma,
+Mistral 7B and SmolLM2).
 """
 
 from __future__ import annotations
