@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 
 import pytest
@@ -70,10 +71,19 @@ def test_a_step_of_one_sequence_is_said_so() -> None:
 
 def test_one_other_cluster_is_one() -> None:
     """Where two are compared, and where only one of a type can train."""
-    two = screen_of(small(nodes=(1,)))
-    assert "TOO CLOSE TO CALL: the other cluster may cost less, with a probability of 10 % or more." in two
+    two = "\n".join(small(nodes=(1,)).document().headline)
+    assert re.search(r"TOO CLOSE TO CALL: the other cluster may cost less, with \d\d % probability\.", two)
     alone = windtunnel.plan("Llama2-70B", ["ml.trn1.2xlarge"], nodes=(1,))
     assert "Allow a larger instance, or a shorter sequence." in screen_of(alone)
+
+
+def test_how_likely_other_clusters_cost_less_is_said() -> None:
+    """How many are too close, and the likeliest of them with its probability."""
+    report = small()
+    (line,) = (line for line in report.document().headline if "TOO CLOSE" in line)
+    found = re.search(r"each with 10 % probability or more; the likeliest, (.+), with (\d+) %\.", line)
+    assert found and found[1] in {labels.cluster(plan) for plan in report.plans.cheapest[1:]}
+    assert 10 <= int(found[2]) <= 50
 
 
 def test_a_size_in_words_has_no_exponent() -> None:
@@ -96,6 +106,19 @@ def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
     kept = small(deadline_hours=48, budget_usd=2_000).to_text()
     assert "keep 48 h and $2,000" in kept
     assert "The most that 48 h and $2,000 train" in kept
+
+
+def test_each_instance_has_its_best_plan_in_the_answer() -> None:
+    """Also one that is neither the cheapest nor the fastest, or that keeps no limit: by how much."""
+    dear = PriceBook().stating({"ml.p4d.24xlarge": 30.0, "ml.trn1.32xlarge": 500.0}, date(2026, 1, 1))
+    for limits in ({}, {"budget_usd": 1500}, {"budget_usd": 1, "deadline_hours": 100}):
+        report = small(prices=dear, nodes=(1,), **limits)
+        best = next(plan for plan in report.plans.plans if plan.estimate.name == "ml.trn1.32xlarge")
+        lines = [line for line in report.document().headline if "trn1.32xlarge" in line]
+        (line,) = (line for line in lines if line.startswith("Best on ml.trn1.32xlarge: "))
+        assert labels.sentence(best) in line
+        assert ("times the budget" in line) == bool(limits)
+    assert "Best on" not in "\n".join(small(instances=["trn1"]).document().headline)
 
 
 def test_a_plan_near_its_limit_says_that_it_may_miss() -> None:

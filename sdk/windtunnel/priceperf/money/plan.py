@@ -145,6 +145,12 @@ class Plans:
             return None
         return min(self.plans, key=self._misses)
 
+    def best_on(self, name: str) -> Plan | None:
+        """The best plan on an instance of `places`: the cheapest within the limits, or else the nearest to them."""
+        own = [plan for plan in self.plans if plan.estimate.name == name]
+        kept = (plan for plan in own if plan.within(self.deadline_hours, self.budget_usd))
+        return next(kept, None) or min(own, key=self._misses, default=None)
+
     def _misses(self, plan: Plan) -> float:
         late = plan.hours / self.deadline_hours if self.deadline_hours else 0.0
         if self.budget_usd is None:

@@ -14,6 +14,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import STATE_PRICES
+from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import outside_quantity, place, plain_scripts
 from windtunnel.reports.plan import labels
 
@@ -35,7 +36,7 @@ _COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
 
 def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
     """The cheapest and the fastest plan, or the nearest to the limits; what was not planned; what was assumed."""
-    lines = [*_best(found), *_rivals(found)] if found.within else list(_missed(found))
+    lines = [*_best(found), *_rivals(found)]
     missing = [place.name for place in found.places if place.reason]
     if missing:
         lines.append(f"NOT PLANNED FOR, reasons below: {', '.join(missing)}.")
@@ -113,38 +114,46 @@ def _row(plan: Plan) -> Row:
     )
 
 
-def _best(found: Plans) -> Iterator[str]:
-    fastest = found.fastest[0]
-    cheapest = found.cheapest[0] if found.cheapest else None
-    if cheapest is fastest:
-        yield f"Cheapest and fastest: {labels.sentence(fastest)}."
-        return
-    if cheapest is not None:
-        yield f"Cheapest: {labels.sentence(cheapest)}."
-    yield f"Fastest: {labels.sentence(fastest)}."
-
-
-def _missed(found: Plans) -> Iterator[str]:
-    """By how much the fastest, the cheapest and the nearest plan miss the limits."""
-    if not found.plans:
-        yield "NO PLAN: there is no way to run this job on what was asked for."
-        return
-    limits = labels.limits(found.deadline_hours, found.budget_usd)
-    yield (
-        f"NOTHING HAS A PRICE to hold against {limits}." if found.lacks_prices else f"NOTHING KEEPS {limits}."
-    )
+def _leading(found: Plans) -> dict[str, Plan]:
+    """The plans that the answer names first, with what each is: within the limits, or if none is, the nearest."""
     best: dict[str, Plan] = {}
+    if found.within:
+        if found.cheapest:
+            best["Cheapest"] = found.cheapest[0]
+        if found.fastest[0] is best.get("Cheapest"):
+            return {"Cheapest and fastest": found.fastest[0]}
+        return {**best, "Fastest": found.fastest[0]}
     if found.deadline_hours is not None:
         best["The fastest"] = min(found.plans, key=lambda plan: plan.hours)
     if found.budget_usd is not None and found.plans[0].cost is not None:
         best["The cheapest"] = found.plans[0]
     if found.nearest is not None and found.nearest.cost is not None:
         best["Nearest to both"] = found.nearest
-    said: list[Plan] = []
-    for what, plan in best.items():
-        if plan not in said:
-            said.append(plan)
-            yield f"{what}: {labels.sentence(plan)}; {_over(found, plan)}."
+    first = {id(plan): what for what, plan in reversed(best.items())}
+    return {what: plan for what, plan in best.items() if first[id(plan)] == what}
+
+
+def _best(found: Plans) -> Iterator[str]:
+    """The cheapest and the fastest plan within the limits, or by how much the nearest miss them; and the best on each
+    other instance that has a price.
+    """
+    if not found.plans:
+        yield "NO PLAN: there is no way to run this job on what was asked for."
+        return
+    if not found.within:
+        limits = labels.limits(found.deadline_hours, found.budget_usd)
+        yield (
+            f"NOTHING HAS A PRICE to hold against {limits}."
+            if found.lacks_prices
+            else f"NOTHING KEEPS {limits}."
+        )
+    leading = _leading(found)
+    named = {plan.estimate.name for plan in leading.values()}
+    others = [(one.name, found.best_on(one.name)) for one in found.places if one.name not in named]
+    leading |= {f"Best on {name}": plan for name, plan in others if plan is not None and plan.cost}
+    for what, plan in leading.items():
+        missed = "" if plan.within(found.deadline_hours, found.budget_usd) else f"; {_over(found, plan)}"
+        yield f"{what}: {labels.sentence(plan)}{missed}."
 
 
 def _unpriced(found: Plans) -> Iterator[str]:
@@ -181,16 +190,25 @@ def _rivals(found: Plans) -> Iterator[str]:
     best, *others = _best_of_each(found.cheapest)
     if best.cost is None:
         return
-    own, near = best.estimate.instance.name, 0
-    for plan in others:
-        if plan.cost is not None:
-            types = (own, plan.estimate.instance.name)
-            near += cheapest_probabilities((best.cost, plan.cost), types)[0] < CLEAR
-    if near:
-        one = len(others) == 1
+    own = best.estimate.instance.name
+    chances = {
+        labels.cluster(plan): cheapest_probabilities(
+            (best.cost, plan.cost), (own, plan.estimate.instance.name)
+        )[0]
+        for plan in others
+        if plan.cost is not None
+    }
+    near = [name for name, chance in chances.items() if chance < CLEAR]
+    if not near:
+        return
+    likeliest = min(near, key=chances.__getitem__)
+    sure = probability(1 - chances[likeliest])
+    if len(others) == 1:
+        yield f"TOO CLOSE TO CALL: the other cluster may cost less, with {sure} probability."
+    else:
         yield (
-            f"TOO CLOSE TO CALL: {'the other cluster' if one else f'{near} of {len(others)} other clusters'} may cost "
-            f"less, {'' if one else 'each '}with a probability of {fmt.percent(1 - CLEAR)} or more."
+            f"TOO CLOSE TO CALL: {len(near)} of {len(others)} other clusters may cost less, each with "
+            f"{fmt.percent(1 - CLEAR)} probability or more; the likeliest, {likeliest}, with {sure}."
         )
 
 
