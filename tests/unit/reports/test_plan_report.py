@@ -121,6 +121,27 @@ def test_each_instance_has_its_best_plan_in_the_answer() -> None:
     assert "Best on" not in "\n".join(small(instances=["trn1"]).document().headline)
 
 
+def test_limits_are_repeated_with_their_units() -> None:
+    """So that 7, which means hours, is not taken for days."""
+    for limits, told in (
+        ({"deadline_hours": 7}, "7 h"),
+        ({"deadline_hours": 96, "budget_usd": 900}, "96 h and $900"),
+    ):
+        report = small(**limits)
+        assert report.plans.within
+        assert report.document().headline[0].startswith(f"Cheapest within {told}: ")
+    assert small().document().headline[0].startswith("Cheapest: ")
+
+
+def test_a_plan_alone_is_one_short_line() -> None:
+    """As text, and where a notebook shows it: instance, number, split, hours, cost."""
+    plan = small().plans.cheapest[0]
+    assert re.fullmatch(r"1 x ml\.trn1\.32xlarge, tp8 pp1 dp4: [\d.]+ h, \$\d+\.\d\d", str(plan))
+    assert repr(plan) == f"<Plan: {plan}>"
+    unpriced = small(prices=PriceBook([PriceBook().price("p4d.24xlarge")])).plans.fastest[0]
+    assert str(unpriced).endswith(" h, no price")
+
+
 def test_a_plan_near_its_limit_says_that_it_may_miss() -> None:
     """The middle keeps the deadline, the interval does not."""
     free = small().plans.fastest[0]

@@ -31,12 +31,23 @@ MOST_NODES = 64
 """The most instances of a plan if the caller names no numbers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """One way to run the job. ``cost``: None if the instance has no price."""
 
     estimate: Estimate
     cost: Cost | None
+
+    def __str__(self) -> str:
+        """Instances, split, hours and cost."""
+        item, its = self.estimate, self.training
+        split = f"tp{its.tensor_parallel} pp{its.pipeline_parallel} dp{its.data_parallel}"
+        cost = "no price" if self.cost is None else f"${self.cost.usd:,.2f}"
+        return f"{item.instance_count} x {item.name}, {split}: {self.hours:,.1f} h, {cost}"
+
+    def __repr__(self) -> str:
+        """The same, instead of tens of thousands of characters."""
+        return f"<Plan: {self}>"
 
     @property
     def training(self) -> Training:

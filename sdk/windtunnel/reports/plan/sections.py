@@ -140,8 +140,8 @@ def _best(found: Plans) -> Iterator[str]:
     if not found.plans:
         yield "NO PLAN: there is no way to run this job on what was asked for."
         return
+    limits = labels.limits(found.deadline_hours, found.budget_usd)
     if not found.within:
-        limits = labels.limits(found.deadline_hours, found.budget_usd)
         yield (
             f"NOTHING HAS A PRICE to hold against {limits}."
             if found.lacks_prices
@@ -151,9 +151,11 @@ def _best(found: Plans) -> Iterator[str]:
     named = {plan.estimate.name for plan in leading.values()}
     others = [(one.name, found.best_on(one.name)) for one in found.places if one.name not in named]
     leading |= {f"Best on {name}": plan for name, plan in others if plan is not None and plan.cost}
+    within = f" within {limits}" if limits and found.within else ""
     for what, plan in leading.items():
         missed = "" if plan.within(found.deadline_hours, found.budget_usd) else f"; {_over(found, plan)}"
-        yield f"{what}: {labels.sentence(plan)}{missed}."
+        yield f"{what}{within}: {labels.sentence(plan)}{missed}."
+        within = ""
 
 
 def _unpriced(found: Plans) -> Iterator[str]:

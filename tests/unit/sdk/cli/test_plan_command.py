@@ -15,7 +15,7 @@ JOB = ("plan", "--architecture", "Llama-3.1-8B", "--nodes", "1", "2", "4")
 def test_plans_are_printed_and_written(invoke: Invoke, tmp_path: Path) -> None:
     """As text, JSON, a page and a chart; instance types with commas or spaces."""
     limits = ("--deadline", "2d", "--budget", "2000", "--tokens", "1B")
-    assert "Cheapest: " in invoke(*JOB, "--instances", "trn1,p4d", *limits).out
+    assert "Cheapest within " in invoke(*JOB, "--instances", "trn1,p4d", *limits).out
     data = json.loads(invoke(*JOB, "--instances", "trn1", "p4d", *limits, "--json").out)
     assert data["deadline_hours"] == 48
     assert data["budget_usd"] == 2000
