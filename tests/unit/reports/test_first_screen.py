@@ -674,6 +674,8 @@ def test_the_winner_has_its_probability_and_the_price_at_which_it_turns() -> Non
     assert f"{round(100 * (found.probability or 0))} % probability" in shown.verdict or found.clear
     assert shown.verdict.startswith("Too close to call: ") != found.clear
     assert " At $" in shown.verdict and "an hour of" in shown.verdict
+    four = screen(compare(rehearsed(), [(TRN1, 4), (P4D, 4)], LONG), rehearsed(), LONG, PriceBook()).verdict
+    assert re.search(r"At \$[\d.]+ an hour of each (trn1\.32|p4d\.24)xlarge \(now \$2[45]\.", four)
     assert [row.style for row in answer_section(shown, comparison).rows].index("total") == found.winner
 
 
@@ -772,7 +774,7 @@ def test_capacity_blocks_that_turn_the_answer_are_on_the_first_screen() -> None:
     blocks = dict(by_offering(early.estimates, book))["EC2 Capacity Block"]
     line = screen(compare(job, [TRN1, P4D], LONG, prices=book), job, LONG, book).prices
     turned = blocks.decided.cheapest != decided.cheapest
-    assert ("At EC2 Capacity Block prices of 2024-10-01: p4d.24xlarge" in line) == turned
+    assert ("At EC2 Capacity Block prices of 2024-10-01, p4d.24xlarge" in line) == turned
     only = screen(compare(job, [SMALL, P4D], LONG), job, LONG, PriceBook())
     if only.answer is not None and only.answer.decided.cheapest == 0:
         assert "Capacity Block" not in only.prices
@@ -796,12 +798,16 @@ def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
     blocks = next(row for row in ways.rows if row.label == "EC2 Capacity Block")
     assert blocks.cells[2].startswith(f"${newest.usd_per_hour:g}:") and "no price" not in blocks.cells
     alone = windtunnel.compare(job, ["ml.p5.48xlarge", "ml.trn2.48xlarge"], size)
-    assert "2025-06-01, derived. At EC2 Capacity Block prices of 2026-05-01: " in alone.screen.prices
-    assert alone.screen.prices.endswith(" %.")
+    assert re.search(
+        r"derived\. At EC2 Capacity Block prices of 2026-05-01, \S+ costs least, \$[\d,]+, with \d\d % probability\.$",
+        alone.screen.prices,
+    )
     alone = windtunnel.compare(job, ["ml.p4d.24xlarge", "p5.48xlarge"], size, prices=cheap_p4d())
-    assert alone.screen.prices.endswith("At EC2 on-demand prices of 2025-06-01: p4d.24xlarge, over 99 %.")
+    assert alone.screen.prices.endswith(
+        "At EC2 on-demand prices of 2025-06-01, p4d.24xlarge costs least, $200, with over 99 % probability."
+    )
     before = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge"], size, on=date(2025, 1, 1))
-    assert "At EC2 Capacity Block prices of 2024-10-01: p5.48xlarge, " in before.screen.prices
+    assert "At EC2 Capacity Block prices of 2024-10-01, p5.48xlarge costs least" in before.screen.prices
 
 
 def test_each_way_to_buy_the_hour_costs_what_the_job_takes() -> None:

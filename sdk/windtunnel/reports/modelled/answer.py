@@ -44,7 +44,7 @@ from windtunnel.reports.modelled.cheapest import (
     without_compile,
 )
 from windtunnel.reports.modelled.dominates import dominating
-from windtunnel.reports.modelled.labels import label
+from windtunnel.reports.modelled.labels import label, place
 from windtunnel.reports.modelled.other_batch import by_other_batch
 from windtunnel.reports.modelled.outside import outside
 from windtunnel.reports.modelled.sections import size_words
@@ -319,7 +319,8 @@ def _verdict(
             text += f"{label(estimates[likelier])} does with {higher}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
-        text += f" At {turning(even, cost.price)} an hour of {name}"
+        each = f"each {place(estimates[best])}" if estimates[best].instance_count > 1 else name
+        text += f" At {turning(even, cost.price)} an hour of {each}"
         text += f" (now {fmt.price(cost.price.usd_per_hour)}{how_known(cost.price)}), "
         text += f"{label(estimates[even.against])} costs least."
     batches = by_other_batch(found, comparison, workload, workload.sized(full_scale), book)

@@ -201,11 +201,12 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
         if cost is None or cost.price.status == "stated" or other.obstacle not in (None, "outside"):
             continue
         if now is None or best.instance != different[now].instance:
-            sure = f", {probability(other.probability)}" if other.winner is not None else ""
+            sure = f", with {probability(other.probability)} probability" if other.winner is not None else ""
             if other.obstacle == "outside" and (found is None or found.obstacle != "outside"):
                 sure = ", outside the calibrated range"
             held = [known.price.effective_from for known in decided.costs if known is not None]
-            yield f"At {offering} prices of {max(held)}: {machine(best)}{sure}."
+            least = f"{machine(best)} costs least, {fmt.dollars(cost.usd)}"
+            yield f"At {offering} prices of {max(held)}, {least}{sure}."
 
 
 def _of(price: Price) -> tuple[str, str]:
