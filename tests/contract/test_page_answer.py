@@ -107,7 +107,8 @@ def test_what_to_do_next_can_be_done_on_the_page(one: Visitor) -> None:
         for elsewhere in ("--full-scale-samples", "--instances", "--price", "FullScale("):
             assert elsewhere not in page
     page = one.ask(f"{PAGE}?samples=3600000").body
-    assert "one is (Batch: this many in all): then" in page and "--batch" not in page
+    assert re.search(r"With a batch of \d+ \(Batch: this many in all\) \S+ costs least", page)
+    assert "--batch" not in page
     ended_job(one.backend, "reviews", {**COUNTERS, "job": "reviews"})
     page = one.ask("/ui/jobs/reviews/answer?samples=3600000").body
     assert "(Batch: the job&#39;s samples on each worker)" in page and "--batch" not in page

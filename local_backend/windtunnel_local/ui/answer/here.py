@@ -19,7 +19,7 @@ _HERE: Mapping[str, str] = {
     "(--batch per-device)": f"(Batch: {BATCHES['per_device']})",
 }
 
-_BATCH = re.compile(r"\(--batch \d+\)")
+_BATCH = re.compile(r"\(--batch \d+\)|--batch(?P<each>-per-device)? (?P<size>\d+)")
 
 
 def for_page(sections: Iterable[Section]) -> list[Section]:
@@ -31,4 +31,9 @@ def for_page(sections: Iterable[Section]) -> list[Section]:
 def _said(note: str) -> str:
     for words, here in _HERE.items():
         note = note.replace(words, here)
-    return _BATCH.sub(f"(Batch: {BATCHES['total']})", note)
+    return _BATCH.sub(_batch, note)
+
+
+def _batch(found: re.Match[str]) -> str:
+    field = f"(Batch: {BATCHES['each' if found['each'] else 'total']})"
+    return f"a batch of {found['size']} {field}" if found["size"] else field
