@@ -16,16 +16,19 @@ from windtunnel import LocalSession
 pytestmark = pytest.mark.docker
 
 
-@pytest.mark.parametrize("name", ["single_gpu.py", "ddp_amp.py"])
+@pytest.mark.parametrize(("name", "notes"), [("single_gpu.py", []), ("ddp_amp.py", ["ragged_batch"])])
 def test_a_ported_script_trains_and_nothing_is_found_to_change(
-    session: LocalSession, tmp_path: Path, name: str
+    session: LocalSession, tmp_path: Path, name: str, notes: list[str]
 ) -> None:
-    """`check --diff | patch -p1`, then the job: the loss falls, the model is saved, no diagnostic is left."""
+    """`check --diff | patch -p1`, then the job: the loss falls, the model is saved, no diagnostic is left.
+
+    ``notes``: what depends on numbers that the script's text does not have (here: does the batch divide the samples?).
+    """
     shutil.copy(SCRIPTS / "from_cuda" / name, tmp_path)
     check = [sys.executable, "-m", "windtunnel.cli.main", "check", name, "--diff"]
-    done = subprocess.run(check, cwd=tmp_path, capture_output=True, check=True)
-    assert done.stderr == b""  # no note: all of it is sure
-    subprocess.run(["patch", "-p1"], cwd=tmp_path, input=done.stdout, check=True)
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert re.findall(r"note: (\w+)", done.stderr) == notes and done.stderr.count("\n") == len(notes)
+    subprocess.run(["patch", "-p1"], cwd=tmp_path, input=done.stdout, check=True, text=True)
     job = estimator(
         session, name, source_dir=str(tmp_path), distribution={"torch_distributed": {"enabled": True}}
     ).fit(logs=False)
