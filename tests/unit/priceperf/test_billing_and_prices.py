@@ -93,7 +93,7 @@ def test_derived_prices_follow_from_those_of_ec2() -> None:
         uplift = float(re.match(r"EC2 price x ([\d.]+)", price.source)[1])  # type: ignore[index]
         own = BOOK.price(price.instance_type.removeprefix("ml."), price.effective_from)
         assert price.usd_per_hour == pytest.approx(uplift * own.usd_per_hour, rel=1e-5)
-    assert len(derived) == 8
+    assert len(derived) == 11
 
 
 def test_no_price_before_the_first() -> None:

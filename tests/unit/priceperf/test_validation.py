@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import math
+from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -146,6 +148,17 @@ def test_far_outside_the_range_the_interval_widens() -> None:
     )
     assert near.low and near.high and far.low and far.high
     assert math.log(far.high / far.low) > 2 * math.log(near.high / near.low)
+
+
+def test_newer_gpus_are_as_fast_as_their_specification_says() -> None:
+    """H200 and B200 have the H100's constants. These rows were collected after that was decided, and set nothing."""
+    with (Path(__file__).parent / "newer_gpus.csv").open() as file:
+        checks = validate_rows(read_rows(list(csv.DictReader(file)))).rows
+    assert {check.instance_type for check in checks} == {"ml.p5en.48xlarge", "ml.p6-b200.48xlarge"}
+    assert all(CATALOG[check.instance_type].from_specification for check in checks)
+    assert mean(abs(check.error or 0.0) for check in checks) == pytest.approx(0.13, abs=0.005)
+    assert max(abs(check.error or 0.0) for check in checks) == pytest.approx(0.20, abs=0.005)
+    assert all(check.inside for check in checks)
 
 
 @pytest.mark.parametrize("instance", sorted(CATALOG))

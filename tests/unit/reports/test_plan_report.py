@@ -110,9 +110,9 @@ def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
 
 def test_each_instance_has_its_best_plan_in_the_answer() -> None:
     """Also one that is neither the cheapest nor the fastest, or that keeps no limit: by how much."""
-    dear = PriceBook().stating({"ml.p4d.24xlarge": 30.0, "ml.trn1.32xlarge": 500.0}, date(2026, 1, 1))
+    dear = PriceBook().stating({"ml.p5.48xlarge": 30.0, "ml.trn1.32xlarge": 500.0}, date(2026, 1, 1))
     for limits in ({}, {"budget_usd": 1500}, {"budget_usd": 1, "deadline_hours": 100}):
-        report = small(prices=dear, nodes=(1,), **limits)
+        report = small(instances=("trn1", "p5"), prices=dear, nodes=(1,), **limits)
         best = next(plan for plan in report.plans.plans if plan.estimate.name == "ml.trn1.32xlarge")
         lines = [line for line in report.document().headline if "trn1.32xlarge" in line]
         (line,) = (line for line in lines if line.startswith("Best on ml.trn1.32xlarge: "))

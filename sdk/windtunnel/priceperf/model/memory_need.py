@@ -82,8 +82,7 @@ def crowding(training: Training, instance: InstanceType) -> float:
 
 def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
     """``none`` if all activations fit in the memory beside the state, else ``full``."""
-    needed = activation_bytes(training) + state_bytes(training)
-    return "none" if needed <= usable_bytes(instance) else "full"
+    return "none" if memory_need(replace(training, recompute="none"), instance).fits else "full"
 
 
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:

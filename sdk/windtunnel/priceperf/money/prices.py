@@ -95,6 +95,7 @@ _GPU_BLOG = (
     "AWS Machine Learning Blog, Secure short-term GPU capacity for ML workloads with EC2 Capacity Blocks for ML and "
     "SageMaker training plans, in a stored copy of 2026-05-11"
 )
+_CATALOG = "SkyPilot's copy of the EC2 price list of 2026 (skypilot-org/skypilot-catalog@00148f2a, catalogs/v8/aws/vms.csv)"
 _COPY = "a third party's copy of AWS's Capacity Blocks page: check it before use"
 
 _P4D = date(2020, 11, 1)
@@ -104,6 +105,7 @@ _INF2 = date(2023, 4, 25)
 _REDUCTION = date(2025, 6, 1)
 _AUTUMN_2024 = date(2024, 10, 1)
 _AUTUMN_2025 = date(2025, 11, 30)
+_YEAR_2026 = date(2026, 1, 1)
 _MAY_2026 = date(2026, 5, 1)
 
 BUILT_IN: tuple[Price, ...] = (
@@ -114,6 +116,9 @@ BUILT_IN: tuple[Price, ...] = (
     Price("ml.p4d.24xlarge", 25.251286, "us-west-2", _TRAINING, _REDUCTION, "seen", _SEEN),
     Price("ml.p4de.24xlarge", 31.5641, "us-east-1", _TRAINING, _REDUCTION, "derived", _UPLIFT_P),
     Price("ml.p5.48xlarge", 63.296, "us-east-1", _TRAINING, _REDUCTION, "derived", _UPLIFT_P),
+    Price("ml.p5.4xlarge", 7.912, "us-east-1", _TRAINING, _YEAR_2026, "derived", _UPLIFT_P),
+    Price("ml.p5en.48xlarge", 72.7904, "us-east-1", _TRAINING, _YEAR_2026, "derived", _UPLIFT_P),
+    Price("ml.p6-b200.48xlarge", 131.02272, "us-east-1", _TRAINING, _YEAR_2026, "derived", _UPLIFT_P),
     Price("ml.g5.12xlarge", 7.09, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
     Price("ml.g5.48xlarge", 20.36, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
     Price("ml.g6e.12xlarge", 13.1158, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
@@ -128,6 +133,9 @@ BUILT_IN: tuple[Price, ...] = (
     Price(
         "p5.48xlarge", 55.04, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-44.0 %); {_GPU_BLOG}"
     ),
+    Price("p5.4xlarge", 6.88, "us-east-1", _EC2, _YEAR_2026, "seen", _CATALOG),
+    Price("p5en.48xlarge", 63.296, "us-east-1", _EC2, _YEAR_2026, "seen", _CATALOG),
+    Price("p6-b200.48xlarge", 113.9328, "us-east-1", _EC2, _YEAR_2026, "seen", _CATALOG),
     Price("g5.12xlarge", 5.672, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
     Price("g5.48xlarge", 16.288, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
     Price("g6e.12xlarge", 10.49264, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
@@ -136,6 +144,8 @@ BUILT_IN: tuple[Price, ...] = (
     Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("p5.48xlarge", 34.608, "us-east-1", _BLOCK, _MAY_2026, "published", _GPU_BLOG),
+    Price("p5e.48xlarge", 43.26, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("p5en.48xlarge", 41.61, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
 )

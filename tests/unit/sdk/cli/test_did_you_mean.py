@@ -73,7 +73,7 @@ OTHER_WORDS = {
         "serve tune"
     ),
     "instances": (
-        "ml.m5.xlarge ml.m5.12xlarge ml.c5.4xlarge ml.g4dn.xlarge ml.p3.16xlarge ml.t3.medium ml.p6-b200.48xlarge "
+        "ml.m5.xlarge ml.m5.12xlarge ml.c5.4xlarge ml.g4dn.xlarge ml.p3.16xlarge ml.t3.medium ml.c7g.16xlarge "
         "ml.m5.large h100 a100 tpu-v4 gpu cpu ml.x"
     ),
     "architectures": (
