@@ -86,6 +86,18 @@ def dollars(text: str) -> float:
     return _float(text, found, "is no number of dollars; write it as 2000, $2,000, 20k or 1.5M")
 
 
+def part(text: str) -> float:
+    """A part of a whole, from 0 to 1: ``30%`` or ``0.3``.
+
+    Raises:
+        ArgumentTypeError: the text has neither form, or is more than the whole: ``30`` may be meant as percent.
+    """
+    found = _number(text.strip().removesuffix("%"))
+    usable = None if found is None else found / 100 if text.strip().endswith("%") else found
+    wrong = usable is None or not 0 <= usable <= 1
+    return _float(text, None if wrong else usable, "is no part of a whole; write it as 30% or 0.3")
+
+
 def hours(text: str) -> float:
     """A time above 0, in hours: ``48h``, ``90m`` or ``3d``; a number alone is hours.
 

@@ -15,18 +15,16 @@ from windtunnel.cli.options import (
     add_batch,
     add_instances,
     add_lora,
-    add_prices,
     add_sizes,
     add_user_calibration,
-    all_priced,
     architecture_of,
     batch_of,
     day,
     full_scale_of,
-    prices_of,
     rehearsal_of,
     user_calibration_of,
 )
+from windtunnel.cli.price_options import add_prices, all_priced, prices_of
 from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
 

@@ -6,18 +6,18 @@ import argparse
 import json
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timezone
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.amounts import count, dollars, length, number, seconds, whole
+from windtunnel.cli.amounts import count, length, number, seconds, whole
 from windtunnel.cli.hub import config_of
 from windtunnel.cli.parser import Parser
 from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.local_paths import is_file, is_folder
 
 if TYPE_CHECKING:
-    from windtunnel.priceperf import BatchRule, FullScale, PriceBook
+    from windtunnel.priceperf import BatchRule, FullScale
     from windtunnel.rehearsal import Rehearsal
     from windtunnel.reports.comparison.subject import Subject
     from windtunnel.session.session import Session
@@ -193,66 +193,6 @@ def add_lora(parser: argparse._ActionsContainer) -> None:
         choices=("attention", "all-linear"),
         help="which layers have adapters (default: all linear layers)",
     )
-
-
-def add_prices(parser: argparse.ArgumentParser) -> None:
-    """Add ``--price``: the user's own price of an instance."""
-    parser.add_argument(
-        "--price",
-        action="append",
-        metavar="TYPE=USD",
-        help=(
-            "your own price of an hour, instead of the price book's: p5=55.04, ml.p5.48xlarge=55.04 "
-            "(repeat for each type)"
-        ),
-    )
-
-
-def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
-    """The price book with the prices of ``--price``, valid from the day ``on`` (None: today); None: none was given.
-
-    Raises:
-        InvalidInput: ``--price`` has another form, or its amount is no price.
-        UnknownInstance: its type is not in the catalog.
-    """
-    if not args.price:
-        return None
-    from windtunnel.priceperf import InvalidInput
-    from windtunnel.prices import cache
-
-    given: dict[str, float] = {}
-    for text in args.price:
-        name = _of_price(text)
-        if name in given:
-            raise InvalidInput(f"--price gives {name} twice: leave one")
-        try:
-            given[name] = dollars(text.partition("=")[2])
-        except argparse.ArgumentTypeError:
-            raise InvalidInput(
-                f"--price takes TYPE=USD, such as ml.p5.48xlarge=55.04, not {text!r}"
-            ) from None
-    return cache.load().book.stating(given, on or datetime.now(timezone.utc).date())
-
-
-def all_priced(args: argparse.Namespace, names: Iterable[str]) -> None:
-    """Check that each ``--price`` is for an instance of the report. ``names``: the report's instances.
-
-    Raises:
-        InvalidInput: one is for another instance.
-    """
-    from windtunnel.priceperf import InvalidInput
-
-    priced = sorted(set(names))
-    for text in args.price or ():
-        if _of_price(text) not in priced:
-            raise InvalidInput(f"--price {text} names no instance of this report: {', '.join(priced)}")
-
-
-def _of_price(text: str) -> str:
-    """The instance type of ``TYPE=USD``, as `--instances` names it."""
-    from windtunnel.priceperf.instances import named_instance
-
-    return named_instance(text.partition("=")[0].strip().lower())
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:

@@ -10,12 +10,10 @@ from windtunnel.cli.amounts import count, dollars, hours, length, one_of_several
 from windtunnel.cli.options import (
     add_instances,
     add_lora,
-    add_prices,
-    all_priced,
     architecture_of,
     day,
-    prices_of,
 )
+from windtunnel.cli.price_options import add_prices, all_priced, prices_of
 from windtunnel.errors import ConfigurationError
 
 

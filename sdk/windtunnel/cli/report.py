@@ -13,20 +13,18 @@ from windtunnel.cli.options import (
     add_batch,
     add_instances,
     add_place,
-    add_prices,
     add_rehearsal,
     add_sizes,
     add_user_calibration,
-    all_priced,
     batch_of,
     day,
     full_scale_of,
     given_of,
-    prices_of,
     rehearsal_of,
     session_of,
     user_calibration_of,
 )
+from windtunnel.cli.price_options import add_prices, all_priced, prices_of
 from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
 
@@ -34,9 +32,9 @@ if TYPE_CHECKING:
     from windtunnel.reports.job.report import ReportableJob
 
 _OF_A_JOB = (
-    "job", "describe", "rehearsal", "aws", "instances", "price", "batch_per_device", "gpu_script", "full_scale_samples",
-    "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib", "preparation_seconds",
-    "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
+    "job", "describe", "rehearsal", "aws", "instances", "price", "offering", "discount", "batch_per_device",
+    "gpu_script", "full_scale_samples", "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib",
+    "preparation_seconds", "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
 )  # fmt: skip
 _EPILOG = "Modelled figures have an interval; costs have their price and its date."
 
@@ -116,9 +114,10 @@ def run_report(args: argparse.Namespace) -> int:
             f"--instances {numbered[0]}: report has as many of each as the job. For other numbers: windtunnel compare "
             f"{args.job or 'COUNTERS.json'} --instances {numbered[0]}"
         )
-    if args.rehearsal and args.gpu_script:
+    if args.rehearsal and (given := given_of(args, ("gpu_script", "offering"))):
         raise ConfigurationError(
-            "--gpu-script does not go with --rehearsal: a job on AWS is held against its own instances"
+            f"{option(given[0])} does not go with --rehearsal: a job on AWS is held against its own instances, at the "
+            "price of that day"
         )
     try:
         job = _job(args)

@@ -37,7 +37,7 @@ def test_the_best_come_first_and_what_was_assumed_is_said() -> None:
     assert "assumed: 1 billion tokens; sequences of 4,096 tokens; 1,024 sequences a step" in lines[-1]
     for title in ("CHEAPEST FIRST", "FASTEST FIRST", "PARETO FRONT", "WHAT WAS SEARCHED"):
         assert title in text
-    assert "us-east-1, 2022-10-10, published" in text
+    assert "SageMaker on-demand us-east-1 2022-10-10, published" in text
     assert "assumed" not in small(tokens=1e9, sequence_length=4096, global_batch=1024).document().headline[-1]
 
 

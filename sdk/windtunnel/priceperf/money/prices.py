@@ -95,7 +95,10 @@ _GPU_BLOG = (
     "AWS Machine Learning Blog, Secure short-term GPU capacity for ML workloads with EC2 Capacity Blocks for ML and "
     "SageMaker training plans, in a stored copy of 2026-05-11"
 )
-_CATALOG = "SkyPilot's copy of the EC2 price list of 2026 (skypilot-org/skypilot-catalog@00148f2a, catalogs/v8/aws/vms.csv)"
+_CATALOG = (
+    "SkyPilot's copy of the EC2 price list of 2026 (skypilot-org/skypilot-catalog@00148f2a, "
+    "catalogs/v8/aws/vms.csv)"
+)
 _COPY = "a third party's copy of AWS's Capacity Blocks page: check it before use"
 
 _P4D = date(2020, 11, 1)

@@ -21,6 +21,7 @@ from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import (
+    bought,
     degrees,
     label,
     machine,
@@ -210,10 +211,9 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
 
 
 def _of(price: Price) -> tuple[str, str]:
-    words = price.offering.replace("SageMaker training", "SageMaker")
     if price.status == "stated":
-        return words, "as you state it"
-    return words, f"{price.region} {price.effective_from}{how_known(price)}"
+        return bought(price), "as you state it"
+    return bought(price), f"{price.region} {price.effective_from}{how_known(price)}"
 
 
 def how_known(price: Price) -> str:

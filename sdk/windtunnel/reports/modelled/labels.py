@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from windtunnel.priceperf import BatchRule, DescribedWorkload, Estimate, PerDevice, Training, Workload
+from windtunnel.priceperf import (
+    BatchRule,
+    DescribedWorkload,
+    Estimate,
+    PerDevice,
+    Price,
+    Training,
+    Workload,
+)
 from windtunnel.rendering import format as fmt
 
 _RULES = {
@@ -48,6 +56,11 @@ def place(item: Estimate) -> str:
 def priced(name: str) -> str:
     """`place` for the name of an instance in the price book."""
     return name.removeprefix("ml.") if name.startswith("ml.") else f"{name} on EC2"
+
+
+def bought(price: Price) -> str:
+    """The offering of a price in short: ``SageMaker on-demand``."""
+    return price.offering.replace("SageMaker training", "SageMaker")
 
 
 def machine(item: Estimate) -> str:

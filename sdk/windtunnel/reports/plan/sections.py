@@ -15,7 +15,7 @@ from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import STATE_PRICES
 from windtunnel.reports.modelled.cheapest import probability
-from windtunnel.reports.modelled.labels import outside_quantity, place, plain_scripts
+from windtunnel.reports.modelled.labels import bought, outside_quantity, place, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -260,7 +260,7 @@ def _searched(found: Plans, notes: Sequence[str]) -> Section:
         "What was searched",
         "text",
         f"{found.candidates:,} ways to run it; {found.fitting:,} fit the memory",
-        ("ways", "fit", "an hour", "region, since, status"),
+        ("ways", "fit", "an hour", "bought, region, since, status"),
         tuple(_place(found, one) for one in found.places if one.candidates),
         (*reasons, *notes),
         label_header="instance",
@@ -272,5 +272,8 @@ def _place(found: Plans, one: Place) -> Row:
     money = ("", "no price in the book") if one.fitting else ("", "")
     if prices:
         price = prices[0]
-        money = (fmt.price(price.usd_per_hour), f"{price.region}, {price.effective_from}, {price.status}")
+        money = (
+            fmt.price(price.usd_per_hour),
+            f"{bought(price)} {price.region} {price.effective_from}, {price.status}",
+        )
     return Row(one.name, (f"{one.candidates:,}", f"{one.fitting:,}", *money))
