@@ -24,7 +24,8 @@ _SEVERITIES = {"error": "bold red", "warning": "bold yellow"}
 
 def renderables(document: Document, *, full: bool = False) -> Iterator[RenderableType]:
     """The parts of the report, in order: its first screen, if it has one, or all of it if ``full``."""
-    document = replace(document, more="") if full else document.first_screen
+    whole = tuple(section.whole or section for section in document.sections)
+    document = replace(document, sections=whole, more="") if full else document.first_screen
     body: list[RenderableType] = [Text(document.subtitle, style="dim")] if document.subtitle else []
     body += [Text(line, style="bold") for line in document.headline]
     yield Panel(Group(*body), title=Text(document.title), title_align="left", padding=(0, 1))

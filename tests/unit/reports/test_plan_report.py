@@ -11,6 +11,7 @@ import pytest
 import windtunnel
 from tests.fakes.reports import screen_of
 from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
+from windtunnel.reports.modelled.answer import LINES
 from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.sections import shortlist
 
@@ -25,7 +26,7 @@ def small(**more: object) -> windtunnel.PlanReport:
 def test_the_best_come_first_and_what_was_assumed_is_said() -> None:
     """Cheapest and fastest with intervals in the headline; sizes that nobody gave are named."""
     report = small()
-    text = report.to_text()
+    text = report.to_text(full=True)
     cheapest, fastest = report.plans.cheapest[0], report.plans.fastest[0]
     assert cheapest is not fastest
     lines = report.document().headline
@@ -39,6 +40,37 @@ def test_the_best_come_first_and_what_was_assumed_is_said() -> None:
         assert title in text
     assert "SageMaker on-demand us-east-1 2022-10-10, published" in text
     assert "assumed" not in small(tokens=1e9, sequence_length=4096, global_batch=1024).document().headline[-1]
+
+
+@pytest.mark.parametrize(
+    "instances",
+    [
+        ["trn1"],
+        ["trn1", "p4d"],
+        ["trn1", "p5", "p5en"],
+        [name for name in CATALOG if not name.startswith(("ml.inf", "ml.g5.48", "ml.p4de"))],
+    ],
+)
+@pytest.mark.parametrize("limits", [{}, {"deadline_hours": 1, "budget_usd": 10}, {"budget_usd": 2000}])
+def test_the_first_screen_has_25_lines(instances: list[str], limits: dict[str, float]) -> None:
+    """With a table and the prices; all the rest is said to be elsewhere, and is."""
+    report = windtunnel.plan("Llama2-7B", instances, nodes=(1, 8), **limits)  # type: ignore[arg-type]
+    text, full = report.to_text(), report.to_text(full=True)
+    assert len(text.splitlines()) <= LINES
+    assert "Prices: SageMaker on-demand us-east-1" in text and "--full" in text.splitlines()[-1]
+    assert "WHAT WAS SEARCHED" in full and " ..." not in full and " shown" not in full
+
+
+def test_several_others_have_a_table_of_the_best_on_each() -> None:
+    """One row each, where a sentence of two lines each would be many."""
+    report = small(instances=("trn1", "p4d", "p5", "p5en", "g5"), nodes=(1,))
+    table = (report.document().sections[0].whole or report.document().sections[0]).rows
+    assert [row.label.split()[2] for row in table] == [
+        labels.short_cluster(plan).split()[2]
+        for plan in report.plans.plans
+        if plan is report.plans.best_on(plan.estimate.name)
+    ]
+    assert len(table) == 5 and "Best on ml." not in "\n".join(report.document().headline)
 
 
 def test_tokens_samples_and_steps_are_one_size() -> None:
@@ -103,7 +135,7 @@ def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
     assert "times the budget" in lines
     for hours, told in ((1.5, "1.5 h"), (1 / 60, "1 min")):
         assert labels.limits(hours, 0.5) == f"{told} and $0.50"
-    kept = small(deadline_hours=48, budget_usd=2_000).to_text()
+    kept = small(deadline_hours=48, budget_usd=2_000).to_text(full=True)
     assert "keep 48 h and $2,000" in kept
     assert "The most that 48 h and $2,000 train" in kept
 
@@ -152,7 +184,8 @@ def test_a_plan_near_its_limit_says_that_it_may_miss() -> None:
 def test_what_is_outside_the_calibrated_range_or_not_modelled_is_said() -> None:
     """With the quantity, or the reason."""
     plain = [name for name, entry in CATALOG.items() if not entry.calibration]
-    text = windtunnel.plan("GPT3-46B", ["trn1", *plain], nodes=(64,), sequence_length=128).to_text()
+    text = windtunnel.plan("GPT3-46B", ["trn1", *plain], nodes=(64,), sequence_length=128)
+    text = text.to_text(full=True)
     assert "OUTSIDE THE CALIBRATED RANGE" in text
     for name in plain:
         assert f"{name} is not calibrated" in text.replace("\n   ", " ")
@@ -213,14 +246,15 @@ def test_what_has_no_price_is_said_and_keeps_no_budget() -> None:
     for report in (free, limited):
         (line,) = (line for line in report.document().headline if "NO PRICE" in line)
         assert "ml.p4d.24xlarge (at best " in line
-        assert line.endswith("Without ml. (p4d.24xlarge) a name has EC2's price, if the book knows it.")
+        assert line.endswith("windtunnel prices refresh. Names without ml. have EC2's.")
+        assert (", so in no budget:" in line) == (report is limited)
     assert {plan.estimate.name for plan in free.plans.within} == {"ml.p4d.24xlarge", "ml.trn1.32xlarge"}
     assert {plan.estimate.name for plan in limited.plans.within} == {"ml.trn1.32xlarge"}
     alone = small(instances=["p4d"], prices=book, budget_usd=5)
     assert alone.charts() == ()
-    assert "no price in the book" in alone.to_text()
+    assert "no price in the book" in alone.to_text(full=True)
     assert alone.document().headline[0] == "NOTHING HAS A PRICE to hold against $5."
-    assert "keep $5" not in alone.to_text() and "FASTEST   without a price" in alone.to_text()
+    assert "keep $5" not in alone.to_text(full=True) and "FASTEST   without a price" in alone.to_text()
 
 
 def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:

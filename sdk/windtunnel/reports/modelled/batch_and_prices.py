@@ -167,11 +167,11 @@ def price_words(
 ) -> Iterator[str]:
     """The offering, region and date of the prices, and where another way to buy the hour gives another answer."""
     if any(costs):
-        yield _prices(estimates, costs)
+        yield offerings_words(estimates, costs)
     yield from _bought_otherwise(estimates, found, book)
 
 
-def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
+def offerings_words(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
     """Offering, region and date: the group with the most instances first, the others with their instances' names."""
     groups: dict[tuple[str, str], list[str]] = {}
     for item, cost in zip(estimates, costs, strict=True):

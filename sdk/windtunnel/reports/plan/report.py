@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -61,14 +61,17 @@ class PlanReport(Report):
     def document(self) -> Document:
         job, samples = self.plans.job, self.plans.size.train_samples
         steps = "one step, not full, of" if samples < job.global_batch else "steps of"
-        return Document(
+        above = Document(
             f"Windtunnel plan: {self.title}",
             f"modelled, not measured; {labels.tokens(samples * job.sequence_length)} in {steps} "
             f"{fmt.many(job.global_batch, 'sequence')} of {job.sequence_length:,}, bf16, AdamW"
             f"{'' if job.lora is None else f', {job.lora.words}'}",
             headline(self.plans, self.assumed),
-            sections(self.plans, size_assumed=self.size_assumed, price_notes=self.price_notes),
+            (),
+            "The rest: --full, report.to_text(full=True)",
         )
+        parts = sections(self.plans, above, size_assumed=self.size_assumed, price_notes=self.price_notes)
+        return replace(above, sections=parts, more=above.more if len(parts) > 1 else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {

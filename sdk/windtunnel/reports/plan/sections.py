@@ -1,8 +1,12 @@
-"""Plans as tables: cheapest first, fastest first, the Pareto front, and what was searched."""
+"""Plans as tables: cheapest first, fastest first, the Pareto front, and what was searched.
+
+The first table stands on the first screen, with as many rows and notes as that has room for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from windtunnel.priceperf.model.fixed_costs import START_S
@@ -11,9 +15,11 @@ from windtunnel.priceperf.model.plain_script import is_compiled, is_plain
 from windtunnel.priceperf.money.decision import CLEAR, cheapest_probabilities
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.rendering import format as fmt
-from windtunnel.rendering.document import Row, Section
+from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.text import as_text
 from windtunnel.reports.assumed import told
-from windtunnel.reports.modelled.answer import STATE_PRICES
+from windtunnel.reports.modelled.answer import LINES, STATE_PRICES, fitted
+from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import bought, outside_quantity, place, plain_scripts
 from windtunnel.reports.plan import labels
@@ -21,6 +27,9 @@ from windtunnel.reports.plan import labels
 SHOWN = 5
 FRONT = "Pareto front"
 _SEVERAL = 2
+_FEW = 4
+"""Rows that the first screen's table keeps before its notes are cut."""
+_NOTE_LINES = 2
 _TIMES = 2
 """From this many times a limit on, a miss is given as a ratio instead of a percentage."""
 _READING = (
@@ -31,7 +40,7 @@ _READING = (
     "optimizer's state (ZeRO-1); with FSDP also weights and gradients, with DDP nothing.",
 )
 _ADAPTERS = "The published rows train all weights: for adapters (LoRA) intervals are wider."
-_COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
+_COLUMNS = ("tp/pp/dp", "batch", "recompute", f"hours ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
 
 
 def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
@@ -39,13 +48,15 @@ def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
     lines = [*_best(found), *_rivals(found)]
     missing = [place.name for place in found.places if place.reason]
     if missing:
-        lines.append(f"NOT PLANNED FOR, reasons below: {', '.join(missing)}.")
+        lines.append(f"NOT PLANNED FOR, for reasons under What was searched: {', '.join(missing)}.")
     lines += _unpriced(found)
     return (*lines, *told(assumed))
 
 
-def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) -> tuple[Section, ...]:
-    """Tables of the plans within the limits, and of what was searched."""
+def sections(
+    found: Plans, above: Document, *, size_assumed: bool, price_notes: Sequence[str]
+) -> tuple[Section, ...]:
+    """Tables of the plans within the limits, and of what was searched. ``above``: the report without them."""
     tables = {
         "Cheapest first": (_each(found.cheapest), shortlist(found.cheapest)),
         "Fastest first": (_each(found.fastest), shortlist(found.fastest)),
@@ -58,18 +69,60 @@ def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) ->
     elif _clusters(found.within) == 1:
         tables = {"Best first": (_each(found.fastest), shortlist(found.fastest))}
     shown = [plan for _, plans in tables.values() for plan in plans]
+    if len(_others(found)) >= _SEVERAL:
+        limits = labels.limits(found.deadline_hours, found.budget_usd)
+        which = f"the cheapest within {limits}, or the nearest" if limits else "the cheapest"
+        tables = {"Best on each instance": (which, _best_on_each(found)), **tables}
     notes = (
-        *_limits(found, shown, size_assumed=size_assumed),
-        *_trained_by(found),
-        *_outside(shown),
+        *_limits(found, size_assumed=size_assumed),
         *(_READING if shown else ()),
         *((_ADAPTERS,) if shown and found.job.lora else ()),
         *price_notes,
     )
-    return (
-        *(_table(title, about, plans) for title, (about, plans) in tables.items() if plans),
-        _searched(found, notes),
-    )
+    listed = [_table(title, about, plans) for title, (about, plans) in tables.items() if plans]
+    if not listed:
+        return (replace(_searched(found, notes), first=True),)
+    read_first = (*_risky(found, shown), *_trained_by(found), *_prices(found), *_outside(shown))
+    return (_on_the_first_screen(listed[0], read_first, above), *listed[1:], _searched(found, notes))
+
+
+def _on_the_first_screen(table: Section, notes: Sequence[str], above: Document) -> Section:
+    """The table with the notes, cut to the lines that are left below what stands ``above``: first the table, down to
+    a few rows, then the notes, then all.
+    """
+    wanted = sum(min(_NOTE_LINES, fmt.lines_of(note)) for note in notes)
+    for least, rows in (
+        (least, rows) for least in (wanted, len(notes), 0) for rows in range(len(table.rows), 0, -1)
+    ):
+        shown = replace(table, rows=table.rows[:rows], first=True)
+        room = LINES - as_text(replace(above, sections=(shown,))).count("\n")
+        if room >= least and rows >= min(_FEW, len(table.rows)) * (least > 0):
+            break
+    cut = fitted(shown, dict.fromkeys(notes, _NOTE_LINES), room, table.rows)
+    some = f"; {rows} of {len(table.rows)} shown" if rows < len(table.rows) else ""
+    return replace(cut, subtitle=f"{table.subtitle}{some}", notes=cut.notes[: max(0, room)])
+
+
+def _prices(found: Plans) -> Iterator[str]:
+    """Offering, region and date of the prices of all instances."""
+    best = _best_on_each(found)
+    costs = [plan.cost for plan in best]
+    if any(costs):
+        yield offerings_words([plan.estimate for plan in best], costs)
+
+
+def _best_on_each(found: Plans) -> list[Plan]:
+    """The best plan on each instance, cheapest first."""
+    best = [found.best_on(place.name) for place in found.places]
+    return [plan for plan in found.plans if any(plan is one for one in best)]
+
+
+def _others(found: Plans) -> list[Plan]:
+    """The best plan on each instance with a price of which no plan is named first."""
+    named = {plan.estimate.name for plan in _leading(found).values()}
+    return [
+        plan for plan in _best_on_each(found) if plan.cost is not None and plan.estimate.name not in named
+    ]
 
 
 def shortlist(plans: Sequence[Plan]) -> list[Plan]:
@@ -134,8 +187,8 @@ def _leading(found: Plans) -> dict[str, Plan]:
 
 
 def _best(found: Plans) -> Iterator[str]:
-    """The cheapest and the fastest plan within the limits, or by how much the nearest miss them; and the best on each
-    other instance that has a price.
+    """The cheapest and the fastest plan within the limits, or by how much the nearest miss them; and the best on the
+    other instance that has a price. Several others have a table.
     """
     if not found.plans:
         yield "NO PLAN: there is no way to run this job on what was asked for."
@@ -148,9 +201,8 @@ def _best(found: Plans) -> Iterator[str]:
             else f"NOTHING KEEPS {limits}."
         )
     leading = _leading(found)
-    named = {plan.estimate.name for plan in leading.values()}
-    others = [(one.name, found.best_on(one.name)) for one in found.places if one.name not in named]
-    leading |= {f"Best on {name}": plan for name, plan in others if plan is not None and plan.cost}
+    if len(others := _others(found)) == 1:
+        leading |= {f"Best on {others[0].estimate.name}": others[0]}
     within = f" within {limits}" if limits and found.within else ""
     for what, plan in leading.items():
         missed = "" if plan.within(found.deadline_hours, found.budget_usd) else f"; {_over(found, plan)}"
@@ -164,9 +216,9 @@ def _unpriced(found: Plans) -> Iterator[str]:
     fastest = {plan.estimate.name: plan for plan in reversed(without)}  # they are in order of time
     if fastest:
         words = ", ".join(f"{name} (at best {labels.hours(plan)} h)" for name, plan in fastest.items())
-        bare = [name.removeprefix("ml.") for name in fastest if name.startswith("ml.")]
-        on_ec2 = f" Without ml. ({bare[0]}) a name has EC2's price, if the book knows it." if bare else ""
-        yield f"NO PRICE in the book, so no cost, and no place in a budget: {words}. {STATE_PRICES}{on_ec2}"
+        budget = "" if found.budget_usd is None else ", so in no budget"
+        on_ec2 = " Names without ml. have EC2's." if any(name.startswith("ml.") for name in fastest) else ""
+        yield f"NO PRICE{budget}: {words}. {STATE_PRICES}{on_ec2}"
 
 
 def _over(found: Plans, plan: Plan) -> str:
@@ -214,7 +266,7 @@ def _rivals(found: Plans) -> Iterator[str]:
         )
 
 
-def _limits(found: Plans, shown: Sequence[Plan], *, size_assumed: bool) -> Iterator[str]:
+def _limits(found: Plans, *, size_assumed: bool) -> Iterator[str]:
     deadline, budget = found.deadline_hours, found.budget_usd
     if (deadline is None and budget is None) or found.lacks_prices:
         return
@@ -225,6 +277,11 @@ def _limits(found: Plans, shown: Sequence[Plan], *, size_assumed: bool) -> Itera
         trained = most.most_samples(deadline, budget) * found.job.sequence_length
         if trained:
             yield f"The most that {limits} train: {labels.tokens(trained)}, on {labels.cluster(most)}."
+
+
+def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
+    """Which of the plans keep a limit only with the middle of their interval."""
+    deadline, budget = found.deadline_hours, found.budget_usd
     late = [plan for plan in shown if deadline is not None and plan.hours_interval[1] > deadline]
     dear = [plan for plan in shown if budget is not None and plan.cost and plan.cost.high_usd > budget]
     risky = dict.fromkeys(labels.cluster(plan) for plan in (*late, *dear) if plan in found.within)

@@ -20,6 +20,9 @@ def test_plans_are_printed_and_written(invoke: Invoke, tmp_path: Path) -> None:
     assert data["deadline_hours"] == 48
     assert data["budget_usd"] == 2000
     assert {plan["instances"] for plan in data["plans"]} == {1, 2, 4}
+    text = invoke(*JOB, "--instances", "trn1,p4d").out
+    full = invoke(*JOB, "--instances", "trn1,p4d", "--full").out
+    assert "PARETO FRONT" not in text and "PARETO FRONT" in full
     page, chart = tmp_path / "plan.html", tmp_path / "plan.png"
     invoke(*JOB, "--html", str(page), "--png", str(chart))
     assert "Pareto front" in page.read_text()
