@@ -77,7 +77,7 @@ def test_the_first_page_has_these(invoke: Invoke) -> None:
     (excerpt,) = re.findall(r"```\n( THIS MODEL.*?)\n```", page, flags=re.DOTALL)
     printed = [line.rstrip() for line in invoke("report", "--published").out.splitlines()]
     assert [line for line in excerpt.splitlines() if line not in printed] == []
-    (table,) = re.findall(r"```\n( +batch \(each\).*?)\n```", page, flags=re.DOTALL)
+    (table,) = re.findall(r"```\n( SageMaker prices +batch \(each\).*?)\n```", page, flags=re.DOTALL)
     assert table in str(report_for_counters(COUNTERS, JOB))
 
 

@@ -97,6 +97,11 @@ def price(value: float) -> str:
     return f"${int(whole):,}.{part.ljust(2, '0')}"
 
 
+def cents(value: float) -> str:
+    """A price in a sentence, rounded to cents: 25.251286 -> '$25.25'; one below ten cents as `price`."""
+    return f"${value:,.2f}" if value >= 0.1 else price(value)
+
+
 def interval(low: str, high: str) -> str:
     """'4,100 to 7,600 s' from the two ends; a shared unit or dollar sign is kept once each."""
     low_number, _, low_unit = low.partition(" ")

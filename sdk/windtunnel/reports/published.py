@@ -105,7 +105,7 @@ def _table(table: PublishedComparison) -> Section:
         "in batches of 256 at the printed iterations/s."
     )
     return Section(
-        "Published", "published", "prices of 2022-10-10, us-east-1",
+        "Published", "published", "SageMaker prices of 2022-10-10, us-east-1",
         tuple(job.instance_type.removeprefix("ml.") for job in jobs), rows, (note,),
     )  # fmt: skip
 

@@ -636,7 +636,7 @@ def test_the_price_at_which_it_turns_is_on_its_side_of_the_price_now() -> None:
     price = PriceBook().price(P4D)
     assert price.usd_per_hour == 25.251286
     texts = [turning(BreakEven(usd, usd, usd, 0), price) for usd in (38.2, 25.3, 25.252, 25.2, 25.251286)]
-    assert texts == ["$38", "$25.3", "$25.3", "$25", "$25.251286"]
+    assert texts == ["$38", "$25.3", "$25.3", "$25", "$25.25"]
 
 
 def test_what_is_too_close_to_call_has_less_than_90_percent() -> None:
@@ -758,6 +758,23 @@ def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:
     assert dated.startswith("Prices: SageMaker on-demand us-east-1 2022-10-10.")
     mixed = windtunnel.compare(counters(), [TRN1, "p4d.24xlarge"], REVIEWS).screen.prices
     assert "p4d.24xlarge on EC2: EC2 on-demand us-east-1 2025-06-01" in mixed
+
+
+def test_each_first_screen_says_whose_prices_it_has(counters: Any) -> None:
+    """In the table's corner; where both are, the names say it, and no price of SageMaker stands after EC2's."""
+    for names, said in (([SMALL, TRN1], "SageMaker prices"), (["trn1.2xlarge", "p5.48xlarge"], "EC2 prices")):
+        report = windtunnel.compare(counters(), names, REVIEWS)
+        assert report.document().sections[0].label_header == said and f" {said} " in str(report)
+    both = windtunnel.compare(counters(), [SMALL, "trn1.2xlarge", P4D, P5], REVIEWS)
+    assert both.document().sections[0].label_header == ""
+    assert re.search(r"; trn1\.2xlarge on EC2: EC2 on-demand us-east-1 2022-10-10\.", both.screen.prices)
+
+
+def test_a_price_in_a_sentence_is_in_cents(counters: Any) -> None:
+    """Beside a break-even of two digits; its table has all digits."""
+    report = windtunnel.compare(rehearsed(), [TRN1, P4D], LONG)
+    assert re.search(r"\(now \$\d\d\.\d\d[,)]", report.screen.verdict)
+    assert "$25.251286" in report.to_text(full=True) and "25.251286" not in str(report)
 
 
 def before_the_reduction() -> date:

@@ -170,7 +170,7 @@ def test_bars_say_what_the_report_says(counters: Any) -> None:
         assert "style" not in row.bar
     assert cost.title.endswith("2025-06-01")
     assert [row.name for row in even.rows] == ["trn1.32xlarge", "p4d.24xlarge"]
-    assert even.rows[0].more == "$24.725; against p4d.24xlarge"
+    assert even.rows[0].more == "$24.73; against p4d.24xlarge"
 
 
 def test_charts_of_scaling_tell_lines_without_colour(counters: Any) -> None:

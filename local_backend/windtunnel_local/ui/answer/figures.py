@@ -100,7 +100,7 @@ def _break_evens(report: PricePerformance) -> Iterable[Bars]:
     ends = axis_end(intervals)
     for (item, even, cost), interval in zip(found, intervals, strict=True):
         span = fmt.interval(fmt.dollars(even.low_usd_per_hour), fmt.dollars(even.high_usd_per_hour))
-        now = f"{fmt.price(cost.price.usd_per_hour)}; against {place(comparison.estimates[even.against])}"
+        now = f"{fmt.cents(cost.price.usd_per_hour)}; against {place(comparison.estimates[even.against])}"
         figure = f"{fmt.dollars(even.usd_per_hour)} ({span})"
         rows.append(Bar(label(item), figure, now, interval_bar(interval, ends, kind="point")))
     if rows:

@@ -101,7 +101,7 @@ def _notes(check: FlightCheck) -> list[str]:
         )
     if check.cost is not None and check.price is not None:
         notes.append(
-            f"Both costs at {fmt.price(check.price.usd_per_hour)} an hour, the price when the job ran."
+            f"Both costs at {fmt.cents(check.price.usd_per_hour)} an hour, the price when the job ran."
         )
     return notes
 

@@ -124,11 +124,11 @@ def _prices(found: Modelled, job: SlurmJob) -> str:
     if ec2 is not None:
         kind = ec2.offering.removeprefix("EC2 ")
         parts.append(
-            f"EC2 {fmt.price(ec2.usd_per_hour)} an hour ({kind}, {ec2.region}, {ec2.effective_from})"
+            f"EC2 {fmt.cents(ec2.usd_per_hour)} an hour ({kind}, {ec2.region}, {ec2.effective_from})"
         )
     if sagemaker is not None:
         beside = "" if ec2 is None else f", {sagemaker.usd_per_hour / ec2.usd_per_hour:.2f} times as much"
-        parts.append(f"SageMaker {fmt.price(sagemaker.usd_per_hour)}{beside}")
+        parts.append(f"SageMaker {fmt.cents(sagemaker.usd_per_hour)}{beside}")
     text = f"{'; '.join(parts)}." if parts else ""
     idle = job.scaledown_idletime_s
     if ec2 is not None and idle and any(not node.static for node in job.own_nodes):

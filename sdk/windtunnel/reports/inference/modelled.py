@@ -89,7 +89,7 @@ class InferenceEstimateReport(Report):
 
     def _section(self, items: Sequence[InferenceEstimate], notes: tuple[str, ...]) -> Section:
         price = items[0].price
-        cost = "no price" if price is None else f"{fmt.price(price.usd_per_hour)} an hour"
+        cost = "no price" if price is None else f"{fmt.cents(price.usd_per_hour)} an hour, {price.offering}"
         columns = ("P50", "range", "inferences/s", "range", "a million", "range")
         return Section(
             items[0].name,

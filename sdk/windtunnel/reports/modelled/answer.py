@@ -44,7 +44,7 @@ from windtunnel.reports.modelled.cheapest import (
     without_compile,
 )
 from windtunnel.reports.modelled.dominates import dominating
-from windtunnel.reports.modelled.labels import label, place
+from windtunnel.reports.modelled.labels import label, place, whose_prices
 from windtunnel.reports.modelled.other_batch import by_other_batch
 from windtunnel.reports.modelled.outside import outside
 from windtunnel.reports.modelled.sections import size_words
@@ -159,7 +159,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     # Long numbers wrap rows onto more lines: then show fewer rows, so that each note keeps a line.
     for most in range(max(2, _ROWS - lines_above // 2), 1, -1):
         rows = _table(shown, comparison, most)
-        table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
+        table = Section(
+            _TITLE, "modelled", shown.job, columns, tuple(rows), (), whose_prices(shown.costs), first=True
+        )
         below_frame = as_text(Document("-", "-", (), (table,))).count("\n") + lines_above
         room = LINES - below_frame - 1
         if sum(map(bool, notes)) <= room:
@@ -321,7 +323,7 @@ def _verdict(
     if even is not None and cost is not None:
         each = f"each {place(estimates[best])}" if estimates[best].instance_count > 1 else name
         text += f" At {turning(even, cost.price)} an hour of {each}"
-        text += f" (now {fmt.price(cost.price.usd_per_hour)}{how_known(cost.price)}), "
+        text += f" (now {fmt.cents(cost.price.usd_per_hour)}{how_known(cost.price)}), "
         text += f"{label(estimates[even.against])} costs least."
     batches = by_other_batch(found, comparison, workload, workload.sized(full_scale), book)
     return " ".join((text, *batches, *otherwise(comparison, found)))

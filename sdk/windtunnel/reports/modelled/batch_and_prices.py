@@ -177,7 +177,9 @@ def offerings_words(estimates: Sequence[Estimate], costs: Sequence[Cost | None])
     for item, cost in zip(estimates, costs, strict=True):
         if cost is not None:
             groups.setdefault(_of(cost.price), []).append(place(item))
-    (offering, where), *rest = sorted(groups, key=lambda group: -len(groups[group]))
+    most = max(groups, key=lambda group: len(groups[group]))
+    # What has no word for its offering has that of the first, so those of others come last.
+    (offering, where), *rest = sorted(groups, key=lambda group: (group[0] != most[0], -len(groups[group])))
     others = "".join(
         f"; {', '.join(dict.fromkeys(groups[own, there]))}: {'' if own == offering else f'{own} '}{there}"
         for own, there in rest

@@ -70,7 +70,7 @@ def turning(even: BreakEven, price: Price) -> str:
     for digits in range(2, 6):
         if (fmt.rounded(value, digits) - now) * (value - now) > 0:
             return f"${fmt.significant(value, digits)}"
-    return fmt.price(value)
+    return fmt.cents(value)
 
 
 def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) -> Section:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from windtunnel.priceperf import (
     BatchRule,
+    Cost,
     DescribedWorkload,
     Estimate,
     PerDevice,
@@ -61,6 +62,12 @@ def priced(name: str) -> str:
 def bought(price: Price) -> str:
     """The offering of a price in short: ``SageMaker on-demand``."""
     return price.offering.replace("SageMaker training", "SageMaker")
+
+
+def whose_prices(costs: Iterable[Cost | None]) -> str:
+    """``SageMaker prices``, ``EC2 prices``; empty if there are both, as `place` then says which are EC2's."""
+    whose = {cost.price.offering.partition(" ")[0] for cost in costs if cost is not None}
+    return f"{whose.pop()} prices" if len(whose) == 1 else ""
 
 
 def machine(item: Estimate) -> str:
