@@ -53,9 +53,10 @@ def test_a_configuration_is_the_model_of_that_name(config: dict[str, Any], name:
     ("config", "length"),
     [
         (BERT, 512),
-        (LLAMA, 4096),
+        (LLAMA, 8192),
+        ({**LLAMA, "_name_or_path": "our-model", "vocab_size": 32_000}, 4096),
         ({**LLAMA, "max_position_embeddings": 2048}, 2048),
-        ({**LLAMA, "max_position_embeddings": 131072}, 4096),
+        ({**LLAMA, "max_position_embeddings": 131072}, 8192),
         ({**GPT2, "n_positions": 1024}, 1024),
         ({**GPT2, "n_positions": "many"}, 2048),
         (VIT, 197),
@@ -66,7 +67,7 @@ def test_a_configuration_is_the_model_of_that_name(config: dict[str, Any], name:
 def test_where_nothing_is_said_sequences_are_the_familys_if_there_are_positions(
     config: dict[str, Any], length: int
 ) -> None:
-    """Of images, a token for each patch, and one for the class."""
+    """Or those of a known model with the same dimensions; of images, a token for each patch, and one for the class."""
     assert from_config(config)[0].usual_length == length
 
 

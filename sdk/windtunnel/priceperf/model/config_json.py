@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InvalidInput, did_you_mean, quoted
 from .architectures import ARCHITECTURES, Architecture, ModelFamily
 from .architectures import architecture as architecture_named
-from .hub_models import hub_config, hub_names
+from .hub_models import hub_config, hub_names, trained_length
 
 _TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
     "encoder": (
@@ -104,8 +104,8 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
 
 
 def _length(config: Mapping[str, Any], model: Architecture) -> int:
-    """Usual tokens of a sequence: as in `hub_models`, else the family's, at most the model's positions. For images:
-    patches and the class.
+    """Usual tokens of a sequence: those of the model with these dimensions in `hub_models`, else the family's, at most
+    the model's positions. For images: patches and the class.
     """
     if isinstance(trained := config.get("trained_length"), int):
         return trained
@@ -115,7 +115,8 @@ def _length(config: Mapping[str, Any], model: Architecture) -> int:
             return (image // patch) ** 2 + 1
         return model.usual_length
     positions = (config.get(name) for name in _POSITIONS)
-    return min([model.usual_length, *(each for each in positions if isinstance(each, int) and each >= 1)])
+    usual = trained_length(config) or model.usual_length
+    return min([usual, *(each for each in positions if isinstance(each, int) and each >= 1)])
 
 
 def _attention(config: Mapping[str, Any]) -> tuple[int, int, int, int]:

@@ -20,6 +20,11 @@ from .architectures import name_key
 
 _TUNED = re.compile(r"[-_ ](instruct|chat|it|base|hf)(?=[-_ ]|$)", re.IGNORECASE)
 """Parts of a model's name that do not change its dimensions."""
+_DIMENSIONS = (
+    "model_type", "num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads",
+    "intermediate_size", "vocab_size",
+)  # fmt: skip
+"""By which a configuration is that of a model in the file, whatever its name."""
 
 
 def hub_config(name: str) -> Mapping[str, Any] | None:
@@ -30,6 +35,16 @@ def hub_config(name: str) -> Mapping[str, Any] | None:
 def hub_names() -> list[str]:
     """The short names of all models in the file."""
     return list(dict.fromkeys(config["_name_or_path"] for config in _by_key().values()))
+
+
+def trained_length(config: Mapping[str, Any]) -> int | None:
+    """Tokens of a sequence of the pre-training of the known model with a configuration's dimensions; None: it is as its
+    family's, or no such model is known.
+    """
+    same = (
+        each for each in _by_key().values() if all(each.get(name) == config.get(name) for name in _DIMENSIONS)
+    )
+    return next(same, {}).get("trained_length")
 
 
 @cache
