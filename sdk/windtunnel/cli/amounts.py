@@ -11,6 +11,8 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 _MOST = 10**30
 """Largest number that is read. The arguments' own limits, which their errors name, are far below."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_SPELT_OUT = re.compile(r"(?<=[\d\s.])(?:sec(?:ond)?|min(?:ute)?|h(?:ou)?r|day)s?$")
+"""A unit of time as a word or its short form: ``30min``, ``48 hours``, ``2 days``."""
 _NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d(?:_?\d)*\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 """``1_000``, ``1,000``, ``1.5``, ``1e9``: a comma may stand only between thousands."""
 
@@ -99,12 +101,12 @@ def part(text: str) -> float:
 
 
 def hours(text: str) -> float:
-    """A time above 0, in hours: ``48h``, ``90m`` or ``3d``; a number alone is hours.
+    """A time above 0, in hours: ``48h``, ``30min`` or ``2d``; a number alone is hours.
 
     Raises:
         ArgumentTypeError: the text has none of these forms, or the time is not above 0.
     """
-    return _time(text, "h", "48h, 90m or 3d", above=0) / 3600
+    return _time(text, "h", "48h, 30min or 2d; a number alone is hours", above=0) / 3600
 
 
 def seconds(text: str) -> float:
@@ -144,7 +146,8 @@ def length(text: str) -> int:
 
 
 def _time(text: str, unit: str, valid: str, above: float = float("-inf")) -> float:
-    found = _number(text, {"": _SECONDS[unit], **_SECONDS})
+    in_short = _SPELT_OUT.sub(lambda unit: unit[0][0], text.strip().lower())
+    found = _number(in_short, {"": _SECONDS[unit], **_SECONDS})
     usable = None if found is None or found <= above else found
     return _float(text, usable, f"is no time; write it as {valid}")
 

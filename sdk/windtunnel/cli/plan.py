@@ -69,7 +69,12 @@ def add_parser(commands: Any) -> None:
         ),
     )
     limits = parser.add_argument_group("limits")
-    limits.add_argument("--deadline", type=hours, metavar="TIME", help="48h, 90m or 3d, start included")
+    limits.add_argument(
+        "--deadline",
+        type=hours,
+        metavar="TIME",
+        help="48h, 30min or 2d, start included; a number alone is hours",
+    )
     limits.add_argument("--budget", type=dollars, metavar="USD", help="US dollars")
     limits.add_argument(
         "--nodes", type=one_of_several, nargs="+", metavar="N", help="instances to try (default 1 to 64)"

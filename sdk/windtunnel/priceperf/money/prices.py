@@ -18,7 +18,7 @@ from datetime import date
 from typing import Any, Literal
 
 from ..errors import InvalidInput, PriceUnknown, quoted
-from ..instances import instance_type
+from ..instances import instance_types
 from .offerings import (
     CAPACITY_BLOCK,
     CLAIMS,
@@ -209,11 +209,10 @@ class PriceBook:
         ``usd_per_hour``: by instance name, with ``ml.`` for SageMaker training, without for EC2.
 
         Raises:
-            UnknownInstance: a name is not in the catalog.
+            UnknownInstance: names are not in the catalog.
             InvalidInput: a price is no number in the limits.
         """
-        for name in usd_per_hour:
-            instance_type(name)  # raises if it is unknown
+        instance_types(usd_per_hour)  # raises if one is unknown
         own = [Price.stated(name, usd, day) for name, usd in usd_per_hour.items()]
         replaced = {(price.instance_type, price.offering) for price in own}
         kept = [price for price in self._prices if (price.instance_type, price.offering) not in replaced]

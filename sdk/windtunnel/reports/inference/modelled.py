@@ -12,6 +12,7 @@ from typing import Any
 
 from windtunnel.priceperf import Architecture
 from windtunnel.priceperf.calibration.inference_rows import architecture_of
+from windtunnel.priceperf.instances import instance_types
 from windtunnel.priceperf.model.inference_call import Inference
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.inference_estimate import InferenceEstimate, estimate_inference
@@ -197,6 +198,7 @@ def modelled(
     title = (
         model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
     )
+    instance_types(instances)  # raises if some are unknown, and names them all
     length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
     loaded = load()
     calls = [Inference(known, batch, length, hidden_output) for batch in dict.fromkeys(batch_sizes)]

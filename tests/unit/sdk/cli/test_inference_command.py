@@ -131,6 +131,11 @@ def test_the_model_says_how_right_it_is(invoke: Invoke) -> None:
             2,
             "Name the type: trn1.2xlarge or trn1.32xlarge.",
         ),
+        (
+            ["inference", "BERT-Base", "--instances", "x9", "trn1.2xlarge", "y8"],
+            2,
+            "No figures for instance type 'x9'. No figures for instance type 'y8'.",
+        ),
         (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
         (["inference", "BERT-Base", "--rate", "0"], 2, "a rate must be above 0"),
         (["inference", "BERT-Base", "--rate", "1e30"], 2, "at most 1e+15, not 1e+30"),

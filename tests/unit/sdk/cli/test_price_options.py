@@ -61,6 +61,12 @@ def test_what_does_not_go_together_is_refused(invoke: Invoke, given: tuple[str, 
         assert said in invoke(*command, *given, exits=2).err
 
 
+def test_unknown_types_of_prices_are_named_at_once(invoke: Invoke) -> None:
+    """Not one after the other's correction."""
+    said = invoke(*PLAN, "--price", "x9=1", "--price", "y8=2", exits=2).err
+    assert "No figures for instance type 'x9'. No figures for instance type 'y8'." in said
+
+
 def test_a_number_above_one_is_no_part(invoke: Invoke, capsys: pytest.CaptureFixture[str]) -> None:
     """30 may be meant as 30 %, and is 30 times the price."""
     with pytest.raises(SystemExit, match="2"):
