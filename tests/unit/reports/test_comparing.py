@@ -230,7 +230,7 @@ def test_a_batch_that_copies_do_not_share_evenly_costs_about_what_a_near_one_doe
     job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=4096, global_batch=batch)
     asked = [(TRN1, count), (P4D, count)]
     report = windtunnel.compare(job, asked, FULL)
-    assert "modelled as if it could" in " ".join(report.document().sections[0].notes)
+    assert "Fractions are averages: " in " ".join(report.document().sections[0].notes)
     beside = windtunnel.compare(job, asked, FULL, batch=near)
     for one, other in zip(report.comparison.estimates, beside.comparison.estimates, strict=True):
         assert one.fits

@@ -893,3 +893,13 @@ def test_the_command_takes_batches_and_the_rest(invoke: Invoke, tmp_path: Path, 
     assert (split, whole) == (True, False)
     said = invoke("compare", str(path), "--batch", "large", exits=2).err
     assert "--batch must be one of rehearsed, global, per-device, a global batch as 256" in said
+
+
+def test_a_batch_that_does_not_divide_is_said_with_the_nearest_that_does() -> None:
+    """On all that are compared: with it nothing is a fraction."""
+    job = {"sequence_length": 4096, "tensor_parallel": 8}
+    names: list[str | tuple[str, int]] = [(TRN1, 3), (P5, 4)]
+    for batch, said in ((256, "Fractions are averages: 256 does not divide over the copies"), (252, "")):
+        workload = Workload.transformer("Llama2-7B", global_batch=batch, **job)  # type: ignore[arg-type]
+        words = windtunnel.compare(workload, names, FullScale(1_000_000)).screen.batch
+        assert (f"{said} of trn1.32xlarge x 3; 252 does." in words) if said else "Fractions" not in words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from windtunnel.priceperf import (
@@ -18,6 +19,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
+from windtunnel.priceperf.workload.splits import batch_that_divides
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import (
@@ -40,11 +42,9 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
     if isinstance(workload, DescribedWorkload):
         yield "In brackets: samples of one copy of the model."
-    uneven = [label(item) for item in comparison.estimates if item.fits and each(item) != int(each(item))]
-    if uneven:
-        yield (
-            f"It cannot be divided evenly over the workers of {', '.join(uneven)}: modelled as if it could."
-        )
+    yield from _uneven_words(
+        comparison.estimates, "copies" if isinstance(workload, DescribedWorkload) else "workers"
+    )
     waiting = [
         f"{fmt.percent(item.step.input_s / item.step.total_s)} on {label(item)}"
         for item in comparison.estimates
@@ -90,6 +90,20 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
             "GPUs are split like NeuronCores: --gpu tensor_parallel=1 changes that, windtunnel plan "
             "searches for a split."
         )
+
+
+def _uneven_words(estimates: Sequence[Estimate], parts: str) -> Iterator[str]:
+    """That samples of a worker are no whole number, where, and the nearest batch with which they are on all."""
+    fitting = [item for item in estimates if item.fits]
+    uneven = [item for item in fitting if each(item) != int(each(item))]
+    if not uneven:
+        return
+    some = f" of {', '.join(map(label, uneven))}" if len(uneven) < len(fitting) else ""
+    batch, then = "the batch", ""
+    if len(batches := {round(item.global_batch) for item in fitting}) == 1:
+        workers = math.lcm(*(round(item.global_batch / each(item)) for item in fitting))
+        batch, then = f"{min(batches):,}", f"; {batch_that_divides(min(batches), workers):,} does"
+    yield f"Fractions are averages: {batch} does not divide over the {parts}{some}{then}."
 
 
 def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
