@@ -54,7 +54,7 @@ class PricesReport(Report):
                     (
                         fmt.price(price.usd_per_hour),
                         price.region,
-                        str(price.effective_from),
+                        price.days,
                         f"{price.status} {sources[price.source]}",
                     ),
                 )
@@ -168,6 +168,7 @@ def price_data(price: Price) -> dict[str, Any]:
         **asdict(price),
         "effective_from": price.effective_from.isoformat(),
         "fetched_on": _iso(price.fetched_on),
+        "until": _iso(price.until),
     }
 
 

@@ -864,7 +864,8 @@ def test_ways_to_buy_the_hour_come_with_region_date_and_source(counters: Any) ->
     text = text_of(windtunnel.compare(counters(), None, REVIEWS))
     assert "EC2 Capacity Block $15.49: $" in text and "$14.75: $" in text
     assert (
-        "EC2 Capacity Block, trn1.32xlarge: ap-southeast-4, seen, since 2024-10-01: a stored copy of" in text
+        "EC2 Capacity Block, trn1.32xlarge: ap-southeast-4, seen, 2024-10-01 to 2025-01-01, the last one known "
+        "here: a stored copy of" in text
     )
     assert "paid in advance" in text
 

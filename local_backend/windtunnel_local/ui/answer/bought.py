@@ -46,7 +46,7 @@ def _ways(item: Estimate, book: PriceBook, on: date | None) -> Iterator[Way]:
         if cost is not None:
             span = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
             price = cost.price
-            words = f"{fmt.cents(price.usd_per_hour)} an hour, {price.region} {price.effective_from}"
+            words = f"{fmt.cents(price.usd_per_hour)} an hour, {price.region} {price.days}"
             yield Way(offering, f"{fmt.dollars(cost.usd)} ({span})", words)
 
 

@@ -42,7 +42,8 @@ HOME_REGION = "us-east-1"
 class Price:
     """The price of one instance for one hour, in US dollars, valid from ``effective_from`` on.
 
-    ``fetched_on``: the day on which AWS returned it, for fetched prices.
+    ``fetched_on``: the day on which AWS returned it, for fetched prices. ``until``: the day on which it ends by its own
+    source; it counts all the same until a newer one is known, and reports name the day.
     """
 
     instance_type: str
@@ -53,6 +54,7 @@ class Price:
     status: Status
     source: str
     fetched_on: date | None = None
+    until: date | None = None
 
     def __post_init__(self) -> None:
         """Check that the price is a number in the limits."""
@@ -62,6 +64,11 @@ class Price:
             raise InvalidInput(
                 f"price of {self.instance_type} must be above 0 ({LEAST_USD:g} to {MOST_USD:g}), not {quoted(usd)}"
             )
+
+    @property
+    def days(self) -> str:
+        """The day from which it holds, as ``2025-06-01``; with its end, if that is known."""
+        return f"{self.effective_from}{'' if self.until is None else f' to {self.until}'}"
 
     @classmethod
     def stated(cls, instance_type: str, usd_per_hour: float, day: date) -> Price:
@@ -90,7 +97,7 @@ _SEEN = (
     "the training SKU was not seen directly"
 )
 
-_BLOCKS = "a stored copy of AWS's Capacity Blocks page, whose rates hold until 2025-01-01; AWS changes them"
+_BLOCKS = "a stored copy of AWS's Capacity Blocks page; AWS changes its rates every few months"
 _GPU_BLOG = (
     "AWS Machine Learning Blog, Secure short-term GPU capacity for ML workloads with EC2 Capacity Blocks for ML and "
     "SageMaker training plans, in a stored copy of 2026-05-11"
@@ -106,7 +113,7 @@ _LAUNCH = date(2022, 10, 10)
 _TRN1N = date(2023, 4, 1)
 _INF2 = date(2023, 4, 25)
 _REDUCTION = date(2025, 6, 1)
-_AUTUMN_2024 = date(2024, 10, 1)
+_AUTUMN_2024, _ITS_END = date(2024, 10, 1), date(2025, 1, 1)
 _AUTUMN_2025 = date(2025, 11, 30)
 _YEAR_2026 = date(2026, 1, 1)
 _MAY_2026 = date(2026, 5, 1)
@@ -143,11 +150,11 @@ BUILT_IN: tuple[Price, ...] = (
     Price("g5.48xlarge", 16.288, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
     Price("g6e.12xlarge", 10.49264, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
     Price("g6e.48xlarge", 30.13118, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
-    Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
-    Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
-    Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
+    Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
+    Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
     Price("p5.48xlarge", 34.608, "us-east-1", _BLOCK, _MAY_2026, "published", _GPU_BLOG),
-    Price("p5e.48xlarge", 43.26, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("p5e.48xlarge", 43.26, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
     Price("p5en.48xlarge", 41.61, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),

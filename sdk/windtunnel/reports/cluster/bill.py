@@ -143,7 +143,7 @@ def section(job: SlurmJob, found: Sequence[Bill]) -> Section:
     notes = [note for bill in found for note in bill.prices.notes]
     notes += [
         f"{price.instance_type}: {fmt.price(price.usd_per_hour)} an hour, {price.offering}, {price.region}, "
-        f"{price.status}, since {price.effective_from}; {price.source}."
+        f"{price.status}, since {price.days}; {price.source}."
         for bill in found
         for price in (bill.prices.ec2, bill.prices.sagemaker)
         if price is not None

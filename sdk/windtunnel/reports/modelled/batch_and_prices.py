@@ -221,15 +221,16 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             sure = f", with {probability(other.probability)} probability" if other.winner is not None else ""
             if other.obstacle == "outside" and (found is None or found.obstacle != "outside"):
                 sure = ", outside the calibrated range"
-            held = [known.price.effective_from for known in decided.costs if known is not None]
+            held = sorted({known.price.effective_from for known in decided.costs if known is not None})
+            of = " to ".join(map(str, dict.fromkeys((held[0], held[-1]))))
             least = f"{machine(best)} costs least, {fmt.dollars(cost.usd)}"
-            yield f"At {offering} prices of {max(held)}, {least}{sure}."
+            yield f"At {offering} prices of {of}, {least}{sure}."
 
 
 def _of(price: Price) -> tuple[str, str]:
     if price.status == "stated":
         return bought(price), "as you state it"
-    return bought(price), f"{price.region} {price.effective_from}{how_known(price)}"
+    return bought(price), f"{price.region} {price.days}{how_known(price)}"
 
 
 def how_known(price: Price) -> str:

@@ -124,8 +124,8 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
         )
         prices = dict.fromkeys(cost.price for cost in costs if cost is not None and cost.price not in told)
         notes += [
-            f"{offering}, {price.instance_type.removeprefix('ml.')}: {price.region}, {price.status}, since "
-            f"{price.effective_from}: {price.source}."
+            f"{offering}, {price.instance_type.removeprefix('ml.')}: {price.region}, {price.status}, "
+            f"{_held(price)}: {price.source}."
             for price in prices
         ]
     if any(offering == CAPACITY_BLOCK for offering, _ in found):
@@ -145,6 +145,10 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
         tuple(rows),
         tuple(notes),
     )
+
+
+def _held(price: Price) -> str:
+    return f"since {price.days}" if price.until is None else f"{price.days}, the last one known here"
 
 
 def _bought(cost: Cost) -> str:

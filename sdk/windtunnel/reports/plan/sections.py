@@ -331,6 +331,6 @@ def _place(found: Plans, one: Place) -> Row:
         price = prices[0]
         money = (
             fmt.price(price.usd_per_hour),
-            f"{bought(price)} {price.region} {price.effective_from}, {price.status}",
+            f"{bought(price)} {price.region} {price.days}, {price.status}",
         )
     return Row(one.name, (f"{one.candidates:,}", f"{one.fitting:,}", *money))

@@ -41,6 +41,15 @@ def test_an_offering_prices_every_hour(
     assert offering in invoke(*command, *given).out
 
 
+def test_a_price_that_has_ended_stands_with_its_end(invoke: Invoke) -> None:
+    """By its own source; no newer one is known."""
+    data = json.loads(invoke(*COMPARE, "--offering", "capacity-block", "--json").out)
+    assert [one["costs"][-1]["price"]["until"] for one in data["estimates"]] == ["2025-01-01", None]
+    for command in (COMPARE, PLAN):
+        said = " ".join(invoke(*command, "--offering", "capacity-block").out.split())
+        assert "ap-southeast-4 2024-10-01 to 2025-01-01" in said
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
