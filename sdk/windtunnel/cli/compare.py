@@ -223,7 +223,8 @@ def _rehearsed(args: argparse.Namespace) -> Any:
     from windtunnel.rehearsal import read_counters, rehearsed
 
     named = rehearsal_of(args.job)
-    found = read_counters(named) if isinstance(named, str) else named
+    # A job's counters are fetched once: the options of its size and the comparison both read them.
+    found = read_counters(named) if isinstance(named, str) else {**named.counters(), "job": args.job}
     if not given and args.sequence_length is None:
         return found
     job = rehearsed(found).workload

@@ -17,8 +17,8 @@ from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.local_paths import is_file, is_folder
 
 if TYPE_CHECKING:
+    from windtunnel.job.training_job import TrainingJob
     from windtunnel.priceperf import BatchRule, FullScale
-    from windtunnel.rehearsal import Rehearsal
     from windtunnel.reports.comparison.subject import Subject
     from windtunnel.session.session import Session
     from windtunnel.user_calibration import CalibrationStore
@@ -89,7 +89,7 @@ def add_rehearsal(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def rehearsal_of(given: str) -> Rehearsal:
+def rehearsal_of(given: str) -> str | TrainingJob:
     """The file of that name, else the local job. Folders are ignored: `windtunnel download` names one like the job."""
     path = Path(given)
     if path.suffix == ".json" or (path.exists() and not path.is_dir()):

@@ -184,8 +184,8 @@ def test_a_plan_near_its_limit_says_that_it_may_miss() -> None:
 def test_what_is_outside_the_calibrated_range_or_not_modelled_is_said() -> None:
     """With the quantity, or the reason."""
     plain = [name for name, entry in CATALOG.items() if not entry.calibration]
-    text = windtunnel.plan("GPT3-46B", ["trn1", *plain], nodes=(64,), sequence_length=128)
-    text = text.to_text(full=True)
+    report = windtunnel.plan("GPT3-46B", ["trn1", *plain], nodes=(64,), sequence_length=128)
+    text = report.to_text(full=True)
     assert "OUTSIDE THE CALIBRATED RANGE" in text
     for name in plain:
         assert f"{name} is not calibrated" in text.replace("\n   ", " ")

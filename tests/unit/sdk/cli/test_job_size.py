@@ -46,6 +46,24 @@ def test_what_a_short_rehearsal_found_stays(
         assert {name: size[name] for name in (*FOUND, *changed)} == {**FOUND, **changed}
 
 
+def test_a_comparison_fetches_the_counters_of_a_job_once(
+    jobs: FakeService, invoke: Invoke, counters: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the options of the size read them too; its title is the job's name."""
+    invoke("run", "src/train.py", "--job-name", "j")
+    jobs.store("j", "windtunnel/counters.json", json.dumps(counters(input=SHORT)).encode())
+    fetched: list[str] = []
+    get = jobs.get_object
+
+    def counted(bucket: str, key: str, out: Any) -> bool:
+        fetched.append(key)
+        return get(bucket, key, out)
+
+    monkeypatch.setattr(jobs, "get_object", counted)
+    assert json.loads(invoke("compare", "j", "--epochs", "2", "--json").out)["title"] == "j"
+    assert len([key for key in fetched if key.endswith("counters.json")]) == 1
+
+
 def test_a_sample_that_ran_whole_says_nothing_of_an_epoch(
     invoke: Invoke, tmp_path: Path, counters: Any
 ) -> None:
