@@ -21,6 +21,7 @@ _FAR_SHORTER = 100
 WORDS_FROM = 1e7
 _WORDS = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
 _SIGNS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+_SHORT_REST = 0.4
 NOTE_WIDTH = 94
 """Width of a note, or of a headline's line, in a terminal of 100 columns."""
 
@@ -151,11 +152,13 @@ def signed_percent(share: float) -> str:
 
 
 def shortened(text: str, lines: int, width: int = NOTE_WIDTH) -> str:
-    """The text, cut to ``lines`` lines of ``width`` columns if it is longer. If the cut leaves only the first word of
-    a sentence, that word goes too: "Not ..." alone could be read as the opposite.
+    """The text, cut to ``lines`` lines of ``width`` columns if it is longer. A short rest of a sentence or clause that
+    the cut leaves goes too: half of one says little, and "Not ..." alone could be read as the opposite.
     """
     cut = " ".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...", break_on_hyphens=False))
-    return re.sub(r"(?<=[.;]) \S+ \.\.\.$", " ...", cut)
+    *whole, rest = re.split(r"(?<=[.;]) ", cut.removesuffix(" ..."))
+    short = whole and cut != text and len(rest) < _SHORT_REST * len(cut)
+    return " ".join((*whole, "...")) if short else cut
 
 
 def lines_of(text: str) -> int:

@@ -101,7 +101,7 @@ def test_what_cannot_run_is_not_hidden() -> None:
         "does not fit the memory of trn1.32xlarge (245 GiB of 14.7 GiB a worker), p4d.24xlarge (326 GiB of"
         in report.document().sections[0].notes[0]
     )
-    assert "In brackets: samples of one copy of the model." in screen_of(report)
+    assert "batch (a copy)" in screen_of(report)
     data = report.to_dict()
     assert data["estimates"][0]["memory"]["fits"] is False
     for item, row in zip(data["answer"]["instances"], report.document().sections[0].rows, strict=True):

@@ -155,7 +155,12 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         **({f"{_TRUST}{shown.trust}": 4} if shown.trust else {}),
         shown.left_out: 2,
     }
-    columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
+    copies = any(item.training is not None for item in comparison.estimates)
+    columns = (
+        "batch (a copy)" if copies else "batch (each)",
+        f"billable ({fmt.percent(COVERAGE)} interval)",
+        "cost (interval)",
+    )
     # Long numbers wrap rows onto more lines: then show fewer rows, so that each note keeps a line.
     for most in range(max(2, _ROWS - lines_above // 2), 1, -1):
         rows = _table(shown, comparison, most)

@@ -40,8 +40,6 @@ PRICES = "Prices: "
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """Notes on the batch: its rule, instances not in the table, the software's speed, a split unusual for GPUs."""
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
-    if isinstance(workload, DescribedWorkload):
-        yield "In brackets: samples of one copy of the model."
     yield from _uneven_words(
         comparison.estimates, "copies" if isinstance(workload, DescribedWorkload) else "workers"
     )
@@ -68,6 +66,7 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         if item.training is not None and item.training.plain
     ):
         yield f"{' and '.join(its)}: {what}."
+    no_row: dict[str, list[str]] = {}
     for item in comparison.estimates:
         job = workload.there(item.instance)
         software = job.software
@@ -76,20 +75,19 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         if item.training is not None and item.training.plain:
             continue
         if software and item.software_speed is None and not is_fitted(software, item.calibration.key):
-            yield f"{label(item)}: no published row of {software} is like this, so naming it changes nothing."
+            no_row.setdefault(software, []).append(label(item))
         elif item.software_speed is not None:
             yield (
                 f"{label(item)}: {item.software_speed:.2f} times the modelled speed, as in rows of "
                 f"{software}."
             )
+    for software, names in no_row.items():
+        yield f"No published row of {software} is like {', '.join(names)}: its name changes nothing there."
     kinds = {item.instance.is_neuron for item in comparison.estimates}
     if len(kinds) < 2 or workload.on_gpu or workload.rehearsed is not None:
         return
     if (workload.tensor_parallel or 1) * (workload.pipeline_parallel or 1) > 1:
-        yield (
-            "GPUs are split like NeuronCores: --gpu tensor_parallel=1 changes that, windtunnel plan "
-            "searches for a split."
-        )
+        yield ("GPUs are split like NeuronCores (else: --gpu tensor_parallel=1, or windtunnel plan).")
 
 
 def _uneven_words(estimates: Sequence[Estimate], parts: str) -> Iterator[str]:
@@ -111,7 +109,7 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
     passes other than stated.
     """
     chosen: dict[str, list[str]] = {}
-    smaller, options = [], "--microbatch N says"
+    smaller, options = [], "--microbatch N"
     if workload.rehearsed is not None:
         yield from _as_rehearsed(estimates, workload)
     for item in estimates:
@@ -121,7 +119,7 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
         words = []
         if job.is_split_open and (training.data_parallel < item.cores or training.zero != "none"):
             words.append(degrees(training) + sharing(training))
-            options = "--tensor-parallel, --zero and others say"
+            options = "--tensor-parallel, --zero, --microbatch"
         if job.microbatch is None:
             words.append(f"passes of {fmt.plain(training.microbatch)}")
         elif training.microbatch != job.microbatch:
@@ -131,9 +129,9 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
     if smaller:
         yield f"Passes of {', '.join(smaller)}: those stated do not divide the batch of a copy."
     if chosen:
-        otherwise = "" if workload.rehearsed is not None else f" ({options} otherwise)"
+        otherwise = "" if workload.rehearsed is not None else f" (else: {options})"
         choices = "; ".join(f"{words} on {', '.join(names)}" for words, names in chosen.items())
-        yield f"The fastest that fits: {choices}{otherwise}."
+        yield f"Fastest that fits: {choices}{otherwise}."
 
 
 def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
@@ -142,7 +140,7 @@ def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
         training = item.training
         if training is not None and not workload.there(item.instance).is_split_open:
             yield (
-                f"{label(item)}: by its description, not by counts: {degrees(training)}{sharing(training)}, "
+                f"{label(item)}, from its description: {degrees(training)}{sharing(training)}, "
                 f"passes of {fmt.plain(training.microbatch)} x {training.sequence_length:,} tokens."
             )
             if item.range_check.outside:
@@ -218,13 +216,13 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
         if cost is None or cost.price.status == "stated" or other.obstacle not in (None, "outside"):
             continue
         if now is None or best.instance != different[now].instance:
-            sure = f", with {probability(other.probability)} probability" if other.winner is not None else ""
+            sure = f", {probability(other.probability)}" if other.winner is not None else ""
             if other.obstacle == "outside" and (found is None or found.obstacle != "outside"):
                 sure = ", outside the calibrated range"
             held = sorted({known.price.effective_from for known in decided.costs if known is not None})
             of = " to ".join(map(str, dict.fromkeys((held[0], held[-1]))))
-            least = f"{machine(best)} costs least, {fmt.dollars(cost.usd)}"
-            yield f"At {offering} prices of {of}, {least}{sure}."
+            least = f"{machine(best)} costs least ({fmt.dollars(cost.usd)})"
+            yield f"At {offering} prices of {of} {least}{sure}."
 
 
 def _of(price: Price) -> tuple[str, str]:

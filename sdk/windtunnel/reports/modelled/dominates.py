@@ -32,7 +32,7 @@ _FIXED: Mapping[str, str] = {
     "download": "fewer or packed files, or FastFile",
     "set-up": "a longer job, or a warm pool, pays it less often",
     "preparation": "prepare the data once, outside the job",
-    "compile": "a compile cache keeps the graphs for later jobs",
+    "compile": "a compile cache keeps the graphs",
     "evaluation": "evaluate less{shared}",
     "upload": "{kept}",
 }
@@ -78,7 +78,7 @@ def dominating(item: Estimate, workload: Workload, size: FullScale) -> list[str]
     found += [
         (
             cost.seconds,
-            f"{cost.name}, {fmt.percent(cost.seconds / item.billable_s)} of the billable time on {label(item)}: "
+            f"{cost.name}, {fmt.percent(cost.seconds / item.billable_s)} of the bill on {label(item)}: "
             f"{_FIXED[cost.name].format(**words)}.",
         )
         for cost in item.fixed

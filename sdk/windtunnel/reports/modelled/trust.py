@@ -103,10 +103,7 @@ def _memory_not_known(estimates: Sequence[Estimate], workload: Workload) -> str:
     ]
     if not unknown:
         return ""
-    return (
-        "Not known: whether a batch that was not rehearsed fits the memory of "
-        f"{' and '.join(dict.fromkeys(unknown))}."
-    )
+    return f"Not known: whether a batch that was not rehearsed fits {' and '.join(dict.fromkeys(unknown))}."
 
 
 def _is_script(item: Estimate) -> bool:
