@@ -278,3 +278,17 @@ def test_what_is_named_outside_the_range_is_said_to_be(nodes: int, outside: bool
     assert bool(report.plans.fastest[0].estimate.range_check.outside) == outside
     (best,) = [line for line in report.document().headline if "fastest" in line]
     assert best.endswith("; outside the calibrated range.") == outside
+
+
+def test_the_first_screen_warns_of_the_plans_that_it_shows() -> None:
+    """Of the others, the full report does."""
+    report = windtunnel.plan("BERT-Large", ["g5", "trn1.2xlarge"], tokens=1e9, budget_usd=500)
+    first, searched = report.document().sections[0], report.document().sections[-1]
+    shown = {labels.cluster(plan) for plan in (report.plans.cheapest[0], report.plans.fastest[0])}
+    shown |= {row.label.replace("xl", "xlarge") for row in (first.whole or first).rows}
+    for section, is_shown in ((first.whole or first, True), (searched, False)):
+        for note in section.notes:
+            if note.startswith("MAY MISS THEM"):
+                named = set(note.rpartition(": ")[2].removesuffix(".").split(", "))
+                assert bool(named & shown) == is_shown
+    assert "MAY MISS THEM" in report.to_text(full=True) and "MAY MISS THEM" not in str(report)

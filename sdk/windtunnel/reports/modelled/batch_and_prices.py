@@ -207,7 +207,7 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             return
         if found.decided.cheapest is not None:
             now = [*map(machine, different)].index(machine(estimates[found.decided.cheapest]))
-    for offering, other in by_offering(different, book):
+    for _, other in by_offering(different, book):
         decided = other.decided
         rivals = sum(chance is not None for chance in decided.probabilities)
         if decided.cheapest is None or rivals < 2 or (now is not None and decided.costs[now] is None):
@@ -222,7 +222,7 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             held = sorted({known.price.effective_from for known in decided.costs if known is not None})
             of = " to ".join(map(str, dict.fromkeys((held[0], held[-1]))))
             least = f"{machine(best)} costs least ({fmt.dollars(cost.usd)})"
-            yield f"At {offering} prices of {of} {least}{sure}."
+            yield f"At {bought(cost.price)} prices of {of} {least}{sure}."
 
 
 def _of(price: Price) -> tuple[str, str]:

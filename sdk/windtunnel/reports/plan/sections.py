@@ -73,7 +73,11 @@ def sections(
         limits = labels.limits(found.deadline_hours, found.budget_usd)
         which = f"the cheapest within {limits}, or the nearest" if limits else "the cheapest"
         tables = {"Best on each instance": (which, _best_on_each(found)), **tables}
+    first = [*_leading(found).values(), *next((plans for _, plans in tables.values() if plans), ())]
+    others = [plan for plan in shown if all(plan is not one for one in first)]
     notes = (
+        *_risky(found, others),
+        *_outside(others),
         *_limits(found, size_assumed=size_assumed),
         *(_READING if shown else ()),
         *((_ADAPTERS,) if shown and found.job.lora else ()),
@@ -82,7 +86,7 @@ def sections(
     listed = [_table(title, about, plans) for title, (about, plans) in tables.items() if plans]
     if not listed:
         return (replace(_searched(found, notes), first=True),)
-    read_first = (*_risky(found, shown), *_trained_by(found), *_prices(found), *_outside(shown))
+    read_first = (*_risky(found, first), *_trained_by(found), *_prices(found), *_outside(first))
     return (_on_the_first_screen(listed[0], read_first, above), *listed[1:], _searched(found, notes))
 
 
