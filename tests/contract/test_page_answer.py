@@ -82,7 +82,7 @@ def test_an_instance_without_a_price_says_how_it_has_one(one: Visitor) -> None:
     query = "instance=ml.trn1.32xlarge&instance=ml.trn2.48xlarge&samples=1000000"
     page = one.ask(f"{PAGE}?{query}").body
     assert "trn2.48xlarge has no price as SageMaker training on-demand." in page
-    assert "at $35.7608 an hour" in page
+    assert "at $35.76 an hour" in page
     way = re.search(r'href="([^"]*offering=EC2\+Capacity\+Block[^"]*)">All bought so', page)
     assert way
     bought = one.ask(unescape(way[1])).body

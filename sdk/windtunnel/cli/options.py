@@ -255,7 +255,8 @@ def full_scale_of(args: argparse.Namespace, rehearsal: Subject | None = None) ->
         ConfigurationError: the number of samples is missing, or a value is out of its range.
         JobNotFinished: it is missing, and the job has no counters (yet).
     """
-    from windtunnel.priceperf import FullScale, InvalidInput, PricePerfError
+    from windtunnel.priceperf import InvalidInput, PricePerfError
+    from windtunnel.priceperf.workload.rehearsed import stating
     from windtunnel.reports.comparison.subject import read
 
     given = {
@@ -280,8 +281,7 @@ def full_scale_of(args: argparse.Namespace, rehearsal: Subject | None = None) ->
             raise
         job = None  # the report says why nothing is modelled
     try:
-        alone = FullScale(**given) if job is None and "train_samples" in given else None
-        found = alone if job is None else job.stating(given)
+        found = stating(job, given)
     except InvalidInput as error:
         raise ConfigurationError(str(error)) from error
     if found is None:

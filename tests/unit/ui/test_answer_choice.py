@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.fakes.reports import report_for_counters
 from tests.fakes.split_job import split_counters
 from windtunnel.priceperf import FP32, FullScale, PerDevice
 from windtunnel.priceperf.model.precision import GPU_SCRIPTS
+from windtunnel.priceperf.workload.rehearsed import RehearsedJob
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import Precisions, PricePerformance
 from windtunnel_local.ui.answer.choice import (
@@ -102,6 +104,20 @@ def test_a_query_is_a_choice() -> None:
     )
     assert "foreign" not in form.given
     assert read([]).choice == read([("preparation", "0"), ("loader", "0")]).choice == Choice()
+
+
+def test_what_a_rehearsal_has_found_need_not_be_filled_in() -> None:
+    """As on the command line: the other fields change only what they say."""
+    found = FullScale(80_000, 3, 800, sequence_length=128)
+    job = RehearsedJob("ml.trn1.2xlarge", 1, 256, found=found)
+    for query, changed in (
+        ([("epochs", "2")], {"epochs": 2}),
+        ([("samples", "9"), ("loader", "60")], {"train_samples": 9, "loader_samples_per_s": 60.0}),
+    ):
+        choice = read(query, job).choice
+        assert choice is not None and choice.full_scale == replace(found, **changed)
+    unknown = replace(job, found="the loader does not tell its length")
+    assert "How many" in read([("epochs", "2")], unknown).errors["samples"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from windtunnel.priceperf.model.precision import GPU_SCRIPTS
 from windtunnel.priceperf.money.offerings import CLAIMS, LISTED, TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.scaling import ScalingMode
 from windtunnel.priceperf.workload.cluster import BATCH_RULES, checked_rule
+from windtunnel.priceperf.workload.rehearsed import RehearsedJob, stating
 
 MODELLED = tuple(name for name, instance in CATALOG.items() if instance.calibration)
 """The instance types whose times can be modelled."""
@@ -76,13 +77,16 @@ class Form:
         return Form(self.given, self.instances, {**self.errors, name: message}, None)
 
 
-def read(query: Sequence[tuple[str, str]]) -> Form:
-    """Read the form from a query's names and values. If a name is repeated, the last value counts."""
+def read(query: Sequence[tuple[str, str]], rehearsed: RehearsedJob | None = None) -> Form:
+    """Read the form from a query's names and values. If a name is repeated, the last value counts.
+
+    ``rehearsed``: what of the real job's size a rehearsal has found, and the form need not say.
+    """
     given = {name: value.strip() for name, value in query if name in FIELDS and value.strip()}
     names = tuple(
         dict.fromkeys(value.strip() for name, value in query if name == "instance" and value.strip())
     )
-    reader = _Reader(given)
+    reader = _Reader(given, rehearsed)
     offering = reader.one_of("offering", OFFERINGS, TRAINING_ON_DEMAND)
     choice = Choice(
         instances=reader.instances(names),
@@ -104,6 +108,7 @@ class _Reader:
     """Reads fields. A wrong field gets a message in ``errors``, and its default value."""
 
     given: Mapping[str, str]
+    rehearsed: RehearsedJob | None = None
     errors: dict[str, str] = field(default_factory=dict)
 
     def one_of(self, name: str, values: Mapping[str, _T], otherwise: _T) -> _T:
@@ -145,25 +150,20 @@ class _Reader:
         )
 
     def full_scale(self) -> FullScale | None:
-        samples, epochs = self.number("samples", 1), self.number("epochs", 1)
-        evaluation = self.number("evaluation", 0)
-        preparation, loader = self.amount("preparation"), self.amount("loader")
-        if samples is None:
-            sizes = (epochs, evaluation, preparation, loader)
-            if any(size is not None for size in sizes) and "samples" not in self.errors:
-                self.errors["samples"] = "How many samples has an epoch?"
+        stated = {
+            "train_samples": self.number("samples", 1),
+            "epochs": self.number("epochs", 1),
+            "evaluation_samples": self.number("evaluation", 0),
+            "preparation_s": self.amount("preparation"),
+            "loader_samples_per_s": self.amount("loader"),
+        }
+        given = {name: value for name, value in stated.items() if value is not None}
+        if not given:
             return None
-        return self._made(
-            "samples",
-            lambda: FullScale(
-                samples,
-                epochs or 1,
-                evaluation or 0,
-                preparation_s=preparation or 0.0,
-                loader_samples_per_s=loader,
-            ),
-            None,
-        )
+        found = self._made("samples", lambda: stating(self.rehearsed, given), None)
+        if found is None:
+            self.errors.setdefault("samples", "How many samples has an epoch?")
+        return found
 
     def amount(self, name: str) -> float | None:
         """A number above 0; None for 0, and if the field is empty."""

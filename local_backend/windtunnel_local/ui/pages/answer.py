@@ -24,6 +24,7 @@ from windtunnel_local.ui.pages.job_log import attachment
 from windtunnel_local.ui.site import Site
 
 if TYPE_CHECKING:
+    from windtunnel.priceperf.workload.rehearsed import RehearsedJob
     from windtunnel.reports.job.report import PricePerformance
     from windtunnel_local.ui.answer.choice import Choice, Form
 
@@ -55,8 +56,8 @@ def _found(site: Site, request: Request, *, in_a_line: bool = False) -> _Found:
     job = site.backend.jobs.describe(request.path_params["name"])
     if in_a_line and "FailureReason" in job:
         job = {**job, "FailureReason": in_short(job["FailureReason"])}
-    form = read(request.query_params.multi_items())
     counters = output_document(site.backend.objects, job, "counters.json")
+    form = read(request.query_params.multi_items(), _rehearsed(counters))
     if counters is None and job["TrainingJobStatus"] not in TERMINAL:
         return _Found(job, None, form, None, "The job has not ended. What it counts is known when it has.")
     if form.choice is None:
@@ -70,6 +71,16 @@ def _found(site: Site, request: Request, *, in_a_line: bool = False) -> _Found:
     except (ValueError, KeyError, TypeError):
         return _Found(job, counters, form, None, "What the job has counted is no longer what was stored.")
     return _Found(job, counters, form, None, "Mend what is said beside the fields.")
+
+
+def _rehearsed(counters: Mapping[str, Any] | None) -> RehearsedJob | None:
+    """What was rehearsed; None: nothing was counted, or the report will say why it cannot be read."""
+    from windtunnel.priceperf import Workload
+
+    try:
+        return None if counters is None else Workload.from_counters(counters).rehearsed
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _report(job: Mapping[str, Any], counters: Mapping[str, Any] | None, choice: Choice) -> PricePerformance:

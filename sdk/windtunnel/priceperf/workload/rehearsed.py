@@ -50,3 +50,10 @@ class RehearsedJob:
         if "train_samples" in given:  # then what ran was a sample of it, and so was its evaluation
             return FullScale(**given)
         return None if self.found or _OF_AN_EPOCH & given.keys() else replace(self.full_scale(), **given)
+
+
+def stating(job: RehearsedJob | None, given: Mapping[str, Any]) -> FullScale | None:
+    """As `RehearsedJob.stating`; with no rehearsal (None) all that is not given has its default."""
+    if job is not None:
+        return job.stating(given)
+    return FullScale(**given) if "train_samples" in given else None
