@@ -19,6 +19,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
+from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
 from windtunnel.priceperf.workload.splits import batch_that_divides
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import probability
@@ -196,7 +197,9 @@ def offerings_words(estimates: Sequence[Estimate], costs: Sequence[Cost | None])
         f"; {', '.join(dict.fromkeys(groups[own, there]))}: {'' if own == offering else f'{own} '}{there}"
         for own, there in rest
     )
-    return f"{PRICES}{offering} {where}{others}."
+    blocks = any(own == CAPACITY_BLOCK for own, _ in groups)
+    days = " Blocks are sold by whole days, in advance; here only the time used counts." if blocks else ""
+    return f"{PRICES}{offering} {where}{others}.{days}"
 
 
 def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:

@@ -29,7 +29,7 @@ FRONT = "Pareto front"
 _SEVERAL = 2
 _FEW = 4
 """Rows that the first screen's table keeps before its notes are cut."""
-_NOTE_LINES = 2
+_NOTE_LINES = 3
 _TIMES = 2
 """From this many times a limit on, a miss is given as a ratio instead of a percentage."""
 _READING = (

@@ -48,6 +48,7 @@ def test_a_price_that_has_ended_stands_with_its_end(invoke: Invoke) -> None:
     for command in (COMPARE, PLAN):
         said = " ".join(invoke(*command, "--offering", "capacity-block").out.split())
         assert "ap-southeast-4 2024-10-01 to 2025-01-01" in said
+        assert "Blocks are sold by whole days, in advance; here only the time used counts." in said
 
 
 @pytest.mark.parametrize(
