@@ -438,11 +438,9 @@ def test_instances_modelled_by_specification_are_told_by_their_number() -> None:
         names: " ".join(first(compare(job, list(names), LONG), job, LONG).notes)
         for names in (("g5", "g6e"), ("trn2",), ("g5", "trn2"))
     }
-    assert "g5 and g6e: modelled from their specifications" in notes["g5", "g6e"]
-    assert (
-        "trn2: modelled from its specification, and from what part trn1 reaches of its own" in notes["trn2",]
-    )
-    assert "(A100) and trn1 reach of theirs" in notes["g5", "trn2"]
+    assert "Trust: g5, g6e by their specifications alone" in notes["g5", "g6e"]
+    assert "Trust: trn2 by its specification alone, so with a wide interval." in notes["trn2",]
+    assert "Trust: g5, trn2 by their specifications alone" in notes["g5", "trn2"]
 
 
 def test_an_upload_of_one_copy_needs_no_fewer_checkpoints() -> None:

@@ -21,17 +21,14 @@ def trust(comparison: Comparison, workload: Workload) -> str:
     estimates = comparison.estimates
     is_outside = any(item.range_check.outside for item in estimates)
     found = []
+    if specified := [item for item in estimates if item.instance.from_specification]:
+        names = list(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
+        whose = "their specifications" if len(names) > 1 else "its specification"
+        found.append(f"{', '.join(names)} by {whose} alone, so with a wide interval.")
     if errors := _errors(comparison, workload):
         inside = " in range; outside of it no error is known" if is_outside else ""
+        errors = errors[0].upper() + errors[1:] if found else errors
         found.append(f"{errors} on average{inside}.")
-    if specified := [item for item in estimates if item.instance.from_specification]:
-        names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
-        by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
-        whose = "their specifications" if " and " in names else "its specification"
-        reached = "reach of theirs" if " and " in by else "reaches of its own"
-        found.append(
-            f"{names}: modelled from {whose}, and from what part {by} {reached}, so the interval is wide."
-        )
     if any(is_fp32_on_neuron(item.instance, item.precision) for item in estimates):
         # Outside the range, wider intervals are mentioned already, and two lines hold no more.
         wider = "" if is_outside else ": by the peak, so the interval is wider"
