@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 
 def test_every_api_tells_of_the_same_neuron_core(torchrun):
     """torch_xla, torch.distributed and torchrun agree on world and ordinal; kind and variables are those of trn1. The
@@ -59,6 +61,17 @@ def test_what_is_not_simulated_raises_and_says_so(torchrun):
         assert "not simulated" in entry[feature]
     for feature in ("pallas", "registered", "call"):
         assert "written in NKI" in entry[feature] and "scaled_dot_product_attention" in entry[feature]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_spmd_by_its_variable_is_refused_like_its_function(torchrun, tmp_path, workers):
+    """Not by the busy cores of the other worker, for which torch_xla has each worker ask."""
+    script = tmp_path / "first_use.py"
+    script.write_text("import torch_xla\ntorch_xla.device()\n")
+    launch = torchrun(str(script), workers=workers, check=False, XLA_USE_SPMD="1")
+    assert launch.code == 1
+    assert "NotSimulatedError: SPMD (XLA_USE_SPMD) is not simulated" in launch.output
+    assert "Unset XLA_USE_SPMD." in launch.output and "CoreBusyError" not in launch.output
 
 
 def test_more_workers_than_cores_are_refused(torchrun):

@@ -277,6 +277,12 @@ def eager_debug_mode(environment: Mapping[str, str] = os.environ) -> str:
     return next((name for name in names if environment.get(name) == "1"), "")
 
 
+def uses_spmd(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether XLA_USE_SPMD asks for one process that drives all cores; as torch_xla reads it. Call late."""
+    asked = environment.get("XLA_USE_SPMD", "")
+    return asked == "true" or (asked.isdigit() and int(asked) > 0)
+
+
 def process_tag(environment: Mapping[str, str] = os.environ) -> str:
     """The name of this process in the Neuron tools: NEURON_PROCESS_TAG, else its process id."""
     return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())

@@ -16,7 +16,8 @@ from neuron_sim import settings
 from neuron_sim.collectives import operation
 from neuron_sim.counters import recorder
 from neuron_sim.device import world
-from neuron_sim.errors import CoreBusyError
+from neuron_sim.errors import CoreBusyError, NotSimulatedError
+from neuron_sim.names.torch_xla_names import ONE_PROCESS_A_CORE
 from neuron_sim.runtime import busy_message, claims, cores
 from neuron_sim.runtime.usage import Publisher
 
@@ -43,10 +44,14 @@ def claim() -> None:
     Raises:
         CoreBusyError: another process holds one of them.
         TopologyError: the host does not have them.
+        NotSimulatedError: XLA_USE_SPMD is set.
     """
     global _claimed
     if _claimed:
         return
+    if settings.uses_spmd():
+        # torch_xla gives such a process no core of its own: on trn1, a worker would ask for all cores of the host.
+        raise NotSimulatedError("SPMD (XLA_USE_SPMD)", f"{ONE_PROCESS_A_CORE} Unset XLA_USE_SPMD.")
     # First the error that the host has too few cores for its workers: it explains more.
     world.me()
     request = cores.request(settings.core_wish(), _current.cores, _current.instance_type)
