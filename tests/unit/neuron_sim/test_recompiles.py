@@ -132,6 +132,25 @@ def test_layers_that_become_larger_are_no_sequence() -> None:
         watched.step()
 
 
+def test_lines_that_compile_for_one_loaders_batches_are_one_finding() -> None:
+    """A read cuts the step, so each length compiles two graphs of two lines; another loader's are another finding."""
+    lengths = replace(SHAPE, inputs=((0, "f32[8,4]", "f32[8,3]"),))
+    watched, padded, other = Recompilations(), Loader(), Loader()
+    found = []
+    for reason in (FIRST, *[lengths] * 5):
+        watched.graph("train.py:9", reason, 0.5, loader=padded)
+        watched.graph("train.py:7", reason, 1.0, loader=padded)
+        watched.graph("train.py:20", reason, 2.0, loader=other)
+        found += watched.step()
+    told = {one.line: one for one in found}
+    assert {line: (one.count, one.seconds) for line, one in told.items()} == {
+        "train.py:9": (10, 7.5),
+        "train.py:20": (5, 10.0),
+    }
+    assert "steps keep compiling (also at train.py:7): 10 graphs" in told["train.py:9"].message
+    assert "in 5 of 6 steps" in told["train.py:9"].message
+
+
 def test_loops_inside_of_a_library_are_told_apart() -> None:
     """`trainer.train()` is one line of the script: what its loops compile while they warm up does not add up."""
     watched = Recompilations()

@@ -128,17 +128,24 @@ def no_gradients(line: str, steps: int) -> Finding:
     )
 
 
-def step_without_end(line: str, steps: int) -> Finding:
-    """Nothing ends a step, so nothing is computed."""
+def step_without_end(line: str, steps: int, grown: Finding | None = None) -> Finding:
+    """Nothing ends a step, so nothing is computed. ``grown``: what `for_graphs.growing_graphs` says of its reads."""
+    read = (
+        f" Each value that is read compiles all of it until then: {grown.count} graphs so far, each larger than the "
+        f"one before ({grown.seconds:.1f} s of compiling here)."
+        if grown
+        else ""
+    )
     return Finding(
         "step_without_end",
         "error",
         line,
         f"the optimizer made {steps} steps, and nothing ended a step: all their operations are one graph, which grows "
-        "until something ends it or memory is full. neuronx-cc would compile all of it at once.",
+        f"until something ends it or memory is full. neuronx-cc would compile all of it at once.{read}",
         "Iterate over pl.MpDeviceLoader(loader, device), which ends a step with each batch, or call torch_xla.sync() "
         "(before 2.7 xm.mark_step()) after the optimizer's step.",
         steps,
+        grown.seconds if grown else 0.0,
     )
 
 

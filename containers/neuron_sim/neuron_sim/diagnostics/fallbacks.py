@@ -7,13 +7,16 @@ inputs are computed, no graph runs; then the line is noted here, when the operat
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import _XLAC
+import torch
 
 from neuron_sim.counters import script_lines, script_time
+from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics import for_operations
 from neuron_sim.diagnostics.findings import Finding
 
@@ -29,6 +32,7 @@ CALLED = tuple(
 _ITEM = "aten::_local_scalar_dense"
 """The counter of `.item()`, which is not an operation that XLA lacks."""
 _MOST_LINES = 2
+_SIZES = re.compile(r"\[([\d,]*)\]")
 
 
 class Fallbacks:
@@ -47,6 +51,10 @@ class Fallbacks:
         self._told: set[tuple[str, str]] = set()
         self._lines: dict[str, str] = {}
         """The lines of other operations."""
+        self._sizes: dict[str, tuple[str, str]] = {}
+        """By the sizes of a result, as in ``s64[9,1]`` between the brackets: the latest call that gave it."""
+        self._graphs: dict[tuple[str, str], tuple[int, float]] = {}
+        """By call: graphs that are new because of its sizes, and the seconds that they compiled."""
 
     def around(self, operation: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorate torch_xla's kernel of an operation: count its calls by line."""
@@ -54,20 +62,35 @@ class Fallbacks:
         def around(kernel: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(kernel)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                self._count(operation)
-                return kernel(*arguments, **keywords)
+                result = kernel(*arguments, **keywords)
+                self._count(operation, result)
+                return result
 
             return noted
 
         return around
 
     @script_time.set_aside
-    def _count(self, operation: str) -> None:
+    def _count(self, operation: str, result: Any) -> None:
         if (line := script_lines.calling_line()) != "?":
             call = operation, line
             self._calls[call] += 1
             if call not in self._libraries:
                 self._libraries[call] = script_lines.calling_library()
+            if isinstance(result, torch.Tensor):
+                result = (result,)
+            for each in result:
+                self._sizes[",".join(map(str, each.shape))] = call
+
+    def explains(self, reason: Reason, seconds: float) -> bool:
+        """Whether a graph is new only since results of such operations have other sizes: then it is theirs."""
+        shapes = [_SIZES.search(shape) for _, *pair in reason.inputs for shape in pair]
+        calls = [self._sizes.get(found[1]) if found else None for found in shapes]
+        if reason.kind != "shape" or not calls or (call := calls[-1]) is None or None in calls:
+            return False
+        graphs, before = self._graphs.get(call, (0, 0.0))
+        self._graphs[call] = graphs + 1, before + seconds
+        return True
 
     def new(self, accessed: Iterable[str]) -> list[Finding]:
         """Findings of what has run on the CPU for the first time. ``accessed``: lines that torch_xla has named."""
@@ -88,7 +111,10 @@ class Fallbacks:
         ]
 
     def _finding(self, call: tuple[str, str]) -> Finding:
-        return for_operations.cpu_fallback(*call, self._calls[call], self._libraries[call])
+        graphs, seconds = self._graphs.get(call, (0, 0.0))
+        return for_operations.cpu_fallback(
+            *call, self._calls[call], self._libraries[call], graphs=graphs, seconds=seconds
+        )
 
 
 def _uncalled(name: str, line: str) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
@@ -80,13 +82,20 @@ def _ragged_batch(loader: Loader, ends: str, count: int, seconds: float) -> Find
 
 
 def recompiles(
-    reason: Reason, source: str, library: str, count: int, seconds: float, steps: int, all_steps: int
+    reason: Reason,
+    source: str,
+    library: str,
+    count: int,
+    seconds: float,
+    steps: int,
+    all_steps: int,
+    also: Sequence[str] = (),
 ) -> Finding:
     """Graphs that are still new after the loop has warmed up. ``library``: what makes them, if not the script.
 
-    ``steps``: in how many of ``all_steps``.
+    ``steps``: in how many of ``all_steps``. ``also``: other lines that make some of them.
     """
-    inside = f" (in {library})" if library else ""
+    inside = f" (in {library})" if library else f" (also at {', '.join(also)})" if also else ""
     advice = _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph.")
     if reason.kind == "shape" and library.startswith(_JOINS):
         advice = _JOINS_ADVICE

@@ -21,22 +21,34 @@ _ONLY_SOME = {
 """Operations that torch_xla has with some arguments: what it lacks, and what to write."""
 
 
-def cpu_fallback(op: str, line: str, count: int, library: str = "") -> Finding:
-    """An operation that XLA lacks. ``library``: which called it, if not the script."""
+def cpu_fallback(
+    op: str, line: str, count: int, library: str = "", *, graphs: int = 0, seconds: float = 0.0
+) -> Finding:
+    """An operation that XLA lacks. ``library``: which called it, if not the script.
+
+    ``graphs``: how many are new because its result had another size, and how many ``seconds`` they compiled.
+    """
     lacked, todo = _ONLY_SOME.get(op, (_LACKED, ""))
     inside = f" (in {library})" if library else ""
+    sizes = (
+        f" Its result changes in size: {graphs} more graph{'' if graphs == 1 else 's'} "
+        f"({seconds:.1f} s of compiling here), each for neuronx-cc to compile on trn1."
+        if graphs
+        else ""
+    )
     return Finding(
         "cpu_fallback",
         "warning",
         line,
         f"{op} {lacked} ran on the CPU {count} times{inside}: the graph ends before it, its inputs come to the "
-        "host and its results go back to the device.",
+        f"host and its results go back to the device.{sizes}",
         for_library.advice(library)
         or todo
         or "Replace it by operations that XLA has, with results of fixed shape (torch.where instead of nonzero or "
         "boolean indexing), or move it into the data loader.",
         count,
-        cause=op,
+        seconds,
+        op,
     )
 
 

@@ -96,6 +96,7 @@ class _New:
     reason: Reason
     seconds: float
     library: str
+    loader: Loader | None
     ragged: tuple[Loader, int] | None
     """The loader whose latest batch was a smaller one, and its samples."""
     whole: int | None
@@ -115,6 +116,8 @@ class Recompilations:
         """The latest step that ended two or more steps in a row without a new graph."""
         self._lines: dict[tuple[str, str], _Line] = {}
         self._ragged: dict[int, _Tally] = {}
+        self._varied: dict[int, dict[str, _Tally]] = {}
+        """By loader whose batches differ in shape: the script's lines that are reported for it, in that order."""
         self._rows: dict[tuple[str, str], _Row] = {}
 
     def graph(
@@ -133,7 +136,7 @@ class Recompilations:
         see `Graph.whole`.
         """
         ragged = (loader, loader.latest) if loader is not None and loader.ragged else None
-        self._new.append(_New(source, reason, compile_seconds, library, ragged, whole))
+        self._new.append(_New(source, reason, compile_seconds, library, loader, ragged, whole))
 
     def grown(
         self, source: str, library: str, instructions: int, input_bytes: int, compile_seconds: float
@@ -189,4 +192,12 @@ class Recompilations:
         many = _MANY_NUMBERS if reason.kind == "scalar" and not graph.library else _MANY
         if tally.steps < (_AGAIN if line.is_warm and not may_be_other_work else many):
             return None
-        return for_graphs.recompiles(reason, *place, tally.count, tally.seconds, tally.steps, self._steps)
+        lines = {graph.source: tally}
+        if graph.loader is not None and reason.kind == "shape" and reason.inputs and not graph.library:
+            # What is read before a step's end cuts it, and a batch of another shape compiles each piece.
+            lines = self._varied.setdefault(id(graph.loader), {})
+            lines[graph.source] = tally
+        source, *also = lines
+        count, seconds = sum(one.count for one in lines.values()), sum(one.seconds for one in lines.values())
+        steps = max(one.steps for one in lines.values())
+        return for_graphs.recompiles(reason, source, graph.library, count, seconds, steps, self._steps, also)

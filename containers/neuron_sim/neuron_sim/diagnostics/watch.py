@@ -104,6 +104,8 @@ class Watch(Listener):
         self._all_steps: Counter[bool] = Counter()
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
+        self._grown: Finding | None = None
+        """What the reads of a step without end have compiled."""
         self._by_hand: ByHand | None = ByHand()
         """None: an optimizer changes the weights."""
         self._changes_by_hand = False
@@ -166,7 +168,7 @@ class Watch(Listener):
         if self._optimized[id(optimizer)] == 1:
             self._optimizer_line = script_lines.calling_line()
         elif self._optimized[id(optimizer)] == UNENDED_STEPS:
-            self.findings.note(advice.step_without_end(self._optimizer_line, UNENDED_STEPS))
+            self._note_unended(UNENDED_STEPS)
 
     def around_rendezvous(self, exchange: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate torch_xla's exchange of bytes between ranks, which `xm.mesh_reduce` uses.
@@ -190,19 +192,31 @@ class Watch(Listener):
     def graph(self, graph: Graph) -> None:
         if (slow := for_graphs.slow_compile(graph.source, graph.compile_seconds)) is not None:
             self.findings.note(slow)
-        if graph.reason is not None and not self._away:
-            self._recompiles.graph(
-                graph.source,
-                graph.reason,
-                graph.compile_seconds,
-                graph.library,
-                loader=self.loaders.latest,
-                whole=graph.whole,
-            )
-            size = graph.hlo_text.count(" = "), graph.cost.input_bytes
-            grown = self._recompiles.grown(graph.source, graph.library, *size, graph.compile_seconds)
-            if grown is not None:
-                self.findings.note(grown)
+        if graph.reason is None or self._away or self.fallbacks.explains(graph.reason, graph.compile_seconds):
+            return
+        self._recompiles.graph(
+            graph.source,
+            graph.reason,
+            graph.compile_seconds,
+            graph.library,
+            loader=self.loaders.latest,
+            whole=graph.whole,
+        )
+        size = graph.hlo_text.count(" = "), graph.cost.input_bytes
+        grown = self._recompiles.grown(graph.source, graph.library, *size, graph.compile_seconds)
+        if grown is not None:
+            self._note_grown(grown)
+
+    def _note_grown(self, grown: Finding) -> None:
+        """Note graphs that grow, if the optimizer steps and no step ends as an effect of that."""
+        if (steps := max(self._optimized.values(), default=0)) >= _UNENDED_AT_END:
+            self._grown = grown
+            self._note_unended(steps)
+        else:
+            self.findings.note(grown)
+
+    def _note_unended(self, steps: int) -> None:
+        self.findings.note(advice.step_without_end(self._optimizer_line, steps, self._grown))
 
     def step(self, record: dict[str, Any]) -> None:
         self.early.begin()
@@ -228,7 +242,7 @@ class Watch(Listener):
         """Called when the script has ended: write the final figures and the summary."""
         self._note_held()
         if len(self._held) == 1 and self._held[0] >= _UNENDED_AT_END:
-            self.findings.note(advice.step_without_end(self._optimizer_line, self._held[0]))
+            self._note_unended(self._held[0])
         if (seen := self.loaders.record()) is not None:
             recorder.counting.write(seen)
         self._note_fallbacks(Counter())
