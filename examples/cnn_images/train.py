@@ -72,6 +72,12 @@ def say(epoch, step, loss):
     xm.master_print(f"epoch={epoch} step={step} loss={loss.item():.4f}", flush=True)
 
 
+def average_statistics(model):
+    """Make them equal on all cores before they evaluate and save: each has BatchNorm's of its own pictures."""
+    statistics = [each for each in model.buffers() if each.is_floating_point()]
+    xm.all_reduce(xm.REDUCE_SUM, statistics, scale=1 / xr.world_size())
+
+
 def accuracy(model, batches, device):
     """The share of pictures, over all cores, that are classified correctly."""
     model.eval()
@@ -102,6 +108,7 @@ def main():
     for epoch in range(arguments.epochs):
         sampler.set_epoch(epoch)
         train(model, batches, optimizer, epoch)
+        average_statistics(model)
         xm.master_print(f"epoch={epoch} accuracy={accuracy(model, held_out, device):.4f}", flush=True)
     Path(arguments.model_dir).mkdir(parents=True, exist_ok=True)
     xm.save(model.state_dict(), str(Path(arguments.model_dir, "model.pt")))

@@ -10,8 +10,9 @@ from neuron_sim.counters.graphs import Graph
 class Listener:
     """Base class; a listener overrides the methods that it needs.
 
-    All are called on the first core of each host only. `graph` and `step` are called at the end of a step, `graph` also
-    after many collectives. All except `waits` run in the thread of the script, where an exception ends the script.
+    All except `ended` are called on the first core of each host only. `graph` and `step` are called at the end of a
+    step, `graph` also after many collectives. All except `waits` run in the thread of the script, where an exception
+    ends the script.
     """
 
     def begin(self) -> None:
@@ -25,6 +26,9 @@ class Listener:
 
     def waits(self, seconds: float) -> None:
         """No step has ended for this long. Called every few seconds, in a thread of its own; must not raise."""
+
+    def ended(self) -> None:
+        """The script has ended, on any core; before `close`."""
 
     def close(self) -> None:
         """The script has ended; the last record follows."""

@@ -271,6 +271,8 @@ class Recorder:
         if self._executed or self._collectives:
             # What ran after the last mark_step, or all of it when the script never calls it.
             self.step_ended()
+        for listener in self.listeners:
+            listener.ended()
         if self.graphs is not None:
             for listener in self.listeners:
                 listener.close()

@@ -15,6 +15,7 @@ host_training  a model that trains on the CPU
 meeting      files by which the cores of a host compare something
 same_data    cores that train on the same batches
 unequal_weights  cores that began with different weights
+running_statistics  cores that end with different statistics of BatchNorm
 gradients    weights that never get a gradient
 by_hand      weights that a script changes without an optimizer
 untied       tied weights that became separate ones on the device

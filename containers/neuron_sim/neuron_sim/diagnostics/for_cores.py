@@ -87,5 +87,20 @@ def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> F
     )
 
 
+def running_statistics(line: str, other: int, names: Sequence[str], rank: int) -> Finding:
+    """Two cores that train one model have other running statistics. ``names``: of the modules whose differ."""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return Finding(
+        "running_statistics",
+        "note",
+        line,
+        f"ranks {rank} and {other} end with other running statistics of BatchNorm ({names[-1]}{more}), each with those "
+        "of its own batches, here and on trn1: each core evaluates with its own, and a saved model has those of one "
+        "core. On GPUs, DistributedDataParallel sends rank 0's to all cores with each forward pass.",
+        "Before evaluating and before saving, call xm.all_reduce(xm.REDUCE_SUM, [b for b in model.buffers() if "
+        "b.is_floating_point()], scale=1 / xr.world_size()), or xm.broadcast_master_param(model).",
+    )
+
+
 def _ranks(others: Sequence[int]) -> str:
     return f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"

@@ -65,8 +65,8 @@ class UnequalWeights:
         weights = list(_weights(optimizer))
         names = _names() if weights else {}
         weights = [each for each in weights if id(each) in names]
-        looked = ((names[id(each)], _some(self._look(each))) for each in weights)
-        values = [(name, some) for name, some in looked if some is not None]
+        looked = ((names[id(each)], some(self._look(each))) for each in weights)
+        values = [(name, found) for name, found in looked if found is not None]
         if values and len(values) == len(weights):
             if not self._values:
                 self._line = host_training.moved_at(weights[0])
@@ -83,9 +83,9 @@ class UnequalWeights:
             for step in (step for step in mine if step in theirs):
                 names, others = ([name for name, _ in values[step]] for values in (mine, theirs))
                 pairs = zip(mine[step], theirs[step], strict=False)
-                differ = [name for (name, some), (_, other) in pairs if _differ(some, other)]
-                if names == others and differ:
-                    return self._line, rank, differ
+                apart = [name for (name, my), (_, their) in pairs if differ(my, their)]
+                if names == others and apart:
+                    return self._line, rank, apart
         return None
 
 
@@ -108,13 +108,15 @@ def _names() -> dict[int, str]:
     return names
 
 
-def _some(weight: torch.Tensor | None) -> list[float] | None:
+def some(weight: torch.Tensor | None) -> list[float] | None:
+    """Some values, spread over a tensor."""
     if weight is None:
         return None
     flat = weight.reshape(-1)
     return [float(value) for value in flat[:: max(1, flat.numel() // _VALUES)][:_VALUES]]
 
 
-def _differ(mine: list[float], theirs: list[float]) -> bool:
+def differ(mine: list[float], theirs: list[float], least: float = _LEAST) -> bool:
+    """Whether two cores' values differ by more than this share of them."""
     difference = sum(abs(one - other) for one, other in zip(mine, theirs, strict=False))
-    return difference > _LEAST * sum(map(abs, [*mine, *theirs])) / 2
+    return difference > least * sum(map(abs, [*mine, *theirs])) / 2

@@ -48,6 +48,7 @@ from neuron_sim.diagnostics import fallbacks, host_training, log
 from neuron_sim.diagnostics.advice import SYNC, WAIT
 from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.progress import Progress
+from neuron_sim.diagnostics.running_statistics import RunningStatistics
 from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
 from neuron_sim.hooks import warned
@@ -68,6 +69,7 @@ class Parts:
     recorder: recorder.Recorder
     passes: Passes
     watch: Watch
+    statistics: RunningStatistics
     memory: memory.Guard
     publisher: Publisher
     event_file: EventFile
@@ -90,13 +92,14 @@ def become_core(current: Settings) -> None:
     counting = recorder.start(current, lambda: passes.is_late)
     look = functools.partial(transfer.look_at, as_held=True)
     watch = Watch(current.counters_dir, passes, operation.remark, look)
+    statistics = RunningStatistics(current.counters_dir, look, lambda: watch.findings)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
     # Told of each graph and each step that is counted, in this order.
     steps = current.rehearsed_steps
     progress = () if steps is None else (Progress(steps, log.say, lifetime.has_claimed),)
-    counting.listeners = (event_file, watch, guard, publisher, *progress)
+    counting.listeners = (event_file, statistics, watch, guard, publisher, *progress)
     world.start(current)
     operation.start(current, watch.bring)
     lifetime.start(current, publisher)
@@ -105,7 +108,7 @@ def become_core(current: Settings) -> None:
     eager.start(watch.note)
     auto_cast.start(lambda: install(products(), lifetime.claim), watch.note)
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
-    parts = Parts(counting, passes, watch, guard, publisher, event_file)
+    parts = Parts(counting, passes, watch, statistics, guard, publisher, event_file)
     install([*table(parts), *names(current.framework_version)], lifetime.claim)
 
 
@@ -182,6 +185,7 @@ def _training(on: Parts) -> Iterator[Hook]:
             stochastic_rounding.before_step,
             memory_by_use.know,
             on.watch.before_optimizer,
+            on.statistics.before_step,
             on.watch.gradients.before_step,
         ),
     )
