@@ -11,6 +11,7 @@ say how a job fails there, so here it is a finding and not an error.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -25,6 +26,8 @@ _phases: list[str] = []
 """The phases of compilation that torch_xla is in (see `during`), the innermost last."""
 _note: Callable[[Finding], None]
 _told = False
+_asked_at = ""
+"""The script's line that called torch.compile with torch_xla's backend first; empty if none has."""
 
 
 def start(note: Callable[[Finding], None]) -> None:
@@ -50,6 +53,19 @@ def tracing() -> bool:
 def looking() -> bool:
     """Whether torch_xla is making a graph that it will keep: nothing that changes from run to run may enter it."""
     return bool(_phases)
+
+
+def around_compile(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate `torch.compile`, which only notes what to compile at the first call: the finding is of this line."""
+
+    @functools.wraps(compile_)
+    def noted(*arguments: Any, **keywords: Any) -> Any:
+        global _asked_at
+        if not _asked_at and str(keywords.get("backend")).startswith("openxla"):
+            _asked_at = script_lines.calling_line()
+        return compile_(*arguments, **keywords)
+
+    return noted
 
 
 def around_run_node(run_node: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,4 +101,4 @@ def _tell() -> None:
     global _told
     if not _told:
         _told = True
-        _note(advice.torch_compile(script_lines.calling_line()))
+        _note(advice.torch_compile(script_lines.calling_line() if _asked_at in ("", "?") else _asked_at))

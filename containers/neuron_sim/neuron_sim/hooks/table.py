@@ -167,7 +167,7 @@ def _training(on: Parts) -> Iterator[Hook]:
         before=(on.watch.loaders.trained,),
         around=(on.recorder.around_backward, on.watch.around_backward),
     )
-    yield Hook("torch:compile", before=(called.stop,))
+    yield Hook("torch:compile", before=(called.stop,), around=(dynamo.around_compile,))
     yield Hook("aten::embedding/AutogradXLA", around=(lookups.around_embedding,))
     yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
     for name, numbers in in_place.OPERATIONS.items():
