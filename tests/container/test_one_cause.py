@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conftest import records
+from test_diagnostics import findings
 
 
 def test_graphs_for_the_sizes_of_what_the_cpu_gives_are_told_with_it(torchrun, tmp_path):
@@ -20,7 +20,7 @@ def test_graphs_for_the_sizes_of_what_the_cpu_gives_are_told_with_it(torchrun, t
         "    torch_xla.sync()\n"
     )
     torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    (told,) = {record["line"]: record for record in records(tmp_path, "finding")}.values()
+    (told,) = {record["line"]: record for record in findings(tmp_path)}.values()
     assert (told["finding"], told["line"]) == ("cpu_fallback", "picks.py:6") and told["seconds"] > 0
     assert re.search(r" Its result changes in size: [56] more graphs \(", told["message"])
 
@@ -39,8 +39,8 @@ def test_graphs_that_grow_as_no_step_ends_are_told_with_that(torchrun, tmp_path)
         "    loss.item()\n"
     )
     launch = torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    *_, told = records(tmp_path, "finding")
-    assert {record["finding"] for record in records(tmp_path, "finding")} == {"step_without_end"}
+    *_, told = findings(tmp_path)
+    assert {record["finding"] for record in findings(tmp_path)} == {"step_without_end"}
     assert "made 12 steps" in told["message"] and told["seconds"] > 0
     assert re.search(r"compiles all of it until then: 1[0-2] graphs so far", told["message"])
     assert len(re.findall(r"unended\.py:7: the optimizer made", launch.output)) == 2

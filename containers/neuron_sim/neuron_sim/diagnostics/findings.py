@@ -76,10 +76,10 @@ class Findings:
         self._found: dict[tuple[str, str, str], Finding] = {}
         self._said: set[tuple[str, str, str]] = set()
 
-    def note(self, finding: Finding, *, said: bool = False) -> None:
+    def note(self, finding: Finding, *, said: bool = False, at_once: bool = False) -> None:
         """Add a finding; a later one of the same key replaces it. Errors and warnings are logged once, notes not here.
 
-        ``said``: it has been logged already.
+        ``said``: it has been logged already. ``at_once``: it is logged though it is a note.
         """
         if said:
             self._said.add(finding.key)
@@ -88,7 +88,11 @@ class Findings:
                 return
             self._write(finding.record())
         self._found[finding.key] = finding
-        if finding.severity == "note" or finding.key in self._said or len(self._said) >= _MOST_AT_ONCE:
+        if (
+            (finding.severity == "note" and not at_once)
+            or finding.key in self._said
+            or len(self._said) >= _MOST_AT_ONCE
+        ):
             return
         self._said.add(finding.key)
         self._say(finding.text)

@@ -100,6 +100,7 @@ class Watch(Listener):
         self.gradients.forget()
         self._has_stepped = False
         self._input: dict[int, _Input] = {}
+        self._compiled_s = 0.0
         self._loop_steps = 0
         self._all_steps: Counter[bool] = Counter()
         self._optimized: Counter[int] = Counter()
@@ -190,8 +191,9 @@ class Watch(Listener):
         return unwatched
 
     def graph(self, graph: Graph) -> None:
-        if (slow := for_graphs.slow_compile(graph.source, graph.compile_seconds)) is not None:
-            self.findings.note(slow)
+        self._compiled_s += graph.compile_seconds
+        if (slow := for_graphs.slow_compile(self._compiled_s)) is not None:
+            self.findings.note(slow, at_once=True)
         if graph.reason is None or self._away or self.fallbacks.explains(graph.reason, graph.compile_seconds):
             return
         self._recompiles.graph(
