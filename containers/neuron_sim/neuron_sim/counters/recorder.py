@@ -55,6 +55,13 @@ def start(current: settings.Settings, is_late: Callable[[], bool]) -> Recorder:
     return counting
 
 
+def compilations() -> tuple[int, int, float]:
+    """Of this process: how many graphs XLA has begun to compile, how many it has compiled, in how many seconds."""
+    begun = _XLAC._xla_counter_value("UncachedCompile") or 0
+    count, nanoseconds, *_ = _XLAC._xla_metric_data("CompileTime") or (0, 0.0)
+    return int(begun), int(count), nanoseconds / 1e9
+
+
 class Recorder:
     """The counters of one process. The graphs are counted on the first core of each host."""
 
@@ -325,8 +332,7 @@ class Recorder:
         compiled = seen.compiled
         if not compiled:
             return
-        metric = _XLAC._xla_metric_data("CompileTime")
-        total = metric[1] / 1e9 if metric else 0.0  # nanoseconds
+        _, _, total = compilations()
         spent, self._compiled_s = total - self._compiled_s, total
         self._compile_s += spent
         noted = sum(graph.compile_seconds for graph in compiled)

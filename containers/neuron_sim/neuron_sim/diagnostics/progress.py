@@ -13,7 +13,7 @@ from typing import Any
 from neuron_sim.counters import script_lines, script_time
 from neuron_sim.counters.listener import Listener
 
-LONG_S = 30.0
+LONG_S = 15.0
 """Seconds after which a step that goes on is reported first."""
 _ENDED_S = 10.0
 """Seconds from which on a step that has ended is reported."""
@@ -21,12 +21,18 @@ _ENDED_S = 10.0
 
 class Progress(Listener):
     """``steps``: batches of a first pass. ``is_core``: whether this process has used the device. A process that only
-    starts others, or reads data for them, has no steps and reports nothing.
+    starts others, or reads data for them, has no steps and reports nothing. ``compilations``: see `recorder`.
     """
 
-    def __init__(self, steps: int, say: Callable[[str], None], is_core: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        steps: int,
+        say: Callable[[str], None],
+        is_core: Callable[[], bool],
+        compilations: Callable[[], tuple[int, int, float]],
+    ) -> None:
         """Nothing has run."""
-        self._steps, self._say, self._is_core = steps, say, is_core
+        self._steps, self._say, self._is_core, self._compilations = steps, say, is_core, compilations
         self.begin()
 
     def begin(self) -> None:
@@ -41,9 +47,12 @@ class Progress(Listener):
         what = f"training step {self._trained + 1}"
         if self._trained >= max(1, self._steps):  # what runs behind a first pass is not known yet
             what = f"what follows training step {self._trained}, such as an evaluation or a later pass,"
+        begun, compiled, compiling = self._compilations()
+        now = "compile" if begun > compiled else "record or compute"
         self._say(
-            f"short rehearsal: {what} has not ended after {seconds:.0f} s (this machine's processors compile and "
-            f"compute it).{f' The script is at {where}.' if where else ''}"
+            f"short rehearsal: {what} has not ended after {seconds:.0f} s (this machine's processors {now} it; so far "
+            f"{compiled} graph{'' if compiled == 1 else 's'} compiled in {compiling:.0f} s)."
+            f"{f' The script is at {where}.' if where else ''}"
         )
 
     def step(self, record: dict[str, Any]) -> None:

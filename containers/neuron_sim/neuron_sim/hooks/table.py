@@ -98,7 +98,9 @@ def become_core(current: Settings) -> None:
     event_file = EventFile(current)
     # Told of each graph and each step that is counted, in this order.
     steps = current.rehearsed_steps
-    progress = () if steps is None else (Progress(steps, log.say, lifetime.has_claimed),)
+    progress = (
+        () if steps is None else (Progress(steps, log.say, lifetime.has_claimed, recorder.compilations),)
+    )
     counting.listeners = (event_file, statistics, watch, guard, publisher, *progress)
     world.start(current)
     operation.start(current, watch.bring)
