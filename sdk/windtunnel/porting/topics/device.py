@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal, replaced
-from windtunnel.porting.nodes import argument, constant, handed, is_method, keyword, receiver, terms
+from windtunnel.porting.nodes import argument, calls_in, constant, handed, is_method, keyword, receiver, terms
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
@@ -19,6 +19,8 @@ QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
 FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
 TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
+_MEASURES = re.compile(r"torch\.cuda\.(Event|(get_device|max_memory|memory)_\w+)")
+"""What tells a GPU's times, memory and kind, and raises without one."""
 _OF_TEXTS = ("replace", "removeprefix", "split", "partition", "strip", "lstrip", "count", "find", "index")
 _OPTIONS = ("add_argument", "field", "option", "Option")
 """Calls that declare an option of a command line: argparse's, those of dataclasses, click's, typer's."""
@@ -121,13 +123,15 @@ def _asks(subject: Subject, node: ast.AST) -> bool:
 
 
 def _decides(subject: Subject, outer: ast.If) -> bool:
-    """Whether an `if` decides on the device, on what is trained or on the script's end; printing a GPU's memory or
-    setting cuDNN is not enough.
+    """Whether an `if` decides on the device, on what is trained or on the script's end; printing or returning a GPU's
+    memory, timing by its events or setting cuDNN is not enough.
     """
     script = subject.script
+    measures = any(_MEASURES.fullmatch(script.callee(call)) for call in calls_in(*outer.body))
+    instead = {script.called(call) for call in calls_in(*outer.orelse)} if measures else set()
     for node in itertools.chain.from_iterable(map(ast.walk, (*outer.body, *outer.orelse))):
         device = constant(node) == "cpu" or subject.is_cuda_device(node)
-        if device or isinstance(node, ast.Return | ast.Raise):
+        if device or isinstance(node, ast.Raise) or (isinstance(node, ast.Return) and not measures):
             return True
         if isinstance(node, ast.Assign) and isinstance(constant(node.value), bool):
             settings = (script.dotted(target).startswith("torch.backends.") for target in node.targets)
@@ -135,7 +139,10 @@ def _decides(subject: Subject, outer: ast.If) -> bool:
                 return True
         if isinstance(node, ast.Call):
             name = script.dotted(node.func)
-            own = name in subject.script.functions and name != "print"  # which scripts silence on other ranks
+            own = name in script.functions and name not in {
+                "print",
+                *instead,
+            }  # scripts silence it on other ranks
             if own or node in subject.moves or _DECIDING.search(name):
                 return True
     return False

@@ -289,3 +289,54 @@ def test_a_device_that_a_library_chooses() -> None:
         "import torch, torch_geometric\ndevice = torch_geometric.device('auto')\nmodel = Net().to(device)\n"
     )
     assert "\ndevice = torch_xla.device()\n" in changed(text)
+
+
+_TIMED = """\
+import time
+import torch
+model.cuda()
+def timed(run):
+    if torch.cuda.is_available():
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        return start.elapsed_time(end) / 1000
+    else:
+        begin = time.perf_counter()
+        run()
+        return time.perf_counter() - begin
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("    else:\n        begin = time.perf_counter()\n        run()\n        return", "    return"),
+        ("run()", "step()"),  # a function of the script, on both ways
+        ("if torch.cuda.is_available():", "if device.type == 'cuda':"),
+        (
+            "        return start.elapsed_time(end) / 1000\n",
+            "        return torch.cuda.max_memory_allocated()\n",
+        ),
+    ],
+)
+def test_what_only_a_gpu_can_measure_is_left_to_it(old: str, new: str) -> None:
+    """The way for other devices works on trn1; on that for CUDA the events raise."""
+    text = (_TIMED + "def step():\n    model(x)\n").replace(old, new)
+    assert (
+        changed(text) == changed("import time\nimport torch\nmodel.cuda()\n") + text.partition("cuda()\n")[2]
+    )
+    assert [one.split(":")[0] for one in map(str, read(script(text))) if "group" not in one] == ["3"]
+
+
+@pytest.mark.parametrize(
+    "moved",
+    ["        model.cuda()\n", "        step()\n", "        x = x.to('cuda')\n"],
+)
+def test_a_way_that_also_trains_is_not_left(moved: str) -> None:
+    """Left to a GPU, it would not train on the device."""
+    text = _TIMED.replace("        run()\n        end", f"{moved}        end") + "def step():\n    model(x)\n"
+    assert "torch.cuda.is_available()" not in changed(text)
