@@ -10,9 +10,11 @@ weights        where a model's weights come from
 one_rank       calls that only one rank makes
 subject        what several topics ask about a script
 clips          gradients that are clipped before the cores exchange them
+classes        which objects are, or hold, one of a class
 tensors        which values are tensors on the device
 reads          what fetches their values to the host
 passes         what runs in every pass of a loop
+forwards       forward passes of modules, and the tensors in them
 evaluations    loops that evaluate a model
 gone_over      which DataLoaders the loops of a program go over
 finding        one finding, with the edits that settle it where they are sure

@@ -16,7 +16,11 @@ _LOGGERS = ("wandb.log", "mlflow.log_metric")
 _WRITERS = ("add_scalar", "add_scalars", "add_histogram", "set_postfix")
 """Methods of TensorBoard's writer and of progress bars."""
 _QUESTIONS = {"torch.isnan", "torch.isinf", "torch.isfinite"}
-_ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device"}
+ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+"""Comparisons that give a mask of tensors."""
+_ON_THE_HOST = {
+    "shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device", "requires_grad", "is_cuda",
+}  # fmt: skip
 """What a tensor knows without asking the device."""
 
 
@@ -46,6 +50,24 @@ def read_at(script: Script, node: ast.AST) -> tuple[ast.expr, ...] | None:
         given = (*node.args, *(one.value for one in node.keywords))
         return node, *(part for one in given for part in (one.values if isinstance(one, ast.Dict) else [one]))
     return None
+
+
+def question_at(node: ast.AST) -> tuple[ast.expr, ...] | None:
+    """What a condition reads, as `read_at` gives it: a comparison, ``mask.any()``; None: nothing."""
+    if not isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+        return None
+    asked = node.test
+    while isinstance(asked, ast.UnaryOp | ast.BoolOp):  # of `a and b`, only a is always read
+        asked = asked.operand if isinstance(asked, ast.UnaryOp) else asked.values[0]
+    if is_method(asked, "any", "all"):
+        return asked, receiver(asked), *asked.args  # torch.any(mask), too
+    if not isinstance(asked, ast.Compare) or not all(isinstance(one, ORDERS) for one in asked.ops):
+        return None
+    sides = [asked.left, *asked.comparators]
+    texts = any(
+        isinstance(one, ast.Constant) and (one.value is None or isinstance(one.value, str)) for one in sides
+    )
+    return None if texts else (asked, *sides)
 
 
 def _is_logger(script: Script, call: ast.Call) -> bool:
@@ -104,7 +126,8 @@ class Tensors:
 
     def _sources(self, node: ast.AST, *, widely: bool = False) -> set[str]:
         """Names that an expression is computed from, so that it is a tensor if they are."""
-        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self._assigned:
+        named = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        if named and ast.unparse(node) in self._assigned:
             return {ast.unparse(node)}
         parts: list[ast.AST] = []
         if isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr | ast.Starred):

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from windtunnel.porting.evaluations import evaluated_models, evaluation_loops
 from windtunnel.porting.finding import Finding
+from windtunnel.porting.forwards import LEAVES, forward_passes, is_trained
 from windtunnel.porting.nodes import calls_in, constant, handed, is_method, parameters, receiver
 from windtunnel.porting.passes import each_pass
-from windtunnel.porting.reads import Tensors, read_at
+from windtunnel.porting.reads import Tensors, question_at, read_at
 from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
@@ -23,8 +24,6 @@ _OF_A_DEVICE = {
     "device", "cuda", "to", "autocast", "mpdeviceloader", "parallelloader", "per_device_loader", "optimizer_step",
     "reduce_gradients", "mark_step", "accelerator",
 }  # fmt: skip
-_LEAVES = (ast.Continue, ast.Return)
-"""What follows one of these in a function that a step calls does not run in each step."""
 
 
 def host_reads(subject: Subject) -> Iterator[Finding]:
@@ -41,11 +40,8 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
             continue
         tensors = Tensors(script, function, names)
         given = f", with a tensor of the device from {subject.line_in(one, call.lineno)}"
-        yield from _remarks(script, each_pass(function.body, _LEAVES), tensors, said, given)
-    for function, names in _of_buffers(subject) if subject.trains else ():
-        tensors = Tensors(script, function, names)
-        given = ", of a buffer (a Python number beside it may do the counting)"
-        yield from _remarks(script, each_pass(function.body, _LEAVES), tensors, said, given)
+        yield from _remarks(script, each_pass(function.body, LEAVES), tensors, said, given)
+    yield from _of_forward_passes(subject, said)
 
 
 def reads_of_evaluations(subject: Subject) -> Iterator[Finding]:
@@ -84,26 +80,6 @@ def _on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, T
             yield step, Tensors(subject.script, step, steps=returning)
 
 
-def _of_buffers(subject: Subject) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
-    """The forward passes of the file's modules, and methods that these always call; with the names of buffers."""
-    for module in subject.script.nodes:
-        if not isinstance(module, ast.ClassDef):
-            continue
-        methods = {one.name: one for one in module.body if isinstance(one, ast.FunctionDef)}
-        names = {
-            f"self.{constant(part.args[0])}"
-            for part in calls_in(module)
-            if part.args and ast.unparse(part.func) == "self.register_buffer"
-        }
-        reached = [methods["forward"]] if names and "forward" in methods else []
-        for function in reached:  # grows in the loop
-            yield function, names
-            for part in each_pass(function.body, _LEAVES):
-                if isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self."):
-                    called = methods.get(subject.script.called(part))
-                    reached += [called] if called is not None and called not in reached else []
-
-
 def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[Finding]:
     """Findings on calls that wait in each step and read nothing."""
     for node in run:
@@ -120,6 +96,31 @@ def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[F
                 "many.",
                 kind="host_read",
             )
+
+
+def _of_forward_passes(subject: Subject, said: set[int]) -> Iterator[Finding]:
+    """Findings on reads in forward passes; notes where the module may be of something that is not trained."""
+    script = subject.script
+    for one in forward_passes(subject):
+        run = [*each_pass(one.function.body, LEAVES)]
+        of_buffers = Tensors(script, one.function, one.buffers)
+        yield from _remarks(
+            script, run, of_buffers, said, ", of a buffer (a Python number beside it may do the counting)"
+        )
+        for read in _reads(script, run, one.tensors):
+            if read.lineno not in said:
+                said.add(read.lineno)
+                trained = is_trained(subject.program, one.module)
+                when = (
+                    "in each step" if trained else "in each step, if that is of the trained model or its loss"
+                )
+                yield Finding(
+                    read.lineno,
+                    f"{_shown(script, read)} in the forward pass of {one.module.name}: the host waits for the device "
+                    f"{when}. Compute with tensors, or with numbers that the host has anyway.",
+                    sure=trained,
+                    kind="host_read",
+                )
 
 
 def _remarks(
@@ -140,7 +141,7 @@ def _remarks(
 def _reads(script: Script, run: Iterable[ast.AST], tensors: Tensors) -> Iterator[ast.expr]:
     """What reads these tensors in the code that is run."""
     for node in run:
-        read, *of = read_at(script, node) or (None,)
+        read, *of = read_at(script, node) or question_at(node) or (None,)
         fetches = is_method(read, *FETCHES)  # only tensors, or numpy's arrays, have these
         if read is not None and any(tensors.gave(one, widely=fetches) for one in of):
             yield read

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from windtunnel.porting import clips
+from windtunnel.porting.classes import is_made_by, that_hold
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.models import is_model
 from windtunnel.porting.nodes import (
@@ -22,7 +23,6 @@ from windtunnel.porting.nodes import (
 )
 from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.topics.ties import is_made_by, that_hold
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:

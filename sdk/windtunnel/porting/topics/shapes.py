@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import argument, arguments, calls_in, constant, is_method, keyword
+from windtunnel.porting.forwards import forward_passes
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, is_method, keyword, receiver
+from windtunnel.porting.reads import ORDERS, Tensors
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
@@ -273,28 +275,64 @@ def _is_packed_on_the_host(subject: Subject, call: ast.Call) -> bool:
 
 
 def of_values(subject: Subject) -> Iterator[Finding]:
-    """Calls in a step that give as many elements as they find."""
+    """What gives as many elements as it finds, in a step or in a forward pass."""
     script = subject.script
     if subject.managed or not subject.uses_device:
         return
+    places = [(step, Tensors(script, step)) for step in subject.steps]
+    places += [(one.function, one.tensors) for one in forward_passes(subject)]
     said: set[int] = set()
-    for call in calls_in(*subject.steps):
-        name, called = script.dotted(call.func), script.called(call)
-        of_torch = name == f"torch.{called}"
-        if called == "where":
-            found = of_torch and len(call.args) == 1 and not call.keywords
-        else:
-            found = called in _BY_DATA and (
-                of_torch or (called == "nonzero" and not name.startswith("numpy."))
-            )
-        if found and call.lineno not in said:
-            said.add(call.lineno)
+    for node, tensors in ((node, tensors) for place, tensors in places for node in ast.walk(place)):
+        if not isinstance(node, ast.Call | ast.Subscript) or node.lineno in said:
+            continue
+        if (
+            _gives_by_data(script, node, tensors)
+            if isinstance(node, ast.Call)
+            else _is_masked(script, node, tensors)
+        ):
+            said.add(node.lineno)
             yield Finding(
-                call.lineno,
-                f"{script.segment(call.func)} gives as many elements as it finds: another shape in each step, which "
-                "is compiled again. Keep the shape, and mask: torch.where(condition, x, 0).",
+                node.lineno,
+                f"{script.segment(node.func if isinstance(node, ast.Call) else node)} gives as many elements as it "
+                "finds: another shape in each step, which is compiled again. Keep the shape, and mask: "
+                "torch.where(condition, x, 0).",
                 sure=False,
             )
+
+
+def _gives_by_data(script: Script, call: ast.Call, tensors: Tensors) -> bool:
+    """Whether a call is as ``torch.nonzero(x)``."""
+    name, called = script.dotted(call.func), script.called(call)
+    of_torch = name == f"torch.{called}"
+    if called == "where":
+        return of_torch and len(call.args) == 1 and not call.keywords
+    of_the_host = any(script.is_call_of(part, "tensor") for one in call.args for part in calls_in(one))
+    of_a_tensor = called == "nonzero" or tensors.gave(receiver(call))
+    return (
+        called in _BY_DATA
+        and not of_the_host
+        and (of_torch or (of_a_tensor and not name.startswith("numpy.")))
+    )
+
+
+def _is_masked(script: Script, node: ast.Subscript, tensors: Tensors) -> bool:
+    """Whether it reads ``x[mask]``, of a tensor of the device, or with a mask that is computed from one."""
+    indexes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    masks = [one for one in indexes if _is_mask(script, one)]
+    return bool(masks) and isinstance(node.ctx, ast.Load) and any(map(tensors.gave, (node.value, *masks)))
+
+
+def _is_mask(script: Script, node: ast.expr) -> bool:
+    """Whether an expression surely is a mask: a comparison, `.bool()`, or made of masks; perhaps by a name."""
+    if isinstance(node, ast.Name):
+        here = [value for value in script.values(node.id) if script.scope(value) is script.scope(node)]
+        return bool(here) and all(not isinstance(one, ast.Name) and _is_mask(script, one) for one in here)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return _is_mask(script, node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
+        return _is_mask(script, node.left) or _is_mask(script, node.right)
+    compared = isinstance(node, ast.Compare) and all(isinstance(one, ORDERS) for one in node.ops)
+    return compared or is_method(node, "bool")
 
 
 def of_chance(subject: Subject) -> Iterator[Finding]:
