@@ -6,7 +6,15 @@ import ast
 import sys
 from collections.abc import Collection, Iterator
 
-from windtunnel.porting.nodes import arguments, calls_in, computes_gradients, constant, is_method, receiver
+from windtunnel.porting.nodes import (
+    arguments,
+    calls_in,
+    computes_gradients,
+    constant,
+    handed,
+    is_method,
+    receiver,
+)
 from windtunnel.porting.script import Loop, Script
 from windtunnel.porting.tensors import FETCHES
 
@@ -103,10 +111,8 @@ class Tensors:
                 self._fetched.setdefault(name, value.lineno)
         self._names = set(given)
         for node in calls_in(step):
-            if computes_gradients(node):
-                # accelerator.backward(loss) has the tensor as its argument, loss.backward() before the point
-                of_tensor = is_method(node, "backward") and not node.args
-                self._names |= self._sources(receiver(node) if of_tensor else arguments(node)[0])
+            for loss in _losses(script, node):
+                self._names |= self._sources(loss)
         while found := {name for name, value in assigned if self.gave(value)} - self._names:
             self._names |= found
         self._made = set(self._names)
@@ -159,6 +165,24 @@ class Tensors:
         function = self._script.functions.get(self._script.called(node))
         within = [node, *(ast.walk(function) if function is not None else ())]
         return any(read_at(self._script, part) is not None for part in within)
+
+
+def _losses(script: Script, call: ast.Call) -> list[ast.expr]:
+    """The loss that a call computes gradients of, perhaps in a function of the file that is given it."""
+    if computes_gradients(call):
+        # accelerator.backward(loss) has the tensor as its argument, loss.backward() before the point
+        of_tensor = is_method(call, "backward") and not call.args
+        return [receiver(call) if of_tensor else arguments(call)[0]]
+    function = script.functions.get(ast.unparse(call.func).removeprefix("self."))
+    if function is None:
+        return []
+    inside = {
+        ast.unparse(loss)
+        for part in calls_in(function)
+        if computes_gradients(part)
+        for loss in _losses(script, part)
+    }
+    return [value for name, value in handed(function, call) if name in inside]
 
 
 def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:

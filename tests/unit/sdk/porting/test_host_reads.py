@@ -349,3 +349,29 @@ def test_accelerates_loop_is_the_scripts_own(line: str, told: int) -> None:
         "    optimizer.step()\n"
     )
     assert [one.split(": ")[0] for one in said(text, "host_read")] == ["7"] * told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("meter.update(loss.item())", 1),
+        ("if step % args.log_interval == 0: meter.update(loss.item())", 0),
+        ("if last or step % args.log_interval == 0:\n        meter.update(mean(loss).item())", 0),
+    ],
+)
+@pytest.mark.parametrize("backward", ["value.backward()", "loss_scaler(value, optimizer)"])
+def test_a_loss_that_functions_of_the_loop_make_and_take(line: str, told: int, backward: str) -> None:
+    """As timm's train.py has it, whose meter is one of averages."""
+    text = f"""\
+{HEAD}optimizer = torch.optim.SGD(model.parameters())
+for step, batch in enumerate(pl.MpDeviceLoader(loader, device)):
+    def forward():
+        return model(batch), batch
+    def backward(value):
+        {backward}
+    loss, target = forward()
+    backward(loss)
+    {line}
+    xm.optimizer_step(optimizer)
+"""
+    assert [one[:3] for one in said(text, "host_read")] == ["15:"] * told
