@@ -130,8 +130,9 @@ def _names(piece: ast.AST, without: Collection[int] = ()) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.Attribute):
             found |= {node.attr, f".{node.attr}"}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            found.add(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            last = node.value.rpartition(".")[2]  # of "losses.Loss", too
+            found |= {last} if last.isidentifier() else set()
     return found
 
 

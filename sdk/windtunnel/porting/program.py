@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,6 +24,8 @@ _USE_A_CORE = {"torch_xla", "torch_neuronx", "neuronx_distributed", "optimum", "
 _BY_MODULE = "ignite.distributed"
 """This module trains on torch_xla's device; ignite itself trains on any."""
 _STARTS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn")
+_NAMES_A_CLASS = re.compile(r"[a-z_]\w*(\.\w+)*\.[A-Z]\w*")
+"""A text as ``"training.loss.Loss"``, by which some programs import a class."""
 _MOST_MODULES = 40
 """The most files beside the script that are read: more are a library of their own."""
 
@@ -98,7 +101,7 @@ def modules_of(script: Script, source_dir: Path | None = None) -> tuple[list[Scr
 
 
 def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
-    """The files below these folders that a script's imports run."""
+    """The files below these folders that a script's imports run, and those of classes that its texts name."""
     for node in script.nodes:
         starts = folders
         if isinstance(node, ast.Import):
@@ -109,6 +112,8 @@ def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
             if node.level:  # a relative import from above them fails when it runs
                 above = [*script.path.parents][node.level - 1 : node.level]
                 starts = [one for one in above if any(map(one.is_relative_to, folders))]
+        elif isinstance(node, ast.Constant) and _NAMES_A_CLASS.fullmatch(str(node.value)):
+            names = [str(node.value)]
         else:
             continue
         for start, name in itertools.product(starts, names):

@@ -275,37 +275,48 @@ class Subject:
         Of nested loops it is the innermost over a DataLoader, else the innermost.
         """
         found: list[Loop] = []
-        for call, _ in self.script.calls:
-            if computes_gradients(call):
-                places: list[ast.AST] = [call]
-                function = self.script.scope(call)
-                if isinstance(function, ast.FunctionDef) and not self.loops_around(call):
-                    places = self._callers(function)
+        for one in self.program:
+            for call in one._gradients:
+                places: list[ast.AST] = [call] if one is self else []
+                function = one.script.scope(call)
+                if isinstance(function, ast.FunctionDef) and not one.loops_around(call):
+                    places = [place for other, place in one._callers(function) if other is self]
                 for loops in map(self.loops_around, places):
                     over_data = [loop for loop in loops if self.loaders.iterated(loop) is not None]
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
 
-    def _callers(self, function: ast.FunctionDef) -> list[ast.AST]:
-        """This file's calls of a function, and those that it is passed to, as ``optimizer.step(closure)``."""
+    @cached_property
+    def _gradients(self) -> list[ast.Call]:
+        """The calls of this file that compute gradients."""
+        return [call for call, _ in self.script.calls if computes_gradients(call)]
+
+    def _callers(self, function: ast.FunctionDef) -> list[tuple[Subject, ast.AST]]:
+        """The program's calls of a function, and this file's to which it is passed, as ``optimizer.step(closure)``.
+
+        Other files' only if no other file has a function of this name.
+        """
         passed = (
             call
             for call, _ in self.script.calls
             for value in arguments(call)
             if isinstance(value, ast.Name) and value.id == function.name
         )
-        return [*(call for one, call in self.calls_of(function) if one is self), *passed]
+        alone = sum(function.name in one.script.functions for one in self.program) == 1
+        calls = [(one, call) for one, call in self.calls_of(function) if alone or one is self]
+        return [*calls, *((self, call) for call in passed)]
 
     @cached_property
     def steps(self) -> list[Loop | ast.FunctionDef]:
         """What runs once a step or more: the training loops, and functions called there that compute gradients."""
-        computing = (self.script.scope(call) for call, _ in self.script.calls if computes_gradients(call))
         functions = [
             one
-            for one in computing
+            for one in map(self.script.scope, self._gradients)
             if isinstance(one, ast.FunctionDef)
             and any(
-                loop in self.training_loops for call in self._callers(one) for loop in self.loops_around(call)
+                loop in other.training_loops
+                for other, call in self._callers(one)
+                for loop in other.loops_around(call)
             )
         ]
         return list(dict.fromkeys([*self.training_loops, *functions]))

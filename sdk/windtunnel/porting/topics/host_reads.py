@@ -76,7 +76,11 @@ def _on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, T
     """The steps of a file with their tensors, without steps that run on the host for reference."""
     returning = _returning(subject)
     for step in subject.steps:
-        if _is_of_a_device(subject, subject.script.scope(step) if isinstance(step, Loop) else step):
+        within = subject.script.scope(step) if isinstance(step, Loop) else step
+        callers = [
+            (one, one.script.scope(call)) for one, call in subject.calls_of(within) if one is not subject
+        ]
+        if any(_is_of_a_device(*place) for place in [(subject, within), *callers]):
             yield step, Tensors(subject.script, step, steps=returning)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import modules_of, read_program
+from windtunnel.porting.script import Script
 
 _VALIDATION = """\
 held_out = DataLoader(data)
@@ -129,3 +133,39 @@ def test_a_step_that_is_passed_on(call: str, trains: bool) -> None:
     assert [one[:2] for one in found if "host_read" in one] == ["7:"] * trains
     ended = f"\n    {call}\n    torch_xla.sync()\n" in changed(text + "    print(batch)\n")
     assert ended is trains
+
+
+_LOOP = """\
+import torch, losses
+model.cuda()
+loss = make("losses.Loss", model)
+while True:
+    batch = next(batches)
+    loss.accumulate(batch)
+    optimizer.step()
+"""
+_LOSS = """\
+class Loss:
+    def accumulate(self, batch):
+        loss = self.model(batch).mean()
+        print(loss)
+        loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "other"), [("losses", ""), ("os", ""), ("os", "def accumulate(): pass\n")]
+)
+def test_gradients_that_another_file_computes(imported: str, other: str, tmp_path: Path) -> None:
+    """As in StyleGAN's loop, which makes its loss by a class's name; not if another function has the method's name."""
+    (tmp_path / "losses.py").write_text(_LOSS)
+    (tmp_path / "more.py").write_text(other)
+    script = Script(tmp_path / "train.py", _LOOP.replace("losses", f"{imported}, more", 1).encode())
+    found = read_program([script, *modules_of(script)[0]])
+    told = {
+        (one.path.name, finding.line)
+        for one, findings in found.items()
+        for finding in findings
+        if finding.kind in ("step_without_end", "host_read")
+    }
+    assert told == (set() if other else {("train.py", 4), ("losses.py", 4)})
