@@ -15,6 +15,7 @@ tensors        which values are tensors on the device
 reads          what fetches their values to the host
 passes         what runs in every pass of a loop
 forwards       forward passes of modules, and the tensors in them
+each_step      what runs in each step on the device
 evaluations    loops that evaluate a model
 gone_over      which DataLoaders the loops of a program go over
 finding        one finding, with the edits that settle it where they are sure

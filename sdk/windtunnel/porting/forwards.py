@@ -1,4 +1,4 @@
-"""The forward passes of a file's modules, and the tensors of the device in them."""
+"""The forward passes of a program's modules, and the tensors of the device in them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from windtunnel.porting.classes import is_made_by, that_hold
+from windtunnel.porting.each_step import functions_called
 from windtunnel.porting.nodes import calls_in, constant, handed, parameters, receiver
 from windtunnel.porting.passes import each_pass
 from windtunnel.porting.reads import Tensors
@@ -25,18 +26,23 @@ _OF_TENSORS = {
 
 @dataclass(frozen=True)
 class Forward:
-    """A module's forward pass, or a function that it always calls, with its tensors and the module's buffers."""
+    """A module's forward pass, or a function that it always calls, with its file, its tensors, the module's buffers."""
 
     module: ast.ClassDef
+    subject: Subject
     function: ast.FunctionDef
     tensors: Tensors
     buffers: set[str]
 
 
-@functools.lru_cache(maxsize=64)
-def forward_passes(subject: Subject) -> Sequence[Forward]:
-    """Those of the modules of a file, in a program that trains."""
-    return [*_forward_passes(subject)] if subject.trains else []
+def forward_passes(subject: Subject) -> list[Forward]:
+    """Those in a file, of a program that trains."""
+    return [one for one in _all(tuple(subject.program)) if one.subject is subject] if subject.trains else []
+
+
+@functools.lru_cache(maxsize=1)
+def _all(program: Sequence[Subject]) -> Sequence[Forward]:
+    return [one for subject in program for one in _of(subject)]
 
 
 def is_trained(program: Sequence[Subject], module: ast.ClassDef) -> bool:
@@ -49,8 +55,9 @@ def is_trained(program: Sequence[Subject], module: ast.ClassDef) -> bool:
     )
 
 
-def _forward_passes(subject: Subject) -> Iterator[Forward]:
-    script = subject.script
+def _of(subject: Subject) -> Iterator[Forward]:
+    """The forward passes of a file's modules, and what they call."""
+    script, modules = subject.script, _modules(tuple(subject.program))
     for module in (node for node in script.nodes if isinstance(node, ast.ClassDef)):
         methods = {one.name: one for one in module.body if isinstance(one, ast.FunctionDef)}
         buffers = {
@@ -58,27 +65,36 @@ def _forward_passes(subject: Subject) -> Iterator[Forward]:
             for part in calls_in(module)
             if part.args and ast.unparse(part.func) == "self.register_buffer"
         }
-        is_module = any(ast.unparse(base).endswith("Module") for base in module.bases)
-        if "forward" not in methods or not (buffers or is_module):
+        if "forward" not in methods or not (buffers or module.name in modules):
             continue
         layers = {
             target
             for target, node in script.assigned
-            if script.callee(node.value).startswith("torch.nn.") and module in script.above(node)
+            if script.callee(node.value).startswith("torch.nn.") or script.called(node.value) in modules
+            if module in script.above(node)
         }
         given = {methods["forward"]: _used_as_tensors(script, methods["forward"], layers)}
-        reached = [*given]
-        for function in reached:  # grows in the loop
-            tensors = Tensors(script, function, buffers | given[function], models=layers)
-            yield Forward(module, function, tensors, buffers)
-            for part in each_pass(function.body, LEAVES):
-                of_self = isinstance(part, ast.Call) and ast.unparse(part.func).startswith("self.")
-                known = methods if of_self else script.functions
-                called = known.get(script.called(part))
-                if isinstance(part, ast.Call) and called and (of_self or isinstance(part.func, ast.Name)):
-                    names = {name for name, value in handed(called, part) if tensors.gave(value)}
-                    given.setdefault(called, set()).update(names)
-                    reached += [called] if called not in reached else []
+        reached = [(subject, methods["forward"])]
+        for place in reached:  # grows in the loop
+            one, function = place
+            tensors = Tensors(one.script, function, buffers | given[function], models=layers)
+            yield Forward(module, one, function, tensors, buffers)
+            for call in (part for part in each_pass(function.body, LEAVES) if isinstance(part, ast.Call)):
+                of_self = ast.unparse(call.func).startswith("self.") and one is subject
+                its_own = methods.get(one.script.called(call)) if of_self else None
+                called = [(one, its_own)] if its_own else functions_called(subject.program, one, call)
+                for other, to in called:
+                    names = {name for name, value in handed(to, call) if tensors.gave(value)}
+                    if names or its_own:
+                        given.setdefault(to, set()).update(names)
+                        reached += [(other, to)] if (other, to) not in reached else []
+
+
+@functools.lru_cache(maxsize=1)
+def _modules(program: Sequence[Subject]) -> set[str]:
+    """The names of the program's classes of modules."""
+    classes = [node for one in program for node in one.script.nodes if isinstance(node, ast.ClassDef)]
+    return {one.name for one in classes if any(ast.unparse(base).endswith("Module") for base in one.bases)}
 
 
 def _used_as_tensors(script: Script, function: ast.FunctionDef, layers: set[str]) -> set[str]:

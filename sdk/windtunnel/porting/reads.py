@@ -143,7 +143,7 @@ class Tensors:
         elif isinstance(node, ast.UnaryOp):
             parts = [node.operand]
         elif isinstance(node, ast.Compare):
-            parts = [node.left, *node.comparators]
+            parts = [node.left, *node.comparators] if isinstance(node.ops[0], ORDERS) else []
         elif isinstance(node, ast.Call) and read_at(self._script, node) is None:
             called = ast.unparse(node.func)
             if called in self._models:

@@ -5,25 +5,21 @@ other waits for the device.
 from __future__ import annotations
 
 import ast
-import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from windtunnel.porting.each_step import handed_over, is_of_a_device, steps_on_the_device
 from windtunnel.porting.evaluations import evaluated_models, evaluation_loops
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.forwards import LEAVES, forward_passes, is_trained
-from windtunnel.porting.nodes import calls_in, constant, handed, is_method, parameters, receiver
+from windtunnel.porting.nodes import constant, is_method
 from windtunnel.porting.passes import each_pass
 from windtunnel.porting.reads import Tensors, question_at, read_at
-from windtunnel.porting.script import Loop, Script
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
 
 _ENDS = ("torch_xla.sync", "torch_xla.core.xla_model.mark_step")
 _WAIT = "torch_xla.core.xla_model.wait_device_ops"
-_OF_A_DEVICE = {
-    "device", "cuda", "to", "autocast", "mpdeviceloader", "parallelloader", "per_device_loader", "optimizer_step",
-    "reduce_gradients", "mark_step", "accelerator",
-}  # fmt: skip
 
 
 def host_reads(subject: Subject) -> Iterator[Finding]:
@@ -32,10 +28,10 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
     if not _has_loops_of_its_own(subject):
         return
     said: set[int] = set()
-    for step, tensors in _on_the_device(subject):
+    for step, tensors in steps_on_the_device(subject):
         yield from _remarks(script, each_pass(step.body), tensors, said)
         yield from _waits(script, each_pass(step.body), said)
-    for (where, function), (names, one, call) in _handed_over(tuple(subject.program)).items():
+    for (where, function), (names, one, call) in handed_over(tuple(subject.program)).items():
         if where is not subject or function in subject.steps:
             continue
         tensors = Tensors(script, function, names)
@@ -50,7 +46,7 @@ def reads_of_evaluations(subject: Subject) -> Iterator[Finding]:
     if not _has_loops_of_its_own(subject):
         return
     for loop in evaluation_loops(subject):
-        if not _is_of_a_device(subject, script.scope(loop)):
+        if not is_of_a_device(subject, script.scope(loop)):
             continue
         tensors = Tensors(script, loop, models=evaluated_models(script))
         reads = list(_reads(script, each_pass(loop.body), tensors))
@@ -70,18 +66,6 @@ def _has_loops_of_its_own(subject: Subject) -> bool:
     """Whether the program is for a device, and no library runs its loops: with accelerate they are the script's own."""
     accelerated = any("accelerate" in one.script.packages for one in subject.program)
     return accelerated or (not subject.managed and subject.uses_device)
-
-
-def _on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, Tensors]]:
-    """The steps of a file with their tensors, without steps that run on the host for reference."""
-    returning = _returning(subject)
-    for step in subject.steps:
-        within = subject.script.scope(step) if isinstance(step, Loop) else step
-        callers = [
-            (one, one.script.scope(call)) for one, call in subject.calls_of(within) if one is not subject
-        ]
-        if any(_is_of_a_device(*place) for place in [(subject, within), *callers]):
-            yield step, Tensors(subject.script, step, steps=returning)
 
 
 def _waits(script: Script, run: Iterable[ast.AST], said: set[int]) -> Iterator[Finding]:
@@ -149,87 +133,6 @@ def _reads(script: Script, run: Iterable[ast.AST], tensors: Tensors) -> Iterator
         fetches = is_method(read, *FETCHES)  # only tensors, or numpy's arrays, have these
         if read is not None and any(tensors.gave(one, widely=fetches) for one in of):
             yield read
-
-
-@functools.lru_cache(maxsize=1)
-def _handed_over(
-    program: Sequence[Subject],
-) -> dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]]:
-    """The program's functions that a step calls with tensors of the device: the parameters, and the first such call."""
-    found: dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]] = {}
-    for one in program:
-        for step, tensors in _on_the_device(one):
-            for call in (node for node in each_pass(step.body) if isinstance(node, ast.Call)):
-                for other, function in _called(program, one, call):
-                    given = {name for name, value in handed(function, call) if tensors.gave(value)}
-                    names, where, first = found.get((other, function), (set[str](), one, call))
-                    if given:
-                        found[other, function] = (names | given, where, first)
-    return found
-
-
-def _called(
-    program: Sequence[Subject], one: Subject, call: ast.Call
-) -> Iterator[tuple[Subject, ast.FunctionDef]]:
-    """The program's function that a call surely is of: among several of this name the file's own; a method only of an
-    object that the file makes of its class.
-    """
-    name = one.script.called(call)
-    known = [other for other in program if name in other.script.functions]
-    for other in known if len(known) == 1 else [other for other in known if other is one]:
-        function = other.script.functions[name]
-        owner = other.script.parents[function]
-        if isinstance(owner, ast.ClassDef):
-            made = (
-                one.script.values(ast.unparse(call.func.value))
-                if isinstance(call.func, ast.Attribute)
-                else []
-            )
-            if not any(one.script.is_call_of(value, owner.name) for value in made):
-                continue
-        if any(to is call for _, to in other.calls_of(function)):
-            yield other, function
-
-
-def _returning(subject: Subject) -> set[str]:
-    """The names of functions of the file that compute gradients, and return only values on the device."""
-    found = set()
-    for function in subject.steps:
-        if isinstance(function, Loop) or not _is_of_a_device(subject, function):
-            continue
-        tensors = Tensors(subject.script, function)
-        given = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-        values = [part for one in given for part in (one.elts if isinstance(one, ast.Tuple) else [one])]
-        if values and all(value is not None and tensors.gave(value) for value in values):
-            found |= {function.name, f"self.{function.name}"}
-    return found
-
-
-def _is_of_a_device(subject: Subject, function: ast.AST) -> bool:
-    """Whether a function, or the module, mentions a device, or calls a model that was moved to one outside of it."""
-    called = {ast.unparse(call.func) for call in calls_in(function)}
-    given = called.intersection(parameters(function))
-    return (
-        any(
-            isinstance(node, ast.Name | ast.Attribute | ast.arg)
-            and ast.unparse(node).rpartition(".")[2].lower() in _OF_A_DEVICE
-            for node in ast.walk(function)
-        )
-        or not _moved(subject).isdisjoint(called - given)
-        or any(
-            ast.unparse(value) in _moved(one)
-            for name in given
-            for one, value in subject.passed(function, name)
-        )
-    )
-
-
-@functools.lru_cache(maxsize=64)
-def _moved(one: Subject) -> set[str]:
-    """What a file moves to the device, by the names that it has there."""
-    made = {target for target, node in one.script.assigned if node.value in one.moves}
-    owners = map(receiver, one.moves)
-    return made | {ast.unparse(owner) for owner in owners if isinstance(owner, ast.Name | ast.Attribute)}
 
 
 def _shown(script: Script, read: ast.expr) -> str:

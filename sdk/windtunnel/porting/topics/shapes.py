@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from windtunnel.porting.each_step import handed_over, steps_on_the_device
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.forwards import forward_passes
 from windtunnel.porting.nodes import argument, arguments, calls_in, constant, is_method, keyword, receiver
@@ -279,8 +280,10 @@ def of_values(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     if subject.managed or not subject.uses_device:
         return
-    places = [(step, Tensors(script, step)) for step in subject.steps]
+    places: list[tuple[ast.AST, Tensors]] = [*steps_on_the_device(subject)]
     places += [(one.function, one.tensors) for one in forward_passes(subject)]
+    for (where, function), (names, *_) in handed_over(tuple(subject.program)).items():
+        places += [(function, Tensors(script, function, names))] if where is subject else []
     said: set[int] = set()
     for node, tensors in ((node, tensors) for place, tensors in places for node in ast.walk(place)):
         if not isinstance(node, ast.Call | ast.Subscript) or node.lineno in said:
@@ -332,7 +335,11 @@ def _is_mask(script: Script, node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
         return _is_mask(script, node.left) or _is_mask(script, node.right)
     compared = isinstance(node, ast.Compare) and all(isinstance(one, ORDERS) for one in node.ops)
-    return compared or is_method(node, "bool")
+    return (
+        compared
+        or is_method(node, "bool")
+        or (isinstance(node, ast.Call) and "torch.bool" in ast.unparse(node))
+    )
 
 
 def of_chance(subject: Subject) -> Iterator[Finding]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+from windtunnel.porting.program import read_program
+from windtunnel.porting.script import Script
 
 _NET = """\
 class Net(torch.nn.Module):
@@ -68,6 +72,7 @@ def test_a_module_of_the_trained_model() -> None:
         "print(hidden.shape)",
         "if not self.training: print(hidden)",
         "if size and hidden.max() > 3: pass",
+        "assert (target is not None) == (self.kinds is not None)",
     ],
 )
 def test_a_forward_pass_that_reads_nothing_of_the_device(line: str) -> None:
@@ -121,3 +126,40 @@ def test_a_mask_and_a_comparison_in_the_loop() -> None:
     masked, compared = said(text, "in each step")
     assert masked.startswith("12: note: loss[mask] gives as many elements as it finds")
     assert compared.startswith("13: host_read: loss < best in each step")
+
+
+def test_a_function_of_another_file_in_a_forward_pass() -> None:
+    """As VITS searches its alignment on the host, in what a module of the program gives."""
+    text = HEAD.replace("import", "from align import search\nimport", 1) + _NET + _MADE + LOOP
+    text = text.replace("torch.nn.Linear(4, 4)", "Encoder()").format("way = search(2, hidden[0])")
+    encoder = "class Encoder(torch.nn.Module):\n    pass\n"
+    train = Script(Path("train.py"), (encoder + text).encode())
+    align = Script(Path("align.py"), b"def search(count, costs):\n    costs = costs.cpu().numpy()\n")
+    (found,) = read_program([train, align])[align]
+    assert str(found).startswith("2: host_read: costs.cpu() in the forward pass of Net")
+
+
+_CONTRAST = """\
+import torch
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.model = model.to("cuda")
+    def contrast(self, features):
+        same = torch.eye(4, dtype=torch.bool).to("cuda")
+        return features[~same]
+    def train(self, loader):
+        for images in loader:
+            features = self.model(images)
+            loss = self.contrast(features).mean()
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+def test_a_mask_in_a_method_that_the_loop_calls() -> None:
+    """As SimCLR's loss has it, whose model another file makes."""
+    (found,) = said(_CONTRAST, "as many elements")
+    assert found.startswith("8: note: features[~same] gives as many elements as it finds")
+    assert said(_CONTRAST.replace("[~same]", "[same.int()]"), "as many elements") == []
+    assert said(_CONTRAST.replace("self.model(images)", "images"), "as many elements") == []

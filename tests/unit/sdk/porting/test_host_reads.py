@@ -375,3 +375,25 @@ for step, batch in enumerate(pl.MpDeviceLoader(loader, device)):
     xm.optimizer_step(optimizer)
 """
     assert [one[:3] for one in said(text, "host_read")] == ["15:"] * told
+
+
+@pytest.mark.parametrize("step", ["optimizer.step()", "xm.optimizer_step(optimizer)"])
+@pytest.mark.parametrize(
+    ("line", "told"), [("total = total.item()", 1), ("if step % 9 == 0: total = total.item()", 0)]
+)
+def test_a_step_of_several_batches(step: str, line: str, told: int) -> None:
+    """What runs around the loop that accumulates gradients, once for each step of the optimizer."""
+    text = f"""\
+{HEAD}optimizer = torch.optim.SGD(model.parameters())
+for step in range(9):
+    total = 0
+    for batch in pl.MpDeviceLoader(loader, device):
+        loss = model(batch)
+        total += loss.detach()
+        loss.backward()
+    {line}
+    {step}
+"""
+    assert [one[:3] for one in said(text, "host_read")] == ["14:"] * told
+    inside = text.replace(f"\n    {step}", "").replace("backward()", f"backward()\n        {step}")
+    assert said(inside, "host_read") == []  # the loop around is then over epochs
