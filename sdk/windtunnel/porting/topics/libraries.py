@@ -31,6 +31,11 @@ _IMPORTED = {
     "xformers": "xformers has kernels for CUDA: use torch.nn.functional.scaled_dot_product_attention",
     "nvidia.dali": "DALI decodes on a GPU: read with a DataLoader, whose workers are the host's processes",
     "triton": "triton compiles for GPUs: write its kernels with torch's operations, or in NKI for the device",
+    "horovod": "horovod knows no NeuronCore: DistributedDataParallel exchanges gradients in the process group xla",
+    "mpi4py": "torchrun starts no MPI: mpi4py gives each process rank 0 of 1. Take RANK and WORLD_SIZE from the "
+    "environment",
+    "torch.nn.attention.flex_attention": "flex_attention raises on XLA's device (FlexAttention is only supported on "
+    "CUDA, CPU or HPU devices): use torch.nn.functional.scaled_dot_product_attention",
     "torch.utils.cpp_extension": "CUDA's C++ is for GPUs: write its operators with torch's operations, or in C++ for "
     "the device (torch_neuronx.xla_impl.custom_op)",
     "torch.cuda.amp.custom_fwd": "custom_fwd and custom_bwd ask for CUDA's autocast: "

@@ -24,6 +24,12 @@ from windtunnel.porting.script import Script
         ("args = TrainingArguments(optim=o, deepspeed='zero.json')", "DeepSpeed knows no NeuronCore"),
         ("from apex import amp", "apex needs CUDA"),
         ("import xformers.ops", "xformers has kernels for CUDA"),
+        ("import horovod.torch as hvd", "horovod knows no NeuronCore"),
+        ("from mpi4py import MPI", "mpi4py gives each process rank 0 of 1"),
+        (
+            "from torch.nn.attention.flex_attention import create_block_mask",
+            "flex_attention raises on XLA's device",
+        ),
         ("from nvidia.dali.pipeline import Pipeline", "DALI decodes on a GPU"),
         ("import triton", "triton compiles for GPUs"),
         ("from torch.utils.cpp_extension import load", "CUDA's C++ is for GPUs"),
