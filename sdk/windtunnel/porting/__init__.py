@@ -9,6 +9,7 @@ models         which variables are models
 weights        where a model's weights come from
 one_rank       calls that only one rank makes
 subject        what several topics ask about a script
+gpu_tests      tests for a GPU, and what they decide
 clips          gradients that are clipped before the cores exchange them
 classes        which objects are, or hold, one of a class
 tensors        which values are tensors on the device

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal, replaced
-from windtunnel.porting.nodes import argument, calls_in, constant, handed, is_method, keyword, receiver, terms
+from windtunnel.porting.gpu_tests import FUNCTIONS, QUESTIONS, asks_cuda_more, decides, is_dead, undecided
+from windtunnel.porting.nodes import argument, constant, handed, is_method, keyword, receiver
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
 _UNUSED = "device_unused"
 _KNOWN_BASES = {"torch", "object", "abc"}
 """Packages of base classes that put nothing on a device."""
-QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
-FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
-TYPES = re.compile(r"torch\.cuda\.\w*Tensor")
-_MEASURES = re.compile(r"torch\.cuda\.(Event|(get_device|max_memory|memory)_\w+)")
-"""What tells a GPU's times, memory and kind, and raises without one."""
 _OF_TEXTS = ("replace", "removeprefix", "split", "partition", "strip", "lstrip", "count", "find", "index")
 _OPTIONS = ("add_argument", "field", "option", "Option")
 """Calls that declare an option of a command line: argparse's, those of dataclasses, click's, typer's."""
-_DECIDING = re.compile(r"exit$|spawn|launch|device$|manual_seed|set_default")
-"""Ends the name of a call that does more than ask about a GPU."""
 
 
 def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
@@ -72,82 +65,6 @@ def _names_xla(subject: Subject) -> bool:
     return subject.script.calls_any(*named) or not all(_is_handled(subject, node) for node in texts)
 
 
-def is_dead(subject: Subject, node: ast.AST) -> bool:
-    """Whether a node stands in a branch for CUDA that stays as it is.
-
-    That is below `if torch.cuda.is_available():` or `if device.type == "cuda":`, in a script that has torch_xla's
-    device besides, or where the `if` decides nothing; or beside torch_xla's device in an ``a if b else c``.
-    """
-    child = node
-    for outer in subject.script.above(node):
-        if isinstance(outer, ast.If) and child in outer.body:
-            asks = any(_asks(subject, part) for part in ast.walk(outer.test))
-            if asks and (subject.xla or not _decides(subject, outer)):
-                return True
-        if child is getattr(outer, "body", None) and asks_cuda_more(subject, outer):
-            return True
-        if child in (joined := terms(outer)) and any(
-            _asks(subject, one) for one in joined[: joined.index(child)]
-        ):
-            return True
-        if isinstance(outer, ast.IfExp) and subject.xla and child is not outer.test:
-            there = outer.orelse if child is outer.body else outer.body
-            asks = any(_asks(subject, part) for part in ast.walk(outer.test))
-            if subject.is_xla_device(there) or (asks and child is outer.body):
-                return True
-        child = outer
-    return False
-
-
-def asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
-    """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other value is right on
-    trn1, or uses `torch.cuda.FloatTensor`, which raises.
-    """
-    if (
-        not isinstance(outer, ast.IfExp)
-        or not isinstance(outer.test, ast.Call)
-        or not _asks(subject, outer.test)
-    ):
-        return False
-    return any(
-        FUNCTIONS.match(subject.script.callee(node)) or TYPES.fullmatch(subject.script.dotted(node))
-        for node in ast.walk(outer.body)
-    )
-
-
-def _asks(subject: Subject, node: ast.AST) -> bool:
-    if isinstance(node, ast.Compare):
-        named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
-        return named and isinstance(node.ops[0], ast.Eq | ast.In)
-    return subject.script.callee(node) in QUESTIONS
-
-
-def _decides(subject: Subject, outer: ast.If) -> bool:
-    """Whether an `if` decides on the device, on what is trained or on the script's end; printing or returning a GPU's
-    memory, timing by its events or setting cuDNN is not enough.
-    """
-    script = subject.script
-    measures = any(_MEASURES.fullmatch(script.callee(call)) for call in calls_in(*outer.body))
-    instead = {script.called(call) for call in calls_in(*outer.orelse)} if measures else set()
-    for node in itertools.chain.from_iterable(map(ast.walk, (*outer.body, *outer.orelse))):
-        device = constant(node) == "cpu" or subject.is_cuda_device(node)
-        if device or isinstance(node, ast.Raise) or (isinstance(node, ast.Return) and not measures):
-            return True
-        if isinstance(node, ast.Assign) and isinstance(constant(node.value), bool):
-            settings = (script.dotted(target).startswith("torch.backends.") for target in node.targets)
-            if not any(settings):
-                return True
-        if isinstance(node, ast.Call):
-            name = script.dotted(node.func)
-            own = name in script.functions and name not in {
-                "print",
-                *instead,
-            }  # scripts silence it on other ranks
-            if own or node in subject.moves or _DECIDING.search(name):
-                return True
-    return False
-
-
 def _questions(subject: Subject) -> Iterator[Finding]:
     """``torch.cuda.is_available()``, ``x.is_cuda`` and ``is_bf16_supported()``, where the script's way to its device,
     or its number format, depends on them.
@@ -185,7 +102,9 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             other = isinstance(outer.test, ast.BoolOp) and len(asked) == 1
             edits = (edit,) if other else (Removal(outer),)
             yield Finding(node.lineno, f"{said}: this raises.", edits)
-        elif isinstance(outer, ast.If) and not _decides(subject, outer):
+        elif (isinstance(outer, ast.If) and not decides(subject, outer)) or (
+            isinstance(outer, ast.Assign) and {*map(ast.unparse, outer.targets)} & undecided(subject)
+        ):
             continue
         elif isinstance(outer, ast.If | ast.Assign) or any(_moves_by(subject, one) for one in above):
             text = (
@@ -219,7 +138,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             continue
         if isinstance(parent, ast.Compare) or is_method(parent, "startswith"):
             test = script.parents[parent]
-            if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
+            if not subject.xla and not (isinstance(test, ast.If) and not decides(subject, test)):
                 text = f"{script.segment(parent)} is False on Trainium: check what depends on it."
                 there = (replaced(script, node, '"xla"'),)
                 guards = isinstance(parent, ast.Compare) and _guards_a_move(subject, node, parent)

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding, Removal, replaced
+from windtunnel.porting.gpu_tests import FUNCTIONS, QUESTIONS, TYPES, is_dead
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.topics.device import FUNCTIONS, QUESTIONS, TYPES, is_dead
 
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
 

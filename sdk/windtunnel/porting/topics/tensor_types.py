@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.gpu_tests import TYPES, asks_cuda_more, is_dead
 from windtunnel.porting.nodes import branches, constant, is_method, parameters, receiver
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.topics.device import TYPES, asks_cuda_more, is_dead
 
 _DTYPES = {
     "FloatTensor": "float", "DoubleTensor": "double", "HalfTensor": "half", "BFloat16Tensor": "bfloat16",

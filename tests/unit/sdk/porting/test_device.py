@@ -317,6 +317,7 @@ def timed(run):
         ("    else:\n        begin = time.perf_counter()\n        run()\n        return", "    return"),
         ("run()", "step()"),  # a function of the script, on both ways
         ("if torch.cuda.is_available():", "if device.type == 'cuda':"),
+        ("if torch.cuda.is_available():", "by_gpu = torch.cuda.is_available() and fine\n    if by_gpu:"),
         (
             "        return start.elapsed_time(end) / 1000\n",
             "        return torch.cuda.max_memory_allocated()\n",
@@ -332,11 +333,24 @@ def test_what_only_a_gpu_can_measure_is_left_to_it(old: str, new: str) -> None:
     assert [one.split(":")[0] for one in map(str, read(script(text))) if "group" not in one] == ["3"]
 
 
+def test_a_function_that_returns_where_there_is_no_gpu() -> None:
+    """What is behind it does not run on trn1; a device there would be wanted."""
+    text = (
+        "import torch\ndef used():\n    if not torch.cuda.is_available():\n        return 0\n    return {}\n"
+    )
+    asked = text.format("torch.cuda.memory_allocated() / 2**30")
+    assert changed(asked) == asked and said(asked) == []
+    moved = text.format("torch.cuda.memory_allocated() / len(x.cuda())")
+    assert "is_available" not in changed(moved)
+
+
 @pytest.mark.parametrize(
     "moved",
     ["        model.cuda()\n", "        step()\n", "        x = x.to('cuda')\n"],
 )
-def test_a_way_that_also_trains_is_not_left(moved: str) -> None:
+@pytest.mark.parametrize("guard", ["", "by_gpu = torch.cuda.is_available()\n    if by_gpu:"])
+def test_a_way_that_also_trains_is_not_left(moved: str, guard: str) -> None:
     """Left to a GPU, it would not train on the device."""
     text = _TIMED.replace("        run()\n        end", f"{moved}        end") + "def step():\n    model(x)\n"
+    text = text.replace("if torch.cuda.is_available():", guard or "if torch.cuda.is_available():")
     assert "torch.cuda.is_available()" not in changed(text)
