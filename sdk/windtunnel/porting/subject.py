@@ -15,6 +15,7 @@ from windtunnel.porting.nodes import (
     arguments,
     computes_gradients,
     constant,
+    default_of,
     handed,
     is_method,
     names_rank,
@@ -103,6 +104,10 @@ class Subject:
             target
             for target, made in self.script.assigned
             if self._is_device(made.value) or self._numbers_accelerator(made.value)
+        }
+        functions = {*self.script.functions.values()}
+        held |= {
+            name for one in functions for name in parameters(one) if self._is_device(default_of(one, name))
         }
         return ast.unparse(node) in held or any(
             self.is_cuda_device(part)

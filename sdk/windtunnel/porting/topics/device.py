@@ -8,7 +8,16 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal, replaced
 from windtunnel.porting.gpu_tests import FUNCTIONS, QUESTIONS, asks_cuda_more, decides, is_dead, undecided
-from windtunnel.porting.nodes import argument, constant, handed, is_method, keyword, receiver
+from windtunnel.porting.nodes import (
+    argument,
+    constant,
+    default_of,
+    handed,
+    is_method,
+    keyword,
+    parameters,
+    receiver,
+)
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.precision import CUDA_PRECISIONS
 
@@ -176,11 +185,15 @@ def _is_always_given(subject: Subject, default: ast.expr, of: ast.arguments) -> 
     function = subject.script.parents[of]
     if not isinstance(function, ast.FunctionDef):
         return False
-    by_place = zip(of.defaults, [*of.posonlyargs, *of.args][-len(of.defaults) :], strict=False)
-    by_name = zip(of.kw_defaults, of.kwonlyargs, strict=True)
-    (name,) = [one.arg for value, one in (*by_place, *by_name) if value is default]
+    name = _parameter(subject, default, of)
     calls = [call for _, call in subject.calls_of(function)]
     return bool(calls) and all(name in dict(handed(function, call)) for call in calls)
+
+
+def _parameter(subject: Subject, default: ast.expr, of: ast.arguments) -> str:
+    """The parameter that this is the default of."""
+    function = subject.script.parents[of]
+    return next(name for name in parameters(function) if default_of(function, name) is default)
 
 
 def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool:
@@ -225,6 +238,9 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
         if parent.arg == "default" and option and isinstance(node, ast.Constant):
             return "" if keyword(call, "choices") else '"xla"'  # type: ignore[arg-type]
         return subject.device_at(node) if is_device else ""
+    if isinstance(parent, ast.arguments) and _parameter(subject, node, parent).endswith("device"):
+        there = f'{subject.names.module("torch")}.device("xla")'
+        return there if _is_object(subject, node) else '"xla"'
     return subject.device_at(node) if is_method(parent, "to") else ""
 
 

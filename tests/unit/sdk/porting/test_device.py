@@ -354,3 +354,23 @@ def test_a_way_that_also_trains_is_not_left(moved: str, guard: str) -> None:
     text = _TIMED.replace("        run()\n        end", f"{moved}        end") + "def step():\n    model(x)\n"
     text = text.replace("if torch.cuda.is_available():", guard or "if torch.cuda.is_available():")
     assert "torch.cuda.is_available()" not in changed(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("device='cuda'", 'device="xla"'),
+        ("*, map_device='cuda:0'", '*, map_device="xla"'),
+        ("device=torch.device('cuda')", 'device=torch.device("xla")'),
+        ("impl='cuda'", "impl='cuda'"),
+    ],
+)
+def test_a_device_that_is_a_parameters_default(before: str, after: str) -> None:
+    """What is moved to it is right then: it is no GPU's number, though EDM also gives it as device_ids."""
+    name = before.partition("=")[0].removeprefix("*, ")
+    text = f"import torch\ndef train(model, {before}):\n    model.to({name})\n"
+    text += f"    return torch.nn.parallel.DistributedDataParallel(model, device_ids=[{name}])\n"
+    made = changed(text)
+    assert f"def train(model, {after}):\n    model.to({name})\n" in made
+    assert ("import torch_xla\n" in made) == (before != after)
+    assert not [one for one in said(text) if "number;" in one]
