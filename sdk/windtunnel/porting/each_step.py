@@ -52,7 +52,11 @@ def handed_over(
         for step, tensors in steps_on_the_device(one):
             for call in (node for node in each_pass(step.body) if isinstance(node, ast.Call)):
                 for other, function in functions_called(program, one, call):
-                    given = {name for name, value in handed(function, call) if tensors.gave(value)}
+                    given = {
+                        name
+                        for name, value in handed(function, call)
+                        if tensors.gave(value) or is_method(value, "parameters")
+                    }
                     names, where, first = found.get((other, function), (set[str](), one, call))
                     if given:
                         found[other, function] = (names | given, where, first)

@@ -109,7 +109,7 @@ class Tensors:
         for name, value in assigned:
             if any(read_at(script, part) for part in ast.walk(value)):
                 self._fetched.setdefault(name, value.lineno)
-        self._names = set(given)
+        self._names = {"grad", *given}  # what computes gradients leaves them on the device
         for node in calls_in(step):
             for loss in _losses(script, node):
                 self._names |= self._sources(loss)
@@ -135,6 +135,8 @@ class Tensors:
         named = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
         if named and ast.unparse(node) in self._assigned:
             return {ast.unparse(node)}
+        if isinstance(node, ast.Attribute) and node.attr == "grad":
+            return {node.attr}
         parts: list[ast.AST] = []
         if isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr | ast.Starred):
             parts = [] if isinstance(node, ast.Attribute) and node.attr in _ON_THE_HOST else [node.value]

@@ -29,6 +29,8 @@ _READS = [
     ("def log(value):\n    if isinstance(value, torch.Tensor):\n        value = value.item()\n", "log(loss)", 9),
     ("def log(value):\n    if torch.is_tensor(value):\n        value = value.cpu()\n", "log(loss)", 9),
     ("def log(value):\n    print(value.item())\n", "if rank == 0: log(loss)", 8),
+    ("def norm(values):\n    for one in values:\n        total += one.grad.norm().item()\n",
+     "norm(model.parameters())", 9),
 ]  # fmt: skip
 
 
@@ -48,6 +50,7 @@ def test_a_function_that_reads_what_it_is_given(function: str, call: str, line: 
         ("def log(step, value):\n    if step % 9 == 0:\n        print(value.item())\n", "log(step, loss)"),
         ("def log(step, value):\n    if step % 9:\n        return\n    print(value.item())\n", "log(step, loss)"),
         ("def log(value):\n    print(value.item())\n", "log(step)"),
+        ("def log(values):\n    print(len([one.grad is None for one in values]))\n", "log(model.parameters())"),
         ("def log(value):\n    print(value.item())\n", "log(out.shape[0])"),
         ("def log(value):\n    print(value.shape, other.item())\n", "log(loss)"),
         ("def log(value):\n    print(value.item())\n", "xm.add_step_closure(log, args=(loss,))"),
