@@ -82,8 +82,9 @@ def undecided(subject: Subject) -> set[str]:
     script, found = subject.script, set()
     for name, made in script.assigned:
         if any(script.callee(one) in QUESTIONS for one in ast.walk(made.value)):
-            named = (node for node in script.walk(ast.Name, ast.Attribute) if ast.unparse(node) == name)
-            read = [one for one in named if isinstance(one.ctx, ast.Load) and made not in script.above(one)]
+            named = [node for node in script.walk(ast.Name, ast.Attribute) if ast.unparse(node) == name]
+            stored = [node for _, other in script.assigned for node in other.targets]
+            read = [one for one in named if one not in stored and made not in script.above(one)]
             guards = [script.parents[node] for node in read]
             if guards and all(isinstance(one, ast.If) and not decides(subject, one) for one in guards):
                 found.add(name)
@@ -92,8 +93,9 @@ def undecided(subject: Subject) -> set[str]:
 
 def _returns_without(outer: ast.AST) -> bool:
     """Whether it is as ``if not torch.cuda.is_available(): return 0``."""
-    negated = isinstance(outer, ast.If) and isinstance(outer.test, ast.UnaryOp) and not outer.orelse
-    return negated and isinstance(outer.body[-1], ast.Return)
+    if not isinstance(outer, ast.If) or not isinstance(outer.test, ast.UnaryOp):
+        return False
+    return isinstance(outer.body[-1], ast.Return) and not outer.orelse
 
 
 def decides(subject: Subject, outer: ast.If) -> bool:

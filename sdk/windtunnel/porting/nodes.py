@@ -62,7 +62,7 @@ def branches(node: ast.expr) -> list[ast.expr]:
     return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
 
 
-def default_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
+def default_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str) -> ast.expr | None:
     """The default of a function's parameter; None where it has none."""
     positional = [*function.args.posonlyargs, *function.args.args]
     pairs: list[tuple[ast.arg, ast.expr | None]] = []

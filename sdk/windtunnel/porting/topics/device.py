@@ -193,6 +193,7 @@ def _is_always_given(subject: Subject, default: ast.expr, of: ast.arguments) -> 
 def _parameter(subject: Subject, default: ast.expr, of: ast.arguments) -> str:
     """The parameter that this is the default of."""
     function = subject.script.parents[of]
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)  # noqa: S101 - has parameters
     return next(name for name in parameters(function) if default_of(function, name) is default)
 
 
