@@ -18,6 +18,10 @@ _OF_A_DEVICE = {
 }  # fmt: skip
 
 
+LEAVES = (ast.Continue, ast.Return)
+"""What follows one of these in a function that a step calls does not run in each step."""
+
+
 def steps_on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, Tensors]]:
     """The steps of a file with their tensors, without steps that run on the host for reference."""
     returning = _returning(subject)
@@ -46,11 +50,14 @@ def _loops_that_step(subject: Subject, inner: ast.AST) -> Iterator[Loop]:
 def handed_over(
     program: Sequence[Subject],
 ) -> dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]]:
-    """The program's functions that a step calls with tensors of the device: the parameters, and the first such call."""
+    """The program's functions that get tensors of the device in each step: the parameters, and the first such call."""
     found: dict[tuple[Subject, ast.FunctionDef], tuple[set[str], Subject, ast.Call]] = {}
-    for one in program:
-        for step, tensors in steps_on_the_device(one):
-            for call in (node for node in each_pass(step.body) if isinstance(node, ast.Call)):
+    steps = [(one, *step) for one in program for step in steps_on_the_device(one)]
+    run = [(one, each_pass(step.body), tensors) for one, step, tensors in steps]
+    while run:
+        new: list[tuple[Subject, ast.FunctionDef]] = []
+        for one, nodes, tensors in run:
+            for call in (node for node in nodes if isinstance(node, ast.Call)):
                 for other, function in functions_called(program, one, call):
                     given = {
                         name
@@ -59,7 +66,12 @@ def handed_over(
                     }
                     names, where, first = found.get((other, function), (set[str](), one, call))
                     if given:
+                        new += [(other, function)] if (other, function) not in found else []
                         found[other, function] = (names | given, where, first)
+        run = [
+            (one, each_pass(function.body, LEAVES), Tensors(one.script, function, found[one, function][0]))
+            for one, function in new
+        ]
     return found
 
 

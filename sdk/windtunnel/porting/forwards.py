@@ -8,15 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from windtunnel.porting.classes import is_made_by, that_hold
-from windtunnel.porting.each_step import functions_called
+from windtunnel.porting.each_step import LEAVES, functions_called
 from windtunnel.porting.nodes import calls_in, constant, handed, parameters, receiver
 from windtunnel.porting.passes import each_pass
 from windtunnel.porting.reads import Tensors
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
-LEAVES = (ast.Continue, ast.Return)
-"""What follows one of these in a function that a step calls does not run in each step."""
 _OF_TENSORS = {
     "view", "reshape", "permute", "transpose", "flatten", "unsqueeze", "squeeze", "detach", "contiguous", "softmax",
     "float", "long", "size", "dim", "mean", "sum",

@@ -7,10 +7,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from windtunnel.porting.each_step import handed_over, is_of_a_device, steps_on_the_device
+from windtunnel.porting.each_step import LEAVES, handed_over, is_of_a_device, steps_on_the_device
 from windtunnel.porting.evaluations import evaluated_models, evaluation_loops
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.forwards import LEAVES, forward_passes, is_trained
+from windtunnel.porting.forwards import forward_passes, is_trained
 from windtunnel.porting.nodes import constant, is_method
 from windtunnel.porting.passes import each_pass
 from windtunnel.porting.reads import Tensors, question_at, read_at

@@ -26,6 +26,21 @@ _CHANCE = re.compile(
     r"random\.(random|uniform|randint)|numpy\.random\.(rand|random|uniform|randint)|torch\.rand"
 )
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
+_COMPARES = (
+    "bool",
+    "gt",
+    "ge",
+    "lt",
+    "le",
+    "eq",
+    "ne",
+    "isnan",
+    "isfinite",
+    "logical_and",
+    "logical_or",
+    "logical_not",
+)
+_RESHAPES = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "expand", "expand_as")
 _OF_GRAPHS = (
     "each batch has another number of nodes and edges, so each is a graph to compile. Pad both to a fixed number, "
     "with torch_geometric.transforms.Pad"
@@ -334,12 +349,11 @@ def _is_mask(script: Script, node: ast.expr) -> bool:
         return _is_mask(script, node.operand)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
         return _is_mask(script, node.left) or _is_mask(script, node.right)
+    if is_method(node, *_RESHAPES):
+        return _is_mask(script, receiver(node))
     compared = isinstance(node, ast.Compare) and all(isinstance(one, ORDERS) for one in node.ops)
-    return (
-        compared
-        or is_method(node, "bool")
-        or (isinstance(node, ast.Call) and "torch.bool" in ast.unparse(node))
-    )
+    made = isinstance(node, ast.Call) and "torch.bool" in ast.unparse(node)
+    return compared or made or is_method(node, *_COMPARES)
 
 
 def of_chance(subject: Subject) -> Iterator[Finding]:

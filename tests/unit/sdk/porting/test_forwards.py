@@ -87,6 +87,7 @@ def test_a_forward_pass_that_reads_nothing_of_the_device(line: str) -> None:
         "kept = target[hidden[:, 0] == 1]",
         "mask = (target != -1) & (target > 2)\n        kept = hidden[:, ~mask]",
         "kept = hidden[target.bool()]",
+        "mask = hidden.gt(0)\n        kept = hidden[mask.unsqueeze(1).expand_as(hidden)]",
         "kept = hidden.masked_select(hidden > 0)",
         "places = torch.where(hidden > 0)",
         "places = hidden.nonzero()",

@@ -66,6 +66,15 @@ def test_a_function_that_reads_nothing_in_each_step(function: str, call: str) ->
     assert _told(function, call) == []
 
 
+def test_a_function_that_hands_a_tensor_on() -> None:
+    """As a loss that looks for its targets: the remark names the call that hands it on."""
+    functions = "def find(values):\n    return values.tolist()\ndef found(out):\n    return find(out * 2)\n"
+    (found,) = _told(functions, "found(out)")
+    assert found.startswith(
+        "8: host_read: values.tolist() in each step, with a tensor of the device from line 10"
+    )
+
+
 def test_a_function_of_another_file() -> None:
     """The remark is on the line that reads, and names the one that hands over."""
     metrics = Script(Path("metrics.py"), b"def mean(value):\n    return value.mean().item()\n")
