@@ -21,6 +21,7 @@ from windtunnel.priceperf import (
     instance_type,
     spot_savings_percent,
 )
+from windtunnel.priceperf.money.offerings import LISTED, name_for
 from windtunnel.priceperf.money.prices import BUILT_IN
 
 SECONDS = st.floats(0, 1e7, allow_nan=False)
@@ -130,6 +131,15 @@ def test_cores_share_what_the_instance_has() -> None:
     assert p4d.network_bandwidth == 50e9
     with pytest.raises(UnknownInstance, match=r"Known: ml\.trn1\.2xlarge"):
         instance_type("ml.g5.xlarge")
+
+
+def test_each_line_of_the_built_in_prices_is_of_something_known() -> None:
+    """A slip of the pen in the file would be a price that nobody finds."""
+    for price in BUILT_IN:
+        instance_type(price.instance_type)
+        assert price.offering in LISTED and name_for(price.instance_type, price.offering) == price.instance_type
+        assert price.status in ("published", "derived", "seen") and price.source
+        assert price.until is None or price.effective_from < price.until
 
 
 def test_no_built_in_price_is_of_a_day_to_come() -> None:

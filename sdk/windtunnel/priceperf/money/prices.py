@@ -1,4 +1,4 @@
-"""The price book: the prices of an hour, each with the date from which it holds and its source.
+"""The price book: the prices of an hour, each with the date from which it holds and its source (`prices.csv`).
 
 Every price has a status:
 
@@ -12,17 +12,17 @@ Every price has a status:
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Literal
+from importlib.resources import files
+from typing import Any, Literal, cast
 
 from ..errors import InvalidInput, PriceUnknown, quoted
 from ..instances import instance_types
 from .offerings import (
-    CAPACITY_BLOCK,
     CLAIMS,
-    EC2_ON_DEMAND,
     HOSTING_ON_DEMAND,
     TRAINING_ON_DEMAND,
     Discount,
@@ -77,90 +77,26 @@ class Price:
         return cls(instance_type, usd_per_hour, "as given", offering, day, "stated", "stated by the user")
 
 
-_TRAINING = TRAINING_ON_DEMAND
-_EC2 = EC2_ON_DEMAND
-_BLOCK = CAPACITY_BLOCK
-_BLOG = "AWS blog, price/performance table of trn1 against p4d"
-_BLOG_P4D = f"{_BLOG}; 37.688 elsewhere"
-_VANTAGE = "EC2 price list via Vantage data of 2025-11-30"
-_VANTAGE_2XL = f"{_VANTAGE}; AWS's inference table uses 1.34"
-_INF2_PAGE = (
-    "AWS Neuron documentation, Inf2 inference performance of 2023-04-25, rounded; AWS's costs there use it"
-)
-_OLD_LIST = "EC2 price list before the reduction of June 2025"
-_UPLIFT = "EC2 price x 1.15 (holds for trn1 and p4d; 1.2-1.25 for other families)"
-_TOOL = "by aws-samples/foundation-model-benchmarking-tool@00ef155"
-_UPLIFT_P = f"EC2 price x 1.15 (as before June 2025, for ml.p5.48xlarge 113.068 {_TOOL})"
-_UPLIFT_G = f"EC2 price x 1.25 (as for ml.g5.48xlarge 20.36, ml.g5.12xlarge 7.09, and ml.g6, {_TOOL})"
-_SEEN = (
-    "third-party copy of the AWS Price List (Studio SKU); equals EC2 21.957642 x 1.15; "
-    "the training SKU was not seen directly"
-)
+def _built_in() -> tuple[Price, ...]:
+    text = files(__package__).joinpath("prices.csv").read_text(encoding="utf-8")
+    return tuple(
+        Price(
+            line["instance_type"],
+            float(line["usd_per_hour"]),
+            line["region"],
+            line["offering"],
+            date.fromisoformat(line["effective_from"]),
+            cast("Status", line["status"]),
+            line["source"],
+            until=date.fromisoformat(line["until"]) if line["until"] else None,
+        )
+        for line in csv.DictReader(text.splitlines())
+    )
 
-_BLOCKS = "a stored copy of AWS's Capacity Blocks page; AWS changes its rates every few months"
-_GPU_BLOG = (
-    "AWS Machine Learning Blog, Secure short-term GPU capacity for ML workloads with EC2 Capacity Blocks for ML and "
-    "SageMaker training plans, in a stored copy of 2026-05-11"
-)
-_CATALOG = (
-    "SkyPilot's copy of the EC2 price list of 2026 (skypilot-org/skypilot-catalog@00148f2a, "
-    "catalogs/v8/aws/vms.csv)"
-)
-_COPY = "a third party's copy of AWS's Capacity Blocks page: check it before use"
 
-_P4D = date(2020, 11, 1)
-_LAUNCH = date(2022, 10, 10)
-_TRN1N = date(2023, 4, 1)
-_INF2 = date(2023, 4, 25)
-_REDUCTION = date(2025, 6, 1)
-_AUTUMN_2024, _ITS_END = date(2024, 10, 1), date(2025, 1, 1)
-_AUTUMN_2025 = date(2025, 11, 30)
-_YEAR_2026 = date(2026, 1, 1)
-_MAY_2026 = date(2026, 5, 1)
-
-BUILT_IN: tuple[Price, ...] = (
-    Price("ml.trn1.2xlarge", 1.5453, "us-east-1", _TRAINING, _LAUNCH, "derived", _UPLIFT),
-    Price("ml.trn1.32xlarge", 24.725, "us-east-1", _TRAINING, _LAUNCH, "published", _BLOG),
-    Price("ml.trn1n.32xlarge", 28.497, "us-east-1", _TRAINING, _TRN1N, "derived", _UPLIFT),
-    Price("ml.p4d.24xlarge", 37.69, "us-east-1", _TRAINING, _LAUNCH, "published", _BLOG_P4D),
-    Price("ml.p4d.24xlarge", 25.251286, "us-west-2", _TRAINING, _REDUCTION, "seen", _SEEN),
-    Price("ml.p4de.24xlarge", 31.5641, "us-east-1", _TRAINING, _REDUCTION, "derived", _UPLIFT_P),
-    Price("ml.p5.48xlarge", 63.296, "us-east-1", _TRAINING, _REDUCTION, "derived", _UPLIFT_P),
-    Price("ml.p5.4xlarge", 7.912, "us-east-1", _TRAINING, _YEAR_2026, "derived", _UPLIFT_P),
-    Price("ml.p5en.48xlarge", 72.7904, "us-east-1", _TRAINING, _YEAR_2026, "derived", _UPLIFT_P),
-    Price("ml.p6-b200.48xlarge", 131.02272, "us-east-1", _TRAINING, _YEAR_2026, "derived", _UPLIFT_P),
-    Price("ml.g5.12xlarge", 7.09, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
-    Price("ml.g5.48xlarge", 20.36, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
-    Price("ml.g6e.12xlarge", 13.1158, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
-    Price("ml.g6e.48xlarge", 37.664, "us-east-1", _TRAINING, _AUTUMN_2025, "derived", _UPLIFT_G),
-    Price("trn1.2xlarge", 1.34375, "us-east-1", _EC2, _LAUNCH, "published", _VANTAGE_2XL),
-    Price("trn1.32xlarge", 21.50, "us-east-1", _EC2, _LAUNCH, "published", _VANTAGE),
-    Price("trn1n.32xlarge", 24.78, "us-east-1", _EC2, _TRN1N, "published", _VANTAGE),
-    Price("inf2.xlarge", 0.758, "us-east-1", _EC2, _INF2, "published", _INF2_PAGE),
-    Price("p4d.24xlarge", 32.7726, "us-east-1", _EC2, _P4D, "published", _OLD_LIST),
-    Price("p4d.24xlarge", 21.957642, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-33.0 %)"),
-    Price("p4de.24xlarge", 27.44705, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-33.0 %)"),
-    Price(
-        "p5.48xlarge", 55.04, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-44.0 %); {_GPU_BLOG}"
-    ),
-    Price("p5.4xlarge", 6.88, "us-east-1", _EC2, _YEAR_2026, "seen", _CATALOG),
-    Price("p5en.48xlarge", 63.296, "us-east-1", _EC2, _YEAR_2026, "seen", _CATALOG),
-    Price("p6-b200.48xlarge", 113.9328, "us-east-1", _EC2, _YEAR_2026, "seen", _CATALOG),
-    Price("g5.12xlarge", 5.672, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
-    Price("g5.48xlarge", 16.288, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
-    Price("g6e.12xlarge", 10.49264, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
-    Price("g6e.48xlarge", 30.13118, "us-east-1", _EC2, _AUTUMN_2025, "published", _VANTAGE),
-    Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
-    Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
-    Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
-    Price("p5.48xlarge", 34.608, "us-east-1", _BLOCK, _MAY_2026, "published", _GPU_BLOG),
-    Price("p5e.48xlarge", 43.26, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS, until=_ITS_END),
-    Price("p5en.48xlarge", 41.61, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
-    Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
-    Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
-)
-"""The built-in prices: of SageMaker training for names with ``ml.``, of EC2 for others. Add none with a future date:
-the newest price counts if no day is named.
+BUILT_IN: tuple[Price, ...] = _built_in()
+"""The lines of `prices.csv`: prices of SageMaker training for names with ``ml.``, of EC2 for others. Add none with a
+future date: the newest price counts if no day is named.
 """
 
 
