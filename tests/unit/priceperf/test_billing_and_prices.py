@@ -137,7 +137,9 @@ def test_each_line_of_the_built_in_prices_is_of_something_known() -> None:
     """A slip of the pen in the file would be a price that nobody finds."""
     for price in BUILT_IN:
         instance_type(price.instance_type)
-        assert price.offering in LISTED and name_for(price.instance_type, price.offering) == price.instance_type
+        assert (
+            price.offering in LISTED and name_for(price.instance_type, price.offering) == price.instance_type
+        )
         assert price.status in ("published", "derived", "seen") and price.source
         assert price.until is None or price.effective_from < price.until
 

@@ -902,3 +902,6 @@ def test_a_batch_that_does_not_divide_is_said_with_the_nearest_that_does() -> No
         workload = Workload.transformer("Llama2-7B", global_batch=batch, **job)  # type: ignore[arg-type]
         words = windtunnel.compare(workload, names, FullScale(1_000_000)).screen.batch
         assert (f"{said} of trn1.32xlarge x 3; 252 does." in words) if said else "Fractions" not in words
+    searched = Workload.transformer("BERT-Large", global_batch=50)  # with 480 it would get another split
+    words = windtunnel.compare(searched, [(TRN1, 2), (P5, 5)], FullScale(1_000_000)).screen.batch
+    assert "Fractions are averages: 50 does not divide over the copies." in words

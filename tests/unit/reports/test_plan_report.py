@@ -153,6 +153,13 @@ def test_each_instance_has_its_best_plan_in_the_answer() -> None:
     assert "Best on" not in "\n".join(small(instances=["trn1"]).document().headline)
 
 
+def test_limits_of_a_job_that_fits_nowhere_change_nothing() -> None:
+    """There is no plan to hold against them."""
+    for limits in ({}, {"deadline_hours": 48}, {"budget_usd": 1000}):
+        report = windtunnel.plan("CodeLlama-34B", ["ml.trn1.2xlarge"], tokens=1e9, nodes=(1,), **limits)  # type: ignore[arg-type]
+        assert report.document().headline[0].startswith("NO PLAN: ") and "NO PLAN" in report.to_text()
+
+
 def test_limits_are_repeated_with_their_units() -> None:
     """So that 7, which means hours, is not taken for days."""
     for limits, told in (

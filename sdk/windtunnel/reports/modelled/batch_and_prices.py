@@ -41,9 +41,7 @@ PRICES = "Prices: "
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """Notes on the batch: its rule, instances not in the table, the software's speed, a split unusual for GPUs."""
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
-    yield from _uneven_words(
-        comparison.estimates, "copies" if isinstance(workload, DescribedWorkload) else "workers"
-    )
+    yield from _uneven_words(comparison.estimates, workload)
     waiting = [
         f"{fmt.percent(item.step.input_s / item.step.total_s)} on {label(item)}"
         for item in comparison.estimates
@@ -91,17 +89,25 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         yield ("GPUs are split like NeuronCores (else: --gpu tensor_parallel=1, or windtunnel plan).")
 
 
-def _uneven_words(estimates: Sequence[Estimate], parts: str) -> Iterator[str]:
-    """That samples of a worker are no whole number, where, and the nearest batch with which they are on all."""
+def _uneven_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
+    """That samples of a worker are no whole number, where, and a batch near it with which they are on all; not if
+    another batch may get another split.
+    """
     fitting = [item for item in estimates if item.fits]
     uneven = [item for item in fitting if each(item) != int(each(item))]
     if not uneven:
         return
+    parts = "copies" if isinstance(workload, DescribedWorkload) else "workers"
     some = f" of {', '.join(map(label, uneven))}" if len(uneven) < len(fitting) else ""
     batch, then = "the batch", ""
     if len(batches := {round(item.global_batch) for item in fitting}) == 1:
-        workers = math.lcm(*(round(item.global_batch / each(item)) for item in fitting))
-        batch, then = f"{min(batches):,}", f"; {batch_that_divides(min(batches), workers):,} does"
+        (size,) = batches
+        near = batch_that_divides(
+            size, math.lcm(*(round(item.global_batch / each(item)) for item in fitting))
+        )
+        batch = f"{size:,}"
+        is_settled = not (isinstance(workload, DescribedWorkload) and workload.is_split_open)
+        then = f"; {near:,} does" if is_settled and near <= 2 * size else ""
     yield f"Fractions are averages: {batch} does not divide over the {parts}{some}{then}."
 
 

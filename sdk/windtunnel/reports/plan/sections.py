@@ -174,6 +174,8 @@ def _row(plan: Plan) -> Row:
 def _leading(found: Plans) -> dict[str, Plan]:
     """The plans that the answer names first, with what each is: within the limits, or if none is, the nearest."""
     best: dict[str, Plan] = {}
+    if not found.plans:
+        return best
     if found.within:
         if found.cheapest:
             best["Cheapest"] = found.cheapest[0]
