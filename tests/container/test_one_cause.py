@@ -25,6 +25,24 @@ def test_graphs_for_the_sizes_of_what_the_cpu_gives_are_told_with_it(torchrun, t
     assert re.search(r" Its result changes in size: [56] more graphs \(", told["message"])
 
 
+def test_batches_that_vary_are_not_told_with_what_has_their_sizes(torchrun, tmp_path):
+    """What the CPU gives is as large as the batch, which is what the script must pad."""
+    script = tmp_path / "varies.py"
+    script.write_text(
+        "import torch, torch_xla\n"
+        "device = torch_xla.device()\n"
+        "edges = torch.tensor([1.0, 2.0]).to(device)\n"
+        "for number in range(2, 12):\n"
+        "    batch = torch.ones(number, 4).to(device)\n"
+        "    total = (torch.bucketize(batch, edges) * batch).sum()\n"
+        "    torch_xla.sync()\n"
+    )
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    told = {record["finding"]: record["message"] for record in findings(tmp_path)}
+    assert set(told) == {"cpu_fallback", "recompiles"}
+    assert "changes in size" not in told["cpu_fallback"]
+
+
 def test_graphs_that_grow_as_no_step_ends_are_told_with_that(torchrun, tmp_path):
     """One finding, with the growth, from the first of it on: its advice is another than for a loop without training."""
     script = tmp_path / "unended.py"

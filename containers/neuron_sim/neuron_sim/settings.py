@@ -280,7 +280,10 @@ def eager_debug_mode(environment: Mapping[str, str] = os.environ) -> str:
 def uses_spmd(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether XLA_USE_SPMD asks for one process that drives all cores; as torch_xla reads it. Call late."""
     asked = environment.get("XLA_USE_SPMD", "")
-    return asked == "true" or (asked.isdigit() and int(asked) > 0)
+    try:
+        return asked == "true" or int(asked) != 0
+    except ValueError:
+        return False
 
 
 def process_tag(environment: Mapping[str, str] = os.environ) -> str:

@@ -63,7 +63,9 @@ class Fallbacks:
             @functools.wraps(kernel)
             def noted(*arguments: Any, **keywords: Any) -> Any:
                 result = kernel(*arguments, **keywords)
-                self._count(operation, result)
+                self._count(
+                    operation, result, {each.shape for each in arguments if isinstance(each, torch.Tensor)}
+                )
                 return result
 
             return noted
@@ -71,7 +73,7 @@ class Fallbacks:
         return around
 
     @script_time.set_aside
-    def _count(self, operation: str, result: Any) -> None:
+    def _count(self, operation: str, result: Any, given: set[torch.Size]) -> None:
         if (line := script_lines.calling_line()) != "?":
             call = operation, line
             self._calls[call] += 1
@@ -80,7 +82,8 @@ class Fallbacks:
             if isinstance(result, torch.Tensor):
                 result = (result,)
             for each in result:
-                self._sizes[",".join(map(str, each.shape))] = call
+                if each.shape not in given:  # else it has the sizes of a batch
+                    self._sizes[",".join(map(str, each.shape))] = call
 
     def explains(self, reason: Reason, seconds: float) -> bool:
         """Whether a graph is new only since results of such operations have other sizes: then it is theirs."""

@@ -95,8 +95,9 @@ def running_statistics(line: str, other: int, names: Sequence[str], rank: int) -
         "note",
         line,
         f"ranks {rank} and {other} end with other running statistics of BatchNorm ({names[-1]}{more}), each with those "
-        "of its own batches, here and on trn1: each core evaluates with its own, and a saved model has those of one "
-        "core. On GPUs, DistributedDataParallel sends rank 0's to all cores with each forward pass.",
+        "of its own batches, here and on trn1. If the script does not make them equal before it evaluates and saves, "
+        "each core evaluates with its own, and a saved model has those of one core. On GPUs, "
+        "DistributedDataParallel sends rank 0's to all with each forward pass.",
         "Before evaluating and before saving, call xm.all_reduce(xm.REDUCE_SUM, [b for b in model.buffers() if "
         "b.is_floating_point()], scale=1 / xr.world_size()), or xm.broadcast_master_param(model).",
     )

@@ -25,6 +25,12 @@ class Meeting:
                 self._folder.mkdir(exist_ok=True, parents=True)
                 atomic_file.write(self._folder / str(self.rank), text)
 
+    def clear(self) -> None:
+        """Take away what this rank has left in an earlier launch of the same job; before anything is compared."""
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                (self._folder / str(self.rank)).unlink(missing_ok=True)
+
     def left(self) -> dict[int, str]:
         """What each rank has left until now, this one too."""
         if self._folder is None:

@@ -7,6 +7,7 @@ values when the script has ended: until then a script may have made them equal.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -53,17 +54,19 @@ class RunningStatistics(Listener):
         self._line = "?"
 
     @script_time.set_aside
-    def before_step(self, *_: Any) -> None:
+    def before_step(self, optimizer: Any, *_: Any) -> None:
         """Called before an optimizer's step, on every core. Searches all objects before the first one."""
         if self._buffers is not None:
             return
         self._buffers = {}
+        self._meeting.clear()
         try:
-            self._find(self._buffers)
+            self._buffers = self._find(optimizer)
         except Exception:  # noqa: BLE001 - a script's own module may refuse to be asked: no reason to end a training
             self._meeting.has_left = True
 
-    def _find(self, found: dict[str, dict[str, Any]]) -> None:
+    def _find(self, optimizer: Any) -> dict[str, dict[str, Any]]:
+        """Of the modules that this optimizer trains: others, as copies with averaged weights, may differ by intent."""
         there: dict[int, tuple[str, torch.nn.Module]] = {}
         sent: set[int] = set()
         for module in modules.live():
@@ -74,20 +77,30 @@ class RunningStatistics(Listener):
                 there[id(each)] = max(
                     there.get(id(each), ("", each)), (name, each), key=lambda one: len(one[0])
                 )
+        trained = {id(each) for group in optimizer.param_groups for each in group["params"]}
+        found: dict[str, list[dict[str, Any]]] = {}
         for key, (name, module) in there.items():
             buffers = vars(module).get("_buffers", {})
+            own = {id(each) for each in vars(module).get("_parameters", {}).values()}
             value = buffers.get(_NAME)
-            if value is not None and value.is_xla and key not in sent:
+            if value is not None and value.is_xla and key not in sent and own & trained:
                 # A function of the script, and its model, may be gone at the end: these few values stay.
-                found[name] = buffers
+                found.setdefault(name, []).append(buffers)
                 self._line = host_training.moved_at(next(iter(modules.parameters(module)), value))
+        # Of two with one name another core may have found the other one.
+        return {name: each[0] for name, each in found.items() if len(each) == 1}
 
     def ended(self) -> None:
         if not self._buffers or self._meeting.has_left or recorder.counting.has_failed:
             return
-        held = {name: buffers[_NAME] for name, buffers in self._buffers.items()}
-        values = {name: some(self._look(each) if each.is_xla else each) for name, each in held.items()}
-        self._meeting.leave(json.dumps({name: each for name, each in values.items() if each is not None}))
+        # A script may have taken them away, to evaluate with each batch's own.
+        held = {name: buffers.get(_NAME) for name, buffers in self._buffers.items()}
+        values: dict[str, Any] = {}
+        with contextlib.suppress(Exception):
+            for name, each in held.items():
+                if each is not None and not each.is_meta:
+                    values[name] = some(self._look(each) if each.is_xla else each)
+            self._meeting.leave(json.dumps({name: each for name, each in values.items() if each is not None}))
 
     def close(self) -> None:
         if not self._meeting.left().get(self._meeting.rank):

@@ -53,6 +53,8 @@ class UnequalWeights:
         """Leave values of what the optimizer's last step has made, if that is computed already."""
         if self._meeting.has_left:
             return
+        if not self._steps:
+            self._meeting.clear()
         number, steps = self._steps.get(optimizer, (len(self._steps), 0))
         self._steps[optimizer] = number, steps + 1
         if steps + 1 in _STEPS:
