@@ -156,6 +156,14 @@ def test_buying_what_has_no_list_price_needs_a_discount_and_nothing_else_takes_o
         PriceBook().buying("EC2 on-demand", 0.5)
 
 
+def test_what_is_no_offering_and_no_part_is_said_at_once() -> None:
+    """Not by a later lookup, which would find no price."""
+    with pytest.raises(InvalidInput, match=r"an offering is one of EC2 on-demand, .*, not 'ec2'"):
+        PriceBook().buying("ec2")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"at most 0\.9 .*, not '30%'"):
+        PriceBook().buying("SageMaker managed spot", "30%")  # type: ignore[arg-type]
+
+
 def test_a_discount_leaves_the_list_price_what_it_is() -> None:
     """Who asks for on-demand by name gets AWS's price, and spot is below that alone."""
     job = Workload.transformer("Llama-3.1-8B", global_batch=1024)

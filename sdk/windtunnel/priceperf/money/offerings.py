@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, quoted
 
 Offering = Literal[
     "EC2 on-demand",
@@ -77,10 +77,10 @@ class Discount:
             raise InvalidInput(
                 f"{self.offering!r} takes no discount. An assumed discount is one of: {', '.join(CLAIMS)}."
             )
-        if not 0 < self.part <= claim.up_to:
+        if not isinstance(self.part, int | float) or not 0 < self.part <= claim.up_to:
             raise InvalidInput(
                 f"discount of a {self.offering} must be above 0 and at most {claim.up_to} "
-                f"(AWS: {claim.words!r}), not {self.part}"
+                f"(AWS: {claim.words!r}), not {quoted(self.part)}"
             )
 
     @property

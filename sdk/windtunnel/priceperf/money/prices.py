@@ -24,6 +24,7 @@ from ..instances import instance_types
 from .offerings import (
     CLAIMS,
     HOSTING_ON_DEMAND,
+    OFFERINGS,
     TRAINING_ON_DEMAND,
     Discount,
     Offering,
@@ -177,9 +178,11 @@ class PriceBook:
         """This book, with the price of one offering for every name, with or without ``ml.``.
 
         Raises:
-            InvalidInput: a savings plan or spot without a discount, or with one above AWS's claim; or a discount
-                for an offering that has list prices.
+            InvalidInput: no offering; a savings plan or spot without a discount, or with one above AWS's claim; or a
+                discount for an offering that has list prices.
         """
+        if offering not in OFFERINGS:
+            raise InvalidInput(f"an offering is one of {', '.join(OFFERINGS)}, not {quoted(offering)}")
         if offering in CLAIMS:
             if discount is None:
                 raise InvalidInput(_no_list_price("an instance", offering))
