@@ -229,12 +229,22 @@ def test_evaluation_that_turns_gradients_off_in_its_loop_ends_after_three_batche
     assert (evaluated["passes"], evaluated["taken"], evaluated["batches"]) == (2, 3 + 1, 20)
 
 
-@pytest.mark.parametrize(("shape", "enough", "evaluations"), [("ninety", 3, 3), ("at_each_fifth", 13, 2)])
-def test_many_passes_are_not_all_gone_through(torchrun, tmp_path, shape, enough, evaluations):
+@pytest.mark.parametrize(
+    ("shape", "enough", "planned", "evaluations"),
+    [("ninety", 3, 90, 3), ("fourteen", 3, 14, 3), ("at_each_fifth", 13, 90, 2)],
+)
+def test_many_passes_are_not_all_gone_through(torchrun, tmp_path, shape, enough, planned, evaluations):
     """Their number is read from the loop around them. Three show all, unless the script looks at their number."""
     (train,), (evaluated,), seen, launch = loaders_of(torchrun, tmp_path, shape)
-    assert seen["ended_early"] and f"{enough} passes of 90 are enough" in launch.output
-    assert (train["passes"], train["planned"], evaluated["passes"]) == (enough + 1, 90, evaluations)
+    assert seen["ended_early"] and f"{enough} passes of {planned} are enough" in launch.output
+    assert (train["passes"], train["planned"], evaluated["passes"]) == (enough + 1, planned, evaluations)
+
+
+def test_thirteen_passes_are_gone_through_for_what_follows_them(torchrun, tmp_path):
+    """A model that cannot be saved is found in a rehearsal, not at the end of the job."""
+    (train,), _, seen, launch = loaders_of(torchrun, tmp_path, "thirteen")
+    assert launch.output.count("the end") == WORKERS and not seen["ended_early"]
+    assert (train["passes"], train["planned"]) == (13, 13)
 
 
 def test_what_a_rehearsal_itself_causes_is_not_the_scripts(torchrun, tmp_path):

@@ -30,7 +30,8 @@ _OPTIMIZED = 3
 """How many optimizer steps a first pass that trains has at least; with accumulation, these take more batches."""
 _MOST = 13
 """After this many times the batches asked for, in training steps, the script is ended in any case. It is also ended
-after this many passes, if more than as many would follow: each may evaluate, and write a checkpoint.
+after this many passes, if more than as many would follow: each may evaluate, and write a checkpoint. As many that are
+alike are gone through for what follows them.
 """
 _ALIKE = 3
 """How many passes are enough if all are alike; the second shows what begins anew in each."""
@@ -327,7 +328,9 @@ class Passes:
         if planned is None:
             return
         most = _ALIKE if alike else _MOST
-        allowed = most + 1 if alike and planned.is_last else 2 * _MOST
+        # What follows the loop, such as saving, is worth some passes: a fault there would cost the whole job.
+        behind = _MOST if alike else 2 * _MOST
+        allowed = most + 1 if alike and planned.is_last else behind
         if training.passes > most and planned.number > allowed:
             self._end_script(f"{most} passes of {planned.number}")
 
