@@ -34,6 +34,9 @@ def loaders_of(torchrun, folder, shape, **environment):
 def test_epochs_and_evaluation_are_counted_and_the_script_ends_by_itself(torchrun, tmp_path):
     (train,), (evaluated,), seen, launch = loaders_of(torchrun, tmp_path, "epochs")
     assert launch.output.count("the end") == WORKERS
+    # Once, though there are two cores, and before all that the script prints.
+    assert launch.output.count("mean nothing") == 1
+    assert launch.output.index("mean nothing") < launch.output.index("the end")
     assert not seen["ended_early"]
     assert (train["batches"], train["samples"], train["passes"], train["split"]) == (500, 8, 3, True)
     assert seen["steps"] == train["taken"] == STEPS + 2

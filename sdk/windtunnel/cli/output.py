@@ -42,7 +42,7 @@ class Status(str):
     @property
     def colour(self) -> str:
         """The status's colour, as rich names it."""
-        return _COLOURS.get(self.partition(" ")[0], "cyan")
+        return _COLOURS.get(self.partition(" ")[0].rstrip(","), "cyan")
 
 
 def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> None:

@@ -16,6 +16,7 @@ from windtunnel.errors import JobNotFound
 from windtunnel.rendering.format import local_time, one_line
 from windtunnel.reports.failure import in_short
 from windtunnel.session.training_service import STATUSES, TERMINAL
+from windtunnel.settings import REHEARSE_VARIABLE
 
 _EVERY_JOB = 2**31
 _REASON_WIDTH = 80
@@ -42,17 +43,22 @@ def add_parser(commands: Any) -> None:
 
 
 def _ps(arguments: argparse.Namespace) -> None:
-    service = session_of(arguments).service
-    summaries = service.list_jobs(arguments.limit, arguments.status)
+    session = session_of(arguments)
+    summaries = session.service.list_jobs(arguments.limit, arguments.status)
     if arguments.quiet:
         for summary in summaries:
             print(summary["TrainingJobName"])
         return
     for summary in summaries:
-        if summary["TrainingJobStatus"] == "Failed":  # a summary has no FailureReason
+        # A summary has neither FailureReason nor Environment. On AWS no job is rehearsed in short.
+        has_failed = summary["TrainingJobStatus"] == "Failed"
+        if has_failed or (session.local and not arguments.json):
             with suppress(JobNotFound):  # deleted just now
-                description = service.describe_job(summary["TrainingJobName"])
-                summary["FailureReason"] = description.get("FailureReason", "")
+                description = session.service.describe_job(summary["TrainingJobName"])
+                if has_failed:
+                    summary["FailureReason"] = description.get("FailureReason", "")
+                if not arguments.json:
+                    summary["Environment"] = description.get("Environment", {})
     if arguments.json:
         output.show_json(summaries)
     elif summaries:
@@ -66,9 +72,12 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
     over = summary["TrainingJobStatus"] in TERMINAL
     last = summary.get("TrainingEndTime") or summary.get("LastModifiedTime") if over else None
     ended: datetime = last or datetime.now(timezone.utc)
+    status = output.Status.of(summary)
+    if REHEARSE_VARIABLE in summary.get("Environment", {}):
+        status = output.Status(f"{status}, short rehearsal")
     return (
         str(summary["TrainingJobName"]),
-        output.Status.of(summary),
+        status,
         local_time(created),
         output.duration((ended - created).total_seconds()),
         one_line(in_short(summary.get("FailureReason", "")), _REASON_WIDTH),

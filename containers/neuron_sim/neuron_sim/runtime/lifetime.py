@@ -16,6 +16,7 @@ from neuron_sim import settings
 from neuron_sim.collectives import operation
 from neuron_sim.counters import recorder
 from neuron_sim.device import world
+from neuron_sim.diagnostics import log
 from neuron_sim.errors import CoreBusyError, NotSimulatedError
 from neuron_sim.names.torch_xla_names import ONE_PROCESS_A_CORE
 from neuron_sim.runtime import busy_message, claims, cores
@@ -64,6 +65,13 @@ def claim() -> None:
         ) from None
     _claimed = True
     atexit.register(_at_exit, os.getpid())
+    if _current.rehearsed_steps is not None:
+        # Before the script can print a loss: divided by the loader's true length, it looks as if the model learned.
+        log.say(
+            "short rehearsal: passes over data loaders end early, the first after about "
+            f"{_current.rehearsed_steps} batches. Losses and accuracies that the script prints, and the model that it "
+            "saves, mean nothing."
+        )
     if _publisher is not None:
         _publisher.start(held)
 

@@ -218,7 +218,7 @@ def test_a_job_that_waits_says_so(jobs: FakeService, invoke: Invoke) -> None:
     jobs.script = (("InProgress", "Pending", "waiting for 2 cores", {}), *COMPLETES)
     invoke("run", "src/train.py", "--job-name", "j", "--no-wait")
     assert invoke("ps").out.splitlines()[1].split()[:2] == ["j", "Pending"]
-    jobs.script = (jobs.script[0], *jobs.script)
+    jobs.script = (jobs.script[0], jobs.script[0], *jobs.script)  # `ps` asks for the job, too
     assert invoke("logs", "j") == ("", "windtunnel: j is Pending: waiting for 2 cores\n")
 
 

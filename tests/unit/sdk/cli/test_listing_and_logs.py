@@ -62,6 +62,16 @@ def test_ps_shows_what_a_job_is_at(jobs: FakeService, invoke: Invoke) -> None:
     assert re.split("  +", printed(invoke, "ps")[1])[1] == "Stopped (MaxRuntimeExceeded)"
 
 
+def test_ps_names_jobs_that_were_rehearsed_in_short(jobs: FakeService, invoke: Invoke) -> None:
+    """Their losses and models mean nothing, so nobody should take one for a trained job."""
+    for name, environment in (("whole", {"A": "1"}), ("short", {"WINDTUNNEL_REHEARSE_STEPS": "7"})):
+        start(jobs, name, *COMPLETES)
+        jobs.requests[name]["Environment"] = environment
+    shown = {line.split()[0]: re.split("  +", line)[1] for line in printed(invoke, "ps")[1:]}
+    assert shown == {"whole": "Completed", "short": "Completed, short rehearsal"}
+    assert "Environment" not in json.loads("\n".join(printed(invoke, "ps", "--json")))[0]
+
+
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [(-1.0, "0:00:00"), (0, "0:00:00"), (0.2, "0:00:01"), (61.001, "0:01:02"), (3723.0, "1:02:03")],
