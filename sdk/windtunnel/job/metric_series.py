@@ -33,7 +33,7 @@ def metric_series(service: TrainingService, description: Mapping[str, Any], *, l
     if not names:
         raise ConfigurationError(
             f"Training job {job} has no metrics: it was started without metric_definitions=[{{'Name': 'loss', "
-            "'Regex': 'loss=([0-9.]+)'}] (windtunnel run --metric 'loss=loss=([0-9.]+)')."
+            r"'Regex': r'\bloss=([0-9.]+)'}] (windtunnel run --metric 'loss=\bloss=([0-9.]+)')."
         )
     now = datetime.now(timezone.utc)
     start, end = description["CreationTime"], description.get("TrainingEndTime") or now
