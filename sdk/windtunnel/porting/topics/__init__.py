@@ -23,6 +23,7 @@ processes            the process group, the wrapper of the model, and who starts
 saves                files that every rank writes over the others'
 shapes               shapes that change from batch to batch
 shared_files         files that all processes of an instance make at once
+shares               sums of a core's share of the data, divided by the number of all samples
 slow_optimizers      optimizers of torch that need the host in each step
 some_ranks           calls that wait for all processes, where only some make them
 spawns               what xmp.spawn refuses: a number of processes, a device in use
@@ -58,6 +59,7 @@ from windtunnel.porting.topics import (
     saves,
     shapes,
     shared_files,
+    shares,
     slow_optimizers,
     some_ranks,
     spawns,
@@ -91,6 +93,7 @@ TOPICS = (
     data_without_loader.same_draws,
     splits.split_by_chance,
     batches.last_batches,
+    shares.of_all_samples,
     shapes.of_lengths,
     shapes.of_libraries,
     shapes.of_sentences,
