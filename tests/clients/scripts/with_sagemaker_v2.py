@@ -12,7 +12,7 @@ estimator = PyTorch(
     instance_count=1,
     distribution={"torch_distributed": {"enabled": True}},
     hyperparameters={"epochs": 2},
-    metric_definitions=[{"Name": "loss", "Regex": "loss=([0-9.]+)"}],
+    metric_definitions=[{"Name": "loss", "Regex": r"\bloss=([0-9.]+)"}],
     sagemaker_session=session,
 )
 estimator.fit({"train": session.upload_data("data", key_prefix="train")})
