@@ -758,6 +758,18 @@ def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:
     assert "p4d.24xlarge on EC2: EC2 on-demand us-east-1 2025-06-01" in mixed
 
 
+def test_a_price_that_the_user_stated_is_named_by_its_instance(counters: Any) -> None:
+    """However many are: the price of the job's own instance, which comes first, must not seem to be stated."""
+    names = [TRN1, P5, "ml.p5en.48xlarge", "ml.g5.48xlarge"]
+    book = PriceBook().stating({P5: 40.0, "ml.g5.48xlarge": 10.0}, date(2026, 1, 1))
+    words = windtunnel.compare(counters(), names, REVIEWS, prices=book).screen.prices
+    assert words.startswith("Prices: SageMaker on-demand us-east-1 2022-10-10; p5en.48xlarge: us-")
+    assert "; p5.48xlarge, g5.48xlarge: as you state it." in words
+    book = PriceBook().stating({P5: 40.0}, date(2026, 1, 1))
+    words = windtunnel.compare(counters(), [P5], REVIEWS, prices=book).screen.prices
+    assert words.startswith("Prices: SageMaker on-demand as you state it.")
+
+
 def test_each_first_screen_says_whose_prices_it_has(counters: Any) -> None:
     """In the table's corner; where both are, the names say it, and no price of SageMaker stands after EC2's."""
     for names, said in (([SMALL, TRN1], "SageMaker prices"), (["trn1.2xlarge", "p5.48xlarge"], "EC2 prices")):

@@ -130,7 +130,7 @@ def screen(
         verdict=_verdict(comparison, newest, workload, full_scale, book),
         compiling=_compiling(estimates, newest),
         batch=" ".join(batch_words(comparison, workload)),
-        prices=" ".join(price_words(estimates, costs, newest, book)),
+        prices=" ".join(price_words(estimates, costs, order, newest, book)),
         change=tuple(changes),
         largest=tuple(largest[: _CHANGES - len(changes)]),
         trust=trust(comparison, workload),

@@ -36,6 +36,7 @@ from windtunnel.reports.modelled.labels import (
 )
 
 PRICES = "Prices: "
+_STATED = "as you state it"
 
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
@@ -182,23 +183,33 @@ def each(item: Estimate) -> float:
 
 
 def price_words(
-    estimates: Sequence[Estimate], costs: Sequence[Cost | None], found: Answer | None, book: PriceBook
+    estimates: Sequence[Estimate],
+    costs: Sequence[Cost | None],
+    order: Sequence[int],
+    found: Answer | None,
+    book: PriceBook,
 ) -> Iterator[str]:
-    """The offering, region and date of the prices, and where another way to buy the hour gives another answer."""
+    """The offering, region and date of the prices, and where another way to buy the hour gives another answer.
+
+    ``order``: positions of the estimates as they are shown.
+    """
     if any(costs):
-        yield offerings_words(estimates, costs)
+        yield offerings_words([estimates[index] for index in order], [costs[index] for index in order])
     yield from _bought_otherwise(estimates, found, book)
 
 
 def offerings_words(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
-    """Offering, region and date: the group with the most instances first, the others with their instances' names."""
+    """Offering, region and date: those of the first instance first, the others with their instances' names.
+
+    Prices that the user stated come after the book's, so that they have names too.
+    """
     groups: dict[tuple[str, str], list[str]] = {}
     for item, cost in zip(estimates, costs, strict=True):
         if cost is not None:
             groups.setdefault(_of(cost.price), []).append(place(item))
-    most = max(groups, key=lambda group: len(groups[group]))
+    by_book = sorted(groups, key=lambda group: group[1] == _STATED)
     # What has no word for its offering has that of the first, so those of others come last.
-    (offering, where), *rest = sorted(groups, key=lambda group: (group[0] != most[0], -len(groups[group])))
+    (offering, where), *rest = sorted(by_book, key=lambda group: group[0] != by_book[0][0])
     others = "".join(
         f"; {', '.join(dict.fromkeys(groups[own, there]))}: {'' if own == offering else f'{own} '}{there}"
         for own, there in rest
@@ -236,7 +247,7 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
 
 def _of(price: Price) -> tuple[str, str]:
     if price.status == "stated":
-        return bought(price), "as you state it"
+        return bought(price), _STATED
     return bought(price), f"{price.region} {price.days}{how_known(price)}"
 
 
