@@ -214,6 +214,15 @@ def test_one_instance_on_which_it_cannot_run_leaves_the_others_their_answer(coun
     assert list(report.to_dict()["modelled"]["not_possible"]) == [TRN1]
 
 
+def test_an_instance_that_cannot_be_modelled_stands_above_the_verdict(counters: Any) -> None:
+    """In a note of its own, which names it first: at the end of the note on the batch nobody found it."""
+    report = windtunnel.compare(counters(), [TRN1, "ml.inf2.xlarge"], REVIEWS)
+    missing, verdict, *_ = report.document().sections[0].notes
+    assert missing.startswith("NOT MODELLED: ml.inf2.xlarge is not calibrated") and "..." not in missing
+    assert verdict.startswith("No winner: trn1.32xlarge is the only one modelled. Name other instances")
+    assert "NOT MODELLED" not in report.screen.batch
+
+
 def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
     """The first user's: what it costs, why nothing is said, what would make an answer."""
     section, *others = report_for_counters(counters(samples=32, steps=1)).document().sections
@@ -415,7 +424,7 @@ def test_it_names_no_batch_with_which_an_instance_left_out_has_no_verdict() -> N
     """At the batch of 8 trn1 cannot run at all; at 64 it would, but outside of the calibrated range."""
     chosen = ["trn1", "g6e", "p4d"]
     job = Workload.transformer("ViT-Base", global_batch=8)
-    note = first(compare(job, chosen, LONG), job, LONG).notes[0]
+    note = first(compare(job, chosen, LONG), job, LONG).notes[1]
     batch = re.search(r"With --global-batch (\d+) \S+ costs least, ", note)
     assert batch
     job = Workload.transformer("ViT-Base", global_batch=int(batch[1]))

@@ -27,10 +27,12 @@ from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
 from windtunnel.reports.modelled.batch_and_prices import (
+    MISSING,
     PRICES,
     batch_words,
     each,
     how_known,
+    missing_words,
     price_words,
     sharing_words,
 )
@@ -53,9 +55,8 @@ from windtunnel.reports.modelled.unfit import does_not_fit
 
 LINES = 25
 _TITLE = "The answer"
-_ROWS = 7
+_ROWS, _CHANGES = 7, 2
 _TRUST = "Trust: "
-_CHANGES = 2
 _UNPRICED = 2
 """Most instances without a price that the verdict names."""
 _LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
@@ -75,9 +76,10 @@ class Screen:
         on: the day of the prices, the newest compared; None: nothing has a price.
         costs: the cost of each estimate on that day.
         answer: which instance is cheapest on that day; None without a price.
+        missing: which of the instances asked for are not in the table, and why.
         verdict: the winner with its probability, or why there is none and what would make one.
         compiling: how much of the time is compilation; empty where nothing is compiled.
-        batch: the batch of each instance, and which of the instances asked for are not in the table.
+        batch: the batch of each instance.
         prices: offering, region and date of the prices.
         change: what the rehearsal found to change in the script, worst first.
         largest: where there are fewer than two changes: the largest parts of the bill on the first instance.
@@ -90,6 +92,7 @@ class Screen:
     on: date | None
     costs: tuple[Cost | None, ...]
     answer: Answer | None
+    missing: str
     verdict: str
     compiling: str
     batch: str
@@ -127,6 +130,7 @@ def screen(
         on=on,
         costs=costs,
         answer=newest,
+        missing=" ".join(missing_words(comparison)),
         verdict=_verdict(comparison, newest, workload, full_scale, book),
         compiling=_compiling(estimates, newest),
         batch=" ".join(batch_words(comparison, workload)),
@@ -146,6 +150,7 @@ def screen(
 def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) -> Section:
     """The answer as a section. ``lines_above``: lines above it in the frame, besides title and subtitle."""
     notes = {
+        shown.missing: 3,
         shown.verdict: 5,
         shown.compiling: 2,
         shown.batch: 4,
@@ -171,23 +176,24 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         room = LINES - below_frame - 1
         if sum(map(bool, notes)) <= room:
             break
-    all_rows = tuple(_table(shown, comparison, 2 * len(shown.order)))
-    return fitted(table, notes, room, all_rows)
+    return fitted(table, notes, room, tuple(_table(shown, comparison, 2 * len(shown.order))))
 
 
 def fitted(table: Section, notes: Mapping[str, int], room: int, all_rows: tuple[Row, ...] = ()) -> Section:
     """The table with its notes: each cut to its number of lines, and all of them together to ``room`` lines. Its
     ``whole`` has all notes in full, and ``all_rows`` if the table lacks some.
 
-    If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first, all to
-    two lines before any to one, that on prices after the others. The note on trust and the first one follow when all
-    others have one line, as half of them is of no use. If one line each is still too much, changes and the largest part
-    go: the rest of the report has them.
+    If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first,
+    all to two lines before any to one, that on prices after the others. Those on trust and on missing instances,
+    and the verdict, follow when all others have one line, as half of them is of no use. If one line each is still
+    too much, changes and the largest part go: the rest of the report has them.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
         most = {text: lines for text, lines in most.items() if not text.startswith(_LARGEST[1])}
-    last_cut = [text for text in most if text.startswith(_TRUST)] + [*most][:1]
+    verdict = next((text for text in most if not text.startswith(MISSING)), "")
+    last_cut = [text for text in most if text.startswith((_TRUST, MISSING)) or text == verdict]
+    last_cut.sort(key=lambda text: not text.startswith(_TRUST))
     others = [text for text in reversed(most) if text not in last_cut]
     others.sort(key=lambda text: text.startswith(PRICES))
     for least, text in (*product((2, 1), others), *product((2, 1), last_cut)):
@@ -370,7 +376,8 @@ def _obstacle(
             dict.fromkeys(item.label.removeprefix("ml.") for item in comparison.not_possible)
         )
         return f"No winner: the job runs on {names}, but cannot run on {others}. {NAME_OTHERS}"
-    return f"No winner: {names} is compared with nothing. {NAME_OTHERS}"
+    alone = "the only one modelled" if comparison.not_calibrated else "compared with nothing"
+    return f"No winner: {names} is {alone}. {NAME_OTHERS}"
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -384,12 +391,10 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
         return ""
     names: dict[str, dict[str, None]] = {}
     for item in compiled:
-        names.setdefault(fmt.modelled_seconds(_compile_s(item)), {})[
-            item.instance.name.removeprefix("ml.")
-        ] = None
+        its = names.setdefault(fmt.modelled_seconds(_compile_s(item)), {})
+        its[item.instance.name.removeprefix("ml.")] = None
     first, *others = ((long, ", ".join(each)) for long, each in names.items())
-    times = ", ".join(
-        (f"{first[0]} to compile on {first[1]}", *(f"{long} on {each}" for long, each in others))
-    )
+    longer = [f"{long} on {each}" for long, each in others]
+    times = ", ".join((f"{first[0]} to compile on {first[1]}", *longer))
     decides = ", and decides nothing" if without_compile(found) else ""
     return f"In it: {times} the first time; cached afterwards{decides}."

@@ -10,7 +10,18 @@ from windtunnel.reports.modelled.answer import Screen
 from windtunnel.reports.modelled.batch_and_prices import each
 from windtunnel.reports.modelled.data import amount, rounded
 
-_WORDS = ("job", "verdict", "compiling", "batch", "prices", "change", "largest", "trust", "left_out")
+_WORDS = (
+    "job",
+    "missing",
+    "verdict",
+    "compiling",
+    "batch",
+    "prices",
+    "change",
+    "largest",
+    "trust",
+    "left_out",
+)
 
 
 def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:

@@ -35,12 +35,20 @@ from windtunnel.reports.modelled.labels import (
     sharing,
 )
 
-PRICES = "Prices: "
+PRICES, MISSING = "Prices: ", "NOT MODELLED"
 _STATED = "as you state it"
 
 
+def missing_words(comparison: Comparison) -> Iterator[str]:
+    """Each instance that was asked for and is not in the table, with the reason."""
+    for instance in comparison.not_calibrated:
+        yield f"{MISSING}: {not_calibrated(instance)}"
+    for left in comparison.not_possible:
+        yield f"{MISSING}, {left.label.removeprefix('ml.')}: {left.why.partition(';')[0].removesuffix('.')}."
+
+
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
-    """Notes on the batch: its rule, instances not in the table, the software's speed, a split unusual for GPUs."""
+    """Notes on the batch: its rule, the software's speed, a split unusual for GPUs."""
     yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
     yield from _uneven_words(comparison.estimates, workload)
     waiting = [
@@ -53,10 +61,6 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
             f"Part of a step that waits for samples: {', '.join(waiting)}; intervals assume {HOST_SPEED.low:g} to "
             f"{HOST_SPEED.high:g} times your loader's seconds on these hosts."
         )
-    for instance in comparison.not_calibrated:
-        yield f"NOT MODELLED: {not_calibrated(instance)}"
-    for left in comparison.not_possible:
-        yield f"NOT MODELLED, {left.label.removeprefix('ml.')}: {left.why.partition(';')[0].removesuffix('.')}."
     if not isinstance(workload, DescribedWorkload):
         return
     yield from _chosen_words(comparison.estimates, workload)
