@@ -278,6 +278,15 @@ def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:
     assert "TOO CLOSE" not in "\n".join(clear.document().headline)
 
 
+def test_the_warning_of_the_range_names_the_plans() -> None:
+    """An instance alone may be that of any plan, also of those inside the range."""
+    report = windtunnel.plan("Llama-3.1-8B", "trn1", tokens=15e9, nodes=(8, 64))
+    (note,) = [
+        one for one in report.document().sections[0].notes if one.startswith("OUTSIDE THE CALIBRATED RANGE")
+    ]
+    assert ": 64 x trn1.32xlarge (" in note and " 8 x" not in note
+
+
 @pytest.mark.parametrize(("nodes", "outside"), [(8, False), (64, True)])
 def test_what_is_named_outside_the_range_is_said_to_be(nodes: int, outside: bool) -> None:
     """In the sentence that names it: a comparison names no winner there."""

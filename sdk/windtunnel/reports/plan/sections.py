@@ -21,7 +21,7 @@ from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import LINES, STATE_PRICES, fitted
 from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
-from windtunnel.reports.modelled.labels import bought, outside_quantity, place, plain_scripts
+from windtunnel.reports.modelled.labels import bought, outside_quantity, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -307,13 +307,14 @@ def _trained_by(found: Plans) -> Iterator[str]:
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:
-    """Each instance once, with the quantities of its plans that lie outside the calibrated range."""
+    """Plans by the quantities that lie outside the calibrated range."""
     found: dict[str, dict[str, None]] = {}
     for plan in shown:
-        for reason in plan.estimate.range_check.outside:
-            found.setdefault(place(plan.estimate), {})[outside_quantity(reason)] = None
+        if outside := plan.estimate.range_check.outside:
+            quantities = ", ".join(dict.fromkeys(map(outside_quantity, outside)))
+            found.setdefault(quantities, {})[labels.cluster(plan)] = None
     if found:
-        words = "; ".join(f"{name} ({', '.join(quantities)})" for name, quantities in found.items())
+        words = "; ".join(f"{', '.join(names)} ({quantities})" for quantities, names in found.items())
         yield f"OUTSIDE THE CALIBRATED RANGE, interval widened: {words}."
 
 
