@@ -44,7 +44,8 @@ class Section:
 class Document:
     """A whole report, in reading order. ``headline``: its result in a sentence or two.
 
-    ``more``: a hint how to see the sections that the first screen leaves out.
+    ``more``: a hint how to see the sections that the first screen leaves out. ``headline_lines``: the lines that each
+    sentence of the headline may have on that screen.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Document:
     headline: tuple[str, ...]
     sections: tuple[Section, ...]
     more: str = ""
+    headline_lines: int = 2
 
     @property
     def first_screen(self) -> Document:
@@ -59,4 +61,5 @@ class Document:
         first = tuple(section for section in self.sections if section.first)
         if not first:
             return replace(self, more="")
-        return replace(self, headline=tuple(shortened(line, 2) for line in self.headline), sections=first)
+        headline = tuple(shortened(line, self.headline_lines) for line in self.headline)
+        return replace(self, headline=headline, sections=first)

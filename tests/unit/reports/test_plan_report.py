@@ -278,6 +278,13 @@ def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:
     assert "TOO CLOSE" not in "\n".join(clear.document().headline)
 
 
+def test_a_shortfall_has_the_lines_that_are_free() -> None:
+    """By how much the cheapest misses the limits is its last word, and was cut on a screen of 17 lines."""
+    text = windtunnel.plan("Llama-3.1-405B", deadline_hours=24, budget_usd=1_000).to_text()
+    assert len(text.splitlines()) <= LINES
+    assert "over the deadline and 19 times the budget." in " ".join(text.replace("│", "").split())
+
+
 def test_the_warning_of_the_range_names_the_plans() -> None:
     """An instance alone may be that of any plan, also of those inside the range."""
     report = windtunnel.plan("Llama-3.1-8B", "trn1", tokens=15e9, nodes=(8, 64))

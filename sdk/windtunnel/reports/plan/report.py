@@ -59,6 +59,11 @@ class PlanReport(Report):
         return f"<PlanReport of {self.title}: {len(self.plans.plans):,} plans; print it to read it>"
 
     def document(self) -> Document:
+        """As `Report.document`. Sentences of the headline have a third line where nothing else gives way to it."""
+        tight, roomy = self._document(2), self._document(3)
+        return roomy if roomy.sections[:1] == tight.sections[:1] else tight
+
+    def _document(self, headline_lines: int) -> Document:
         job, samples = self.plans.job, self.plans.size.train_samples
         steps = "one step, not full, of" if samples < job.global_batch else "steps of"
         above = Document(
@@ -69,6 +74,7 @@ class PlanReport(Report):
             headline(self.plans, self.assumed),
             (),
             "The rest: --full, report.to_text(full=True)",
+            headline_lines,
         )
         parts = sections(self.plans, above, size_assumed=self.size_assumed, price_notes=self.price_notes)
         return replace(above, sections=parts, more=above.more if len(parts) > 1 else "")
