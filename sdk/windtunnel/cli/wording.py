@@ -8,6 +8,7 @@ import re
 _WORDS = {
     "FullScale: ": "",
     "PerDevice(32)": "--batch-per-device 32",
+    "Give an Architecture with its dimensions,": "Give --architecture a config.json with one of these,",
     " an Architecture with its dimensions,": "",
     ", or None,": ",",
     "one of None, ": "one of ",
