@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from windtunnel.priceperf import ARCHITECTURES, InvalidInput, Workload
-from windtunnel.priceperf.model.config_json import from_config, known_architecture
+from windtunnel.priceperf.model.config_json import NAMES_PAGE, from_config, known_architecture
 from windtunnel.priceperf.model.hub_models import hub_config, hub_names
 from windtunnel.reports.plan.report import plan
 
@@ -100,8 +101,22 @@ def test_a_job_is_described_by_such_a_name() -> None:
     named = Workload.transformer("Llama-3.2-1B", **how)
     assert named == Workload.transformer(config, **how)
     assert named.parameters == known_architecture("Llama-3.2-1B")[1]
-    with pytest.raises(InvalidInput, match=r"Did you mean 'Mistral-7B'.* config.json .*Phi-4"):
+    with pytest.raises(InvalidInput, match=r"Did you mean 'Mistral-7B'.* config.json .*how_to"):
         Workload.transformer("Mistral7", **how)
+
+
+def test_an_unknown_name_gets_a_dozen_names_and_the_page_that_has_all() -> None:
+    """About ninety in a line were read by nobody. A model of another kind is told what takes it."""
+    with pytest.raises(
+        InvalidInput, match=r"'resnet50' is not known.*windtunnel run SCRIPT --rehearse 16"
+    ) as raised:
+        known_architecture("resnet50")
+    known = {*ARCHITECTURES, *hub_names()}
+    assert f"(all {len(known)}: {NAMES_PAGE})" in str(raised.value)
+    words = str(raised.value).replace(",", "").split()
+    assert 5 <= len(known & set(words)) <= 12
+    page = Path(__file__).parents[3].joinpath(NAMES_PAGE).read_text(encoding="utf-8")
+    assert known == set(page.rstrip(".\n").rpartition("\n")[2].split(", "))
 
 
 def test_heads_that_8_cores_do_not_share_alike_are_shared_by_two() -> None:

@@ -43,13 +43,18 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 """The names of each dimension in configs; the first one present counts."""
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _MOST = 10**9
+_SOME = (
+    "BERT-Large", "RoBERTa-Base", "GPT-2", "Llama-3.1-8B", "Mistral-7B", "Qwen3-8B", "Gemma-2-9B", "Phi-4", "ViT-Base",
+)  # fmt: skip
+NAMES_PAGE = "docs/how_to/compare_instances.md"
+"""Has the names of all models that are known."""
 
 
 def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> tuple[Architecture, int]:
     """The dimensions of a name, a configuration or an `Architecture`, and the number of weights.
 
     Raises:
-        InvalidInput: the name is unknown (the message lists the known ones), or as `from_config`.
+        InvalidInput: the name is unknown (the message has near or some known ones), or as `from_config`.
     """
     if isinstance(architecture, Mapping):
         return from_config(architecture)
@@ -62,9 +67,12 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
     if config is not None:
         return from_config(config)
     known = list(dict.fromkeys((*ARCHITECTURES, *hub_names())))
+    near = did_you_mean(architecture, known)
+    some = "" if near else f", such as {', '.join(_SOME)}"
     raise InvalidInput(
-        f"architecture {architecture!r} is not known.{did_you_mean(architecture, known)} Give the config.json of a "
-        f"Hugging Face model, an Architecture with its dimensions, or a name that is known: {', '.join(known)}."
+        f"architecture {architecture!r} is not known.{near} Give the config.json of a Hugging Face model, an "
+        f"Architecture with its dimensions, or a name that is known{some} (all {len(known)}: {NAMES_PAGE}). "
+        "What is no transformer is modelled from its script: windtunnel run SCRIPT --rehearse 16."
     )
 
 
