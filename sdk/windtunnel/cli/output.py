@@ -17,6 +17,8 @@ from windtunnel.rendering.format import lines
 if TYPE_CHECKING:
     from windtunnel.rendering.report import Report
 
+_STDOUT = "-"
+"""A file's name that means stdout, as with other commands."""
 _COLOURS = {
     "Completed": "green",
     "InService": "green",
@@ -52,13 +54,13 @@ def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> No
         "--html",
         type=Path,
         metavar="FILE",
-        help="write one HTML file with its charts inside, which loads nothing",
+        help="write one HTML file with its charts inside, which loads nothing; - is stdout",
     )
     parser.add_argument(
         "--markdown",
         type=Path,
         metavar="FILE",
-        help="write Markdown, for a pull request or a build's summary",
+        help="write Markdown, for a pull request or a build's summary; - is stdout",
     )
     if full:
         parser.add_argument("--full", action="store_true", help="print all of it, not only the answer")
@@ -69,21 +71,30 @@ def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> No
 
 
 def show(report: Report, args: argparse.Namespace) -> int:
-    """Write the files that were asked for; print the report as JSON, or as text if no file was asked for.
+    """Write the files that were asked for, ``-`` to stdout; print the report as JSON, or as text if no file was asked
+    for.
 
     Returns the exit code, 0.
 
     Raises:
-        ConfigurationError: a file cannot be written, or there is no chart to write.
+        ConfigurationError: a file cannot be written, there is no chart to write, or stdout is to get two things.
     """
     full = getattr(args, "full", False)
-    files: list[tuple[Path | None, Callable[[Path], object]]] = [
+    printed = [name for name in ("html", "markdown", "png") if str(getattr(args, name, None)) == _STDOUT]
+    if "png" in printed:
+        raise ConfigurationError("--png writes a picture to a file: --png charts.png")
+    if len(printed) + bool(args.json) > 1:
+        raise ConfigurationError(f"one form goes to stdout: with --{printed[0]} -, name files for the others")
+    files: list[tuple[Path | None, Callable[[Path | None], object]]] = [
         (args.html, report.to_html),
         (args.markdown, lambda path: report.to_markdown(path, full=full)),
-        (getattr(args, "png", None), report.to_png),
+        (getattr(args, "png", None), lambda path: report.to_png(path or "")),
     ]
     for path, write in files:
         if path is None:
+            continue
+        if str(path) == _STDOUT:
+            print(str(write(None)).rstrip("\n"))
             continue
         try:
             write(path)

@@ -342,6 +342,21 @@ def test_files_instead_of_text(invoke: Invoke, tmp_path: Path, counters_file: st
     assert answer.startswith("## ") and "### The answer" in answer and len(in_full) > 2 * len(answer)
 
 
+def test_a_dash_is_stdout(
+    invoke: Invoke, tmp_path: Path, counters_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with other commands: a pipe gets the text, and no file of that name is left behind."""
+    monkeypatch.chdir(tmp_path)
+    captured = invoke("compare", counters_file, "--markdown", "-")
+    assert captured.out.startswith("## ") and captured.err == ""
+    assert invoke("compare", counters_file, "--html", "-").out.startswith("<!DOCTYPE html>")
+    assert not Path("-").exists()
+    for more in (("--html", "-"), ("--json",)):
+        said = invoke("compare", counters_file, "--markdown", "-", *more, exits=2).err
+        assert "name files for the others" in said
+    assert "--png charts.png" in invoke("compare", counters_file, "--png", "-", exits=2).err
+
+
 def test_a_file_that_cannot_be_written_is_said(invoke: Invoke, tmp_path: Path, counters_file: str) -> None:
     """One line with the path and the reason."""
     said = invoke("compare", counters_file, "--html", str(tmp_path / "none" / "a.html"), exits=2).err
