@@ -779,6 +779,22 @@ def test_a_price_that_the_user_stated_is_named_by_its_instance(counters: Any) ->
     assert words.startswith("Prices: SageMaker on-demand as you state it.")
 
 
+def test_a_price_that_has_ended_says_so() -> None:
+    """Its days alone do not; for a day on which it held it is as any other."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=1024)
+    book = PriceBook().buying("EC2 Capacity Block")
+    held = "ap-southeast-4 2024-10-01 to 2025-01-01"
+    for day, said in (
+        (None, f"{held}, ended"),
+        (date(2024, 12, 1), held),
+        (date(2025, 2, 1), f"{held}, ended"),
+    ):
+        report = windtunnel.compare(job, [TRN1], LONG, prices=book, on=day)
+        assert f" {said}. Blocks" in report.screen.prices
+        plans = windtunnel.plan("Llama-3.1-8B", "trn1", prices=book, on=day, nodes=(8,))
+        assert f" {said}. Blocks" in screen_of(plans)
+
+
 def test_each_first_screen_says_whose_prices_it_has(counters: Any) -> None:
     """In the table's corner; where both are, the names say it, and no price of SageMaker stands after EC2's."""
     for names, said in (([SMALL, TRN1], "SageMaker prices"), (["trn1.2xlarge", "p5.48xlarge"], "EC2 prices")):

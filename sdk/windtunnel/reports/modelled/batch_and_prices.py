@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timezone
 
 from windtunnel.priceperf import (
     Answer,
@@ -198,19 +199,24 @@ def price_words(
     ``order``: positions of the estimates as they are shown.
     """
     if any(costs):
-        yield offerings_words([estimates[index] for index in order], [costs[index] for index in order])
+        shown = [estimates[index] for index in order], [costs[index] for index in order]
+        yield offerings_words(*shown, book.as_of)
     yield from _bought_otherwise(estimates, found, book)
 
 
-def offerings_words(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
+def offerings_words(
+    estimates: Sequence[Estimate], costs: Sequence[Cost | None], on: date | None = None
+) -> str:
     """Offering, region and date: those of the first instance first, the others with their instances' names.
 
-    Prices that the user stated come after the book's, so that they have names too.
+    Prices that the user stated come after the book's, so that they have names too. A price that ended before the day
+    ``on`` (None: today) says so.
     """
+    day = on or datetime.now(timezone.utc).date()
     groups: dict[tuple[str, str], list[str]] = {}
     for item, cost in zip(estimates, costs, strict=True):
         if cost is not None:
-            groups.setdefault(_of(cost.price), []).append(place(item))
+            groups.setdefault(_of(cost.price, day), []).append(place(item))
     by_book = sorted(groups, key=lambda group: group[1] == _STATED)
     # What has no word for its offering has that of the first, so those of others come last.
     (offering, where), *rest = sorted(by_book, key=lambda group: group[0] != by_book[0][0])
@@ -249,10 +255,11 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
             yield f"At {bought(cost.price)} prices of {of} {least}{sure}."
 
 
-def _of(price: Price) -> tuple[str, str]:
+def _of(price: Price, day: date) -> tuple[str, str]:
     if price.status == "stated":
         return bought(price), _STATED
-    return bought(price), f"{price.region} {price.days}{how_known(price)}"
+    ended = ", ended" if price.until is not None and price.until < day else ""
+    return bought(price), f"{price.region} {price.days}{ended}{how_known(price)}"
 
 
 def how_known(price: Price) -> str:

@@ -46,6 +46,7 @@ class PlanReport(Report):
         plans: all plans with times, costs and intervals; the Pareto front; what could not be planned, and why.
         assumed: what the caller did not give, in words.
         price_notes: the day of the prices.
+        on: the day whose prices were asked for; None: the newest.
     """
 
     title: str
@@ -53,6 +54,7 @@ class PlanReport(Report):
     assumed: tuple[str, ...] = ()
     size_assumed: bool = False
     price_notes: tuple[str, ...] = ()
+    on: date | None = None
 
     def __repr__(self) -> str:
         """What was planned."""
@@ -76,7 +78,9 @@ class PlanReport(Report):
             "The rest: --full, report.to_text(full=True)",
             headline_lines,
         )
-        parts = sections(self.plans, above, size_assumed=self.size_assumed, price_notes=self.price_notes)
+        parts = sections(
+            self.plans, above, size_assumed=self.size_assumed, price_notes=self.price_notes, on=self.on
+        )
         return replace(above, sections=parts, more=above.more if len(parts) > 1 else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,7 +203,7 @@ def plan(
     assumed += [sequences_a_step(batch)] if global_batch is None else []
     title = architecture if isinstance(architecture, str) else fmt.one_line(model.name, 40)
     title = title or f"{weights / 1e9:.1f} B {model.family}"
-    return PlanReport(title, found, tuple(assumed), size_assumed, price_notes)
+    return PlanReport(title, found, tuple(assumed), size_assumed, price_notes, on)
 
 
 def _samples(tokens: float | None, samples: int | None, steps: int | None, job: OpenSplit) -> int:

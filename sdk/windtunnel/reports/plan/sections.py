@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from itertools import islice
 
 from windtunnel.priceperf.model.fixed_costs import START_S
@@ -54,9 +55,11 @@ def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
 
 
 def sections(
-    found: Plans, above: Document, *, size_assumed: bool, price_notes: Sequence[str]
+    found: Plans, above: Document, *, size_assumed: bool, price_notes: Sequence[str], on: date | None
 ) -> tuple[Section, ...]:
-    """Tables of the plans within the limits, and of what was searched. ``above``: the report without them."""
+    """Tables of the plans within the limits, and of what was searched. ``above``: the report without them.
+    ``on``: the day of the prices; None: the newest.
+    """
     tables = {
         "Cheapest first": (_each(found.cheapest), shortlist(found.cheapest)),
         "Fastest first": (_each(found.fastest), shortlist(found.fastest)),
@@ -86,7 +89,7 @@ def sections(
     listed = [_table(title, about, plans) for title, (about, plans) in tables.items() if plans]
     if not listed:
         return (replace(_searched(found, notes), first=True),)
-    read_first = (*_risky(found, first), *_trained_by(found), *_prices(found), *_outside(first))
+    read_first = (*_risky(found, first), *_trained_by(found), *_prices(found, on), *_outside(first))
     return (_on_the_first_screen(listed[0], read_first, above), *listed[1:], _searched(found, notes))
 
 
@@ -107,12 +110,12 @@ def _on_the_first_screen(table: Section, notes: Sequence[str], above: Document) 
     return replace(cut, subtitle=f"{table.subtitle}{some}", notes=cut.notes[: max(0, room)])
 
 
-def _prices(found: Plans) -> Iterator[str]:
+def _prices(found: Plans, on: date | None) -> Iterator[str]:
     """Offering, region and date of the prices of all instances."""
     best = _best_on_each(found)
     costs = [plan.cost for plan in best]
     if any(costs):
-        yield offerings_words([plan.estimate for plan in best], costs)
+        yield offerings_words([plan.estimate for plan in best], costs, on)
 
 
 def _best_on_each(found: Plans) -> list[Plan]:
