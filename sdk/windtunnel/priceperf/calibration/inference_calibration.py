@@ -48,11 +48,11 @@ def width(level: Level, figure: Figure, but: str | None = None) -> float:
                            for group, errors in scores.items() if group != but])  # fmt: skip
 
 
-def interval(inference: Inference, instance: InstanceType, figure: Figure) -> RangeCheck:
-    """The interval of a modelled figure, wider outside the range of the rows.
+def check_calibrated(instance: InstanceType) -> None:
+    """Check that published rows are of the instance's chip.
 
     Raises:
-        NotCalibrated: no row is of the instance's chip.
+        NotCalibrated: none is.
     """
     chips = {row.instance.accelerator.name for row in inference_rows()}
     if instance.accelerator.name not in chips:
@@ -61,6 +61,15 @@ def interval(inference: Inference, instance: InstanceType, figure: Figure) -> Ra
             f"Inference on {instance.name} is not calibrated: no published throughput of "
             f"{instance.accelerator.name} is among the rows. Calibrated are {known}."
         )
+
+
+def interval(inference: Inference, instance: InstanceType, figure: Figure) -> RangeCheck:
+    """The interval of a modelled figure, wider outside the range of the rows.
+
+    Raises:
+        NotCalibrated: no row is of the instance's chip.
+    """
+    check_calibrated(instance)
     log_width = width(level_of(inference), figure)
     return check_ranges(_ranges(), _quantities(inference, instance), log_width, log_width)
 

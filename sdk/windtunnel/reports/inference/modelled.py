@@ -11,8 +11,10 @@ from datetime import date
 from typing import Any
 
 from windtunnel.priceperf import Architecture
+from windtunnel.priceperf.calibration.inference_calibration import check_calibrated
 from windtunnel.priceperf.calibration.inference_rows import architecture_of
-from windtunnel.priceperf.instances import instance_types
+from windtunnel.priceperf.instances import instance_type, instance_types, named_instance
+from windtunnel.priceperf.model.hub_models import hub_config
 from windtunnel.priceperf.model.inference_call import Inference
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.inference_estimate import InferenceEstimate, estimate_inference
@@ -32,12 +34,15 @@ TEXT_LENGTH = 128
 
 @dataclass(eq=False, repr=False)
 class InferenceEstimateReport(Report):
-    """Modelled inference of one model. ``estimates``: in order of instance, then of batch size."""
+    """Modelled inference of one model. ``estimates``: in order of instance, then of batch size. ``positions``: the
+    most tokens for which the model has position embeddings; None: not known.
+    """
 
     title: str
     estimates: tuple[InferenceEstimate, ...]
     rate_per_s: float | None = None
     price_notes: tuple[str, ...] = ()
+    positions: int | None = None
 
     def document(self) -> Document:
         """A table for each instance; the headline names the cheapest."""
@@ -120,6 +125,11 @@ class InferenceEstimateReport(Report):
         return tuple(cells)
 
     def _notes(self) -> Iterator[str]:
+        if self.positions is not None and self.estimates[0].inference.sequence_length > self.positions:
+            yield (
+                f"{self.title} has {self.positions:,} positions (max_position_embeddings): as published, it takes no "
+                "longer sequences."
+            )
         yield (
             f"P50: of one call, as latency; range: {fmt.percent(COVERAGE)} of published figures that took no part lie "
             "inside. windtunnel inference --validate has the errors."
@@ -198,6 +208,10 @@ def modelled(
     title = (
         model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
     )
+    for family in {*map(named_instance, instances)}.difference(instances):
+        check_calibrated(
+            instance_type(family)
+        )  # so that nobody is asked for a type of a family that has no rows
     instance_types(instances)  # raises if some are unknown, and names them all
     length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
     loaded = load()
@@ -205,7 +219,9 @@ def modelled(
     found = tuple(
         estimate_inference(call, name, loaded.book, on) for name in dict.fromkeys(instances) for call in calls
     )
-    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes)
+    config = hub_config(model) if isinstance(model, str) else None
+    positions = (config or {}).get("max_position_embeddings")
+    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes, positions)
 
 
 def _milliseconds(value: float) -> str:

@@ -120,12 +120,20 @@ def test_the_model_says_how_right_it_is(invoke: Invoke) -> None:
     assert "set aside" in invoke("inference", "--validate").out
 
 
+def test_a_sequence_longer_than_the_models_positions_is_said(invoke: Invoke) -> None:
+    """Its time is modelled all the same: another model of that shape may take such sequences."""
+    ask = ("inference", "bert-base-uncased", "--sequence-length")
+    assert "bert-base-uncased has 512 positions (max_position_embeddings)" in invoke(*ask, "4096").out
+    assert "positions" not in invoke(*ask, "512").out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (["inference", "BERT-Huge"], 2, "GPT3-175B, ViT-Base, MPT-125m"),
         (["inference", "Llama2-7B"], 2, "not for llama"),
         (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 2, "Calibrated are ml.trn1.2xlarge"),
+        (["inference", "BERT-Base", "--instances", "p5"], 2, "Inference on ml.p5.48xlarge is not calibrated"),
         (
             ["inference", "BERT-Base", "--instances", "trn1"],
             2,
