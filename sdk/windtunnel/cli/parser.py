@@ -81,8 +81,8 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         options = [word for word in unknown if word.startswith("-")] or unknown
-        hint = did_you_mean(options[0].partition("=")[0], self._option_string_actions)
-        hint += self.explain(self._given, options)
+        near = did_you_mean(options[0].partition("=")[0], self._option_string_actions)
+        hint = near or self.explain(self._given, options)
         self._end(f"unrecognized arguments: {' '.join(options)}.{hint}")
 
     def _end(self, message: str) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from typing import Any
 
 from windtunnel.cli.options import Listed, add_instances, day
@@ -31,7 +32,7 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "action", nargs="?", choices=("list", "refresh"), default="list", help="default: list"
+        "action", nargs="?", type=_action, choices=("list", "refresh"), default="list", help="default: list"
     )
     parser.add_argument("--on", type=day, metavar="DATE", help="only the prices of that day (2023-01-31)")
     add_instances(parser, "default: all that are modelled; also families (trn1), but not with refresh")
@@ -43,6 +44,13 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(func=run_prices)
+
+
+def _action(text: str) -> str:
+    """The word as it is, unless it looks like an instance: no action has a digit."""
+    if re.search(r"\d", text):
+        raise argparse.ArgumentTypeError(f"for one instance: windtunnel prices --instances {text}")
+    return text
 
 
 def run_prices(arguments: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ _WORDS = {
     "with image_uri=, and session=AwsSession()": "with --image-uri, and take --aws",
     "entry_point=": "script ",
     "'per_device'": "'per-device'",
-    "state a discount below on-demand, at most": "state it below on-demand: --discount, at most",
+    "state a discount below on-demand, at most": "state it below on-demand, such as --discount 60%, at most",
 }
 _OPTIONS = {
     "budget_usd": "--budget",

@@ -184,8 +184,9 @@ def test_a_plan_alone_is_one_short_line() -> None:
 def test_a_plan_near_its_limit_says_that_it_may_miss() -> None:
     """The middle keeps the deadline, the interval does not."""
     free = small().plans.fastest[0]
-    assert "MAY MISS THEM" in small(deadline_hours=free.hours).to_text()
-    assert "MAY MISS THEM" not in small(deadline_hours=1000).to_text()
+    assert "MAY MISS THE DEADLINE at" in small(deadline_hours=free.hours).to_text()
+    assert free.cost and "MAY MISS THE BUDGET at" in small(budget_usd=free.cost.usd).to_text()
+    assert "MAY MISS THE" not in small(deadline_hours=1000).to_text()
 
 
 def test_what_is_outside_the_calibrated_range_or_not_modelled_is_said() -> None:
@@ -311,7 +312,7 @@ def test_the_first_screen_warns_of_the_plans_that_it_shows() -> None:
     shown |= {row.label.replace("xl", "xlarge") for row in (first.whole or first).rows}
     for section, is_shown in ((first.whole or first, True), (searched, False)):
         for note in section.notes:
-            if note.startswith("MAY MISS THEM"):
+            if note.startswith("MAY MISS THE"):
                 named = set(note.rpartition(": ")[2].removesuffix(".").split(", "))
                 assert bool(named & shown) == is_shown
-    assert "MAY MISS THEM" in report.to_text(full=True) and "MAY MISS THEM" not in str(report)
+    assert "MAY MISS THE" in report.to_text(full=True) and "MAY MISS THE" not in str(report)

@@ -18,7 +18,7 @@ from windtunnel.priceperf import (
 from windtunnel.rendering import format as fmt
 
 _RULES = {
-    "rehearsed": ("as rehearsed on each NeuronCore; GPUs share the job's batch, or have as many samples"),
+    "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's batch, or each has a core's",
     "global": "all instances have the job's own global batch",
     "of a split job": "the job's own global batch, of as many instances",
     "per_device": "all workers have as many samples as a core had",

@@ -293,9 +293,11 @@ def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
     deadline, budget = found.deadline_hours, found.budget_usd
     late = [plan for plan in shown if deadline is not None and plan.hours_interval[1] > deadline]
     dear = [plan for plan in shown if budget is not None and plan.cost and plan.cost.high_usd > budget]
-    risky = dict.fromkeys(labels.cluster(plan) for plan in (*late, *dear) if plan in found.within)
-    if risky:
-        yield f"MAY MISS THEM at the high end of the interval: {', '.join(risky)}."
+    late, dear = ([plan for plan in plans if plan in found.within] for plans in (late, dear))
+    if late or dear:
+        limits = " OR ".join(name for name, plans in (("DEADLINE", late), ("BUDGET", dear)) if plans)
+        risky = dict.fromkeys(map(labels.cluster, (*late, *dear)))
+        yield f"MAY MISS THE {limits} at the high end of the interval: {', '.join(risky)}."
 
 
 def _trained_by(found: Plans) -> Iterator[str]:

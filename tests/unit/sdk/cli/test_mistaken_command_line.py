@@ -112,6 +112,7 @@ def test_options_of_the_script_are_put_where_they_belong(
     ("run train.py --diff", "--diff. It is an option of check."),
     ("ps --foo", "--foo."),
     ("ps --instances trn1", "--instances."),  # an option of many commands
+    ("compare j --instance p5", "--instance. Did you mean '--instances'?"),  # though inference has an --instance
 ])  # fmt: skip
 def test_an_option_of_another_command_is_named_as_such(
     words: str, said: str, capsys: pytest.CaptureFixture[str]
@@ -120,6 +121,13 @@ def test_an_option_of_another_command_is_named_as_such(
     with pytest.raises(SystemExit):
         cli.main(words.split())
     assert f"error: unrecognized arguments: {said}\n" in capsys.readouterr().err
+
+
+def test_an_instance_in_place_of_an_action_is_told_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """`windtunnel prices p5` is what one tries first."""
+    with pytest.raises(SystemExit):
+        cli.main(["prices", "p5"])
+    assert "windtunnel prices --instances p5\n" in capsys.readouterr().err
 
 
 def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.CaptureFixture[str]) -> None:

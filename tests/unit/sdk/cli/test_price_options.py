@@ -54,7 +54,7 @@ def test_a_price_that_has_ended_stands_with_its_end(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--offering", "spot"), "state it below on-demand: --discount, at most 0.9"),
+        (("--offering", "spot"), "state it below on-demand, such as --discount 60%, at most 0.9"),
         (("--offering", "savings-plan", "--discount", "65%"), "at most 0.64"),
         (("--offering", "ec2", "--discount", "10%"), "takes no discount"),
         (("--discount", "10%"), "give --offering too"),
