@@ -16,7 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
+from windtunnel.cli.script_options import (
+    add_script_arguments,
+    estimator_of,
+    hyperparameters_of,
+    only_rehearsed,
+)
 from windtunnel.errors import SourceError
 from windtunnel.porting import flags
 from windtunnel.porting.finding import Finding
@@ -72,6 +77,7 @@ def _checked(arguments: argparse.Namespace) -> int:
     if arguments.diff:
         return _diff(findings, version)
     packed = arguments.source_dir is not None
+    notes += only_rehearsed(estimator)
     for script in scripts:
         notes += [] if packed else left_behind(script, arguments.dependency)
         notes += of_its_imports(script, modules)

@@ -14,7 +14,13 @@ from windtunnel.cli.amounts import dollars, whole, whole_seconds
 from windtunnel.cli.exit_codes import EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.options import add_place, session_of
 from windtunnel.cli.output import complain
-from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
+from windtunnel.cli.script_options import (
+    add_script_arguments,
+    estimator_of,
+    hyperparameters_of,
+    only_rehearsed,
+    pairs,
+)
 from windtunnel.cli.wording import worded
 from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, SourceWarning, WindtunnelError
 from windtunnel.porting import flags
@@ -104,6 +110,8 @@ def _started(arguments: argparse.Namespace) -> TrainingJob | None:
     inputs = pairs(arguments.channel, "--channel", "NAME=PATH", once=True) or None
     if arguments.dry_run:
         print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True, rehearse=arguments.rehearse))
+        for note in only_rehearsed(estimator):
+            complain(f"note: {note}")
         return None
     return estimator.fit(inputs, wait=False, job_name=arguments.job_name, rehearse=arguments.rehearse)
 

@@ -145,3 +145,16 @@ def hyperparameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """The hyperparameters of ``--hp`` and those after ``--``."""
     values = {**script_arguments(arguments.words), **pairs(arguments.hp, "--hp")}
     return {key: typed(value) for key, value in values.items()}
+
+
+def only_rehearsed(estimator: PyTorch) -> list[str]:
+    """For each instance type of the job that SageMaker does not offer for training: that, and which it offers."""
+    from windtunnel.request import checks
+
+    found = []
+    for kind in checks.instance_types(estimator):
+        try:
+            checks.check_offered(kind)
+        except ConfigurationError as error:
+            found.append(str(error))
+    return found

@@ -39,6 +39,15 @@ def test_dry_run(jobs: FakeService, invoke: Invoke) -> None:
     assert jobs.requests == {}
 
 
+def test_what_sagemaker_takes_no_training_job_on_is_noted(jobs: FakeService, invoke: Invoke) -> None:
+    """Before a job is started: its log says so too. A type that it takes gets no note."""
+    refused = "note: instance_type='ml.inf2.xlarge': SageMaker offers it for endpoint and transform use only"
+    line = ("src/train.py", "--instance-type", "ml.inf2.xlarge")
+    assert refused in invoke("run", *line, "--dry-run").err
+    assert refused in invoke("check", *line).out
+    assert "note: instance_type" not in invoke("check", "src/train.py").out
+
+
 def test_wrong_arguments_exit_2(jobs: FakeService, invoke: Invoke) -> None:
     """One line on stderr, nothing on stdout."""
     captured = invoke("run", "trian.py", "--source-dir", "src", exits=2)
