@@ -28,7 +28,9 @@ from neuron_sim.diagnostics.unequal_weights import Look, differ, some
 
 _NAME = "running_mean"
 _LEAST = 1e-3
-"""As `unequal_weights` has it; statistics that are averaged or sent are equal to the last bit, or nearly."""
+"""The least ratio of the mean difference to the mean value that is reported. Statistics that are averaged or sent are
+equal to the last bit, or nearly.
+"""
 _LATE_S = 2.0
 """How long the first core waits at its end for what the others leave at theirs."""
 _CAUSES = ("no_exchange", "unequal_weights")

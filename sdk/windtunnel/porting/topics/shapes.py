@@ -27,19 +27,8 @@ _CHANCE = re.compile(
 )
 _BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 _COMPARES = (
-    "bool",
-    "gt",
-    "ge",
-    "lt",
-    "le",
-    "eq",
-    "ne",
-    "isnan",
-    "isfinite",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-)
+    "bool", "gt", "ge", "lt", "le", "eq", "ne", "isnan", "isfinite", "logical_and", "logical_or", "logical_not",
+)  # fmt: skip
 _RESHAPES = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "expand", "expand_as")
 _OF_GRAPHS = (
     "each batch has another number of nodes and edges, so each is a graph to compile. Pad both to a fixed number, "

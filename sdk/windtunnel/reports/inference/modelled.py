@@ -209,9 +209,8 @@ def modelled(
         model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
     )
     for family in {*map(named_instance, instances)}.difference(instances):
-        check_calibrated(
-            instance_type(family)
-        )  # so that nobody is asked for a type of a family that has no rows
+        # Nobody is asked for a type of a family that has no rows.
+        check_calibrated(instance_type(family))
     instance_types(instances)  # raises if some are unknown, and names them all
     length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
     loaded = load()
