@@ -97,11 +97,11 @@ def instance_types(names: Iterable[str]) -> list[InstanceType]:
     found = []
     for name in names:
         full = name if name.startswith("ml.") else f"ml.{name}"
-        if types := [other for other in CATALOG if other.startswith(f"{full}.")]:
-            own = " or ".join(other if name == full else other.removeprefix("ml.") for other in types)
-            raise UnknownInstance(f"{name!r} is a family of instance types. Name the type: {own}.")
         if full in CATALOG:
             found.append(CATALOG[full])
+        elif types := [other for other in CATALOG if other.startswith(f"{full}.")]:
+            own = " or ".join(other if name == full else other.removeprefix("ml.") for other in types)
+            raise UnknownInstance(f"{name!r} is a family of instance types. Name the type: {own}.")
         else:
             unknown.append(f"No figures for instance type {name!r}.{_near(full)}")
     if unknown:

@@ -99,8 +99,9 @@ def _step(
     backward = _BACKWARD if forward else _backward(training)
     if forward:
         training = replace(training, recompute="none")
-    alone = replace(training, data_parallel=1, global_batch=max(1.0, training.microbatch))
-    products, memory, tensor_parallel, transfer = _microbatch(alone, instance, constants, backward)
+    products, memory, tensor_parallel, transfer = _microbatch(
+        training.one_copy(), instance, constants, backward
+    )
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
     worked = (products + memory - overlapped) * (1 + crowded) + tensor_parallel + transfer

@@ -127,6 +127,14 @@ class Training:
                 f"on each of {self.data_parallel} data-parallel workers"
             )
 
+    def one_copy(self) -> Training:
+        """The training of one copy of the model, with one microbatch a step. Copied without checks: a search asks for
+        very many.
+        """
+        alone = object.__new__(Training)
+        alone.__dict__.update(self.__dict__, data_parallel=1, global_batch=max(1.0, self.microbatch))
+        return alone
+
     @property
     def workers(self) -> int:
         """Number of NeuronCores or GPUs."""
