@@ -208,6 +208,17 @@ def test_one_cluster_shows_its_splits() -> None:
     assert "Cheapest and fastest" in report.document().headline[0]
 
 
+def test_a_plan_that_may_not_fit_is_named() -> None:
+    """Each plan has the memory that it needs; from 90 % on it is named, because the modelled need is the least."""
+    report = windtunnel.plan("Llama-3.1-8B", ["trn1", "p4d", "p5"], samples=100_000)
+    first = report.document().sections[0]
+    needed = {row.label: int(row.cells[3].removesuffix(" %")) for row in first.rows}
+    tight = {name for name, percent in needed.items() if percent >= 90}
+    assert set() < tight < set(needed)
+    note = next(note for note in first.notes if note.startswith("TIGHT MEMORY"))
+    assert {name for name in needed if name.replace("xl", "xlarge") in note} == tight
+
+
 def test_as_data_every_plan_is_there() -> None:
     """With its split, interval, price; lists are numbers of plans; nothing is lost in JSON."""
     report = small(deadline_hours=48, budget_usd=2_000)

@@ -56,6 +56,12 @@ class Plan:
         return self.estimate.training
 
     @property
+    def memory_part(self) -> float:
+        """The part of a worker's usable memory that the job needs, as modelled; at most 1."""
+        need = memory_need(self.training, self.estimate.instance)
+        return need.needed_bytes / need.usable_bytes
+
+    @property
     def hours(self) -> float:
         """Hours from the request to the model: the start (provisioning, not billed) and the billed time."""
         return (self.estimate.billable_s + self.start.seconds) / 3600

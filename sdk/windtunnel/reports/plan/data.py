@@ -55,7 +55,7 @@ def _place(place: Place) -> dict[str, Any]:
 
 
 def _plan(plan: Plan, found: Plans) -> dict[str, Any]:
-    item, training, need = plan.estimate, plan.training, plan.estimate.memory
+    item, training = plan.estimate, plan.training
     return {
         "instance_type": item.instance.name,
         "priced_as": item.name,
@@ -68,7 +68,7 @@ def _plan(plan: Plan, found: Plans) -> dict[str, Any]:
         "recompute": training.recompute,
         "attention": training.attention,
         "zero": training.zero,
-        "memory_part": None if need is None else rounded(need.needed_bytes / need.usable_bytes),
+        "memory_part": rounded(plan.memory_part),
         "step_s": rounded(item.step.total_s),
         "hours": rounded(plan.hours),
         "billable_hours": rounded(item.billable_s / 3600),

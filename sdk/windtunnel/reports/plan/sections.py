@@ -38,10 +38,16 @@ _READING = (
     f"{START_S.value / 60:g} min of start (assumed). Graphs are taken as compiled ahead (neuron_parallel_compile): the "
     "compiler's time is not in them.",
     "batch: sequences of a micro-batch x micro-batches of a step on each copy of the model. Copies share the "
-    "optimizer's state (ZeRO-1); with FSDP also weights and gradients, with DDP nothing.",
+    "optimizer's state (ZeRO-1); with FSDP also weights and gradients, with DDP nothing. memory: the part of what "
+    "tensors can use that a worker needs at least, as modelled; a real job may need more.",
 )
+_TIGHT = 0.9
+"""From this part of the memory on, a plan is said to be tight. The model leaves some needs out: of the memory that
+published runs reported, it has 45 to 89 % (docs/explanation/figures.md)."""
 _ADAPTERS = "The published rows train all weights: for adapters (LoRA) intervals are wider."
-_COLUMNS = ("tp/pp/dp", "batch", "recompute", f"hours ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
+_COLUMNS = (
+    "tp/pp/dp", "batch", "recompute", "memory", f"hours ({fmt.percent(COVERAGE)} interval)", "cost (interval)",
+)  # fmt: skip
 
 
 def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
@@ -168,6 +174,7 @@ def _row(plan: Plan) -> Row:
             f"{training.tensor_parallel}/{training.pipeline_parallel}/{training.data_parallel}",
             labels.passes(plan),
             labels.shared_and_recomputed(plan),
+            fmt.percent(plan.memory_part),
             labels.hours(plan),
             labels.cost(plan),
         ),
@@ -289,7 +296,7 @@ def _limits(found: Plans, *, size_assumed: bool) -> Iterator[str]:
 
 
 def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
-    """Which of the plans keep a limit only with the middle of their interval."""
+    """Which of the plans keep a limit only with the middle of their interval, and which may not fit the memory."""
     deadline, budget = found.deadline_hours, found.budget_usd
     late = [plan for plan in shown if deadline is not None and plan.hours_interval[1] > deadline]
     dear = [plan for plan in shown if budget is not None and plan.cost and plan.cost.high_usd > budget]
@@ -298,6 +305,9 @@ def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
         limits = " OR ".join(name for name, plans in (("DEADLINE", late), ("BUDGET", dear)) if plans)
         risky = dict.fromkeys(map(labels.cluster, (*late, *dear)))
         yield f"MAY MISS THE {limits} at the high end of the interval: {', '.join(risky)}."
+    tight = dict.fromkeys(labels.cluster(plan) for plan in shown if plan.memory_part >= _TIGHT)
+    if tight:
+        yield f"TIGHT MEMORY, try it before you rely on it: {', '.join(tight)}."
 
 
 def _trained_by(found: Plans) -> Iterator[str]:
