@@ -1,4 +1,8 @@
-"""Counts, money and times of a command line as people write them: ``3.6M``, ``1,024``, ``$2k``, ``2d``."""
+"""Counts, money and times of a command line as people write them: ``3.6M``, ``1,024``, ``$2k``, ``2d``.
+
+Each function is a ``type`` of argparse: for text of another form it raises ``ArgumentTypeError``, which says what is
+valid.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,7 @@ _NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d(?:_?\d)*\.?\d*|\.\d+)(?:e
 
 
 def whole(text: str) -> int:
-    """A whole number: ``20``, ``1,024``, ``3.6M``, ``15B``, ``1e6`` or ``1_000_000``.
-
-    Raises:
-        ArgumentTypeError: the text is no whole number.
-    """
+    """A whole number: ``20``, ``1,024``, ``3.6M``, ``15B``, ``1e6`` or ``1_000_000``."""
     found = _number(text)
     # Compared before the conversion to int, which takes minutes for a million digits.
     if found is not None and abs(found) > _MOST:
@@ -33,11 +33,7 @@ def whole(text: str) -> int:
 
 
 def nodes(text: str) -> int:
-    """A number of instances, as `whole`; several of them are another option's.
-
-    Raises:
-        ArgumentTypeError: the text is no whole number.
-    """
+    """A number of instances, as `whole`; several of them are another option's."""
     try:
         return whole(text)
     except argparse.ArgumentTypeError:
@@ -47,11 +43,7 @@ def nodes(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """A whole number from 1, written as for `whole`.
-
-    Raises:
-        ArgumentTypeError: the text is no such number.
-    """
+    """A whole number from 1, written as for `whole`."""
     found = whole(text)
     if found < 1:
         raise argparse.ArgumentTypeError(f"{text!r:.80}: a whole number from 1 is needed")
@@ -59,41 +51,25 @@ def count(text: str) -> int:
 
 
 def one_of_several(text: str) -> int:
-    """As `count`, for an option that takes several numbers: there ``1,128`` could mean two, so a comma is refused.
-
-    Raises:
-        ArgumentTypeError: the text is no such number, has a comma, or is a range.
-    """
+    """As `count`, for an option that takes several numbers: there ``1,128`` could mean two, so a comma is refused."""
     if re.search(r",|\d\s*-", text):
         raise _wrong(text, "is not one number; write several with blanks, as 1 2 4, and none with a comma")
     return count(text)
 
 
 def number(text: str) -> float:
-    """Any number: ``0.5``, ``2,693``, ``2k``.
-
-    Raises:
-        ArgumentTypeError: the text is no number.
-    """
+    """Any number: ``0.5``, ``2,693``, ``2k``."""
     return _float(text, _number(text), "is no number; write it as 0.5, 2,693, 2k or 1e6, without a unit")
 
 
 def dollars(text: str) -> float:
-    """An amount in dollars: ``2000``, ``$2,000``, ``20k`` or ``1.5M``.
-
-    Raises:
-        ArgumentTypeError: the text has none of these forms.
-    """
+    """An amount in dollars: ``2000``, ``$2,000``, ``20k`` or ``1.5M``."""
     found = _number(text.strip().strip("$"))
     return _float(text, found, "is no number of dollars; write it as 2000, $2,000, 20k or 1.5M")
 
 
 def part(text: str) -> float:
-    """A part of a whole, from 0 to 1: ``30%`` or ``0.3``.
-
-    Raises:
-        ArgumentTypeError: the text has neither form, or is more than the whole: ``30`` may be meant as percent.
-    """
+    """A part of a whole, from 0 to 1: ``30%`` or ``0.3``. ``30`` is refused: it may be meant as percent."""
     found = _number(text.strip().removesuffix("%"))
     usable = None if found is None else found / 100 if text.strip().endswith("%") else found
     wrong = usable is None or not 0 <= usable <= 1
@@ -101,47 +77,27 @@ def part(text: str) -> float:
 
 
 def hours(text: str) -> float:
-    """A time above 0, in hours: ``48h``, ``30min`` or ``2d``; a number alone is hours.
-
-    Raises:
-        ArgumentTypeError: the text has none of these forms, or the time is not above 0.
-    """
+    """A time above 0, in hours: ``48h``, ``30min`` or ``2d``; a number alone is hours."""
     return _time(text, "h", "48h, 30min or 2d; a number alone is hours", above=0) / 3600
 
 
 def seconds(text: str) -> float:
-    """A time in seconds: ``600``, ``10m``, ``1.5h`` or ``1d``; a number alone is seconds.
-
-    Raises:
-        ArgumentTypeError: the text has none of these forms.
-    """
+    """A time in seconds: ``600``, ``10m``, ``1.5h`` or ``1d``; a number alone is seconds."""
     return _time(text, "s", "600, 10m, 1.5h or 1d")
 
 
 def whole_seconds(text: str) -> int:
-    """As `seconds`, for a whole number of seconds.
-
-    Raises:
-        ArgumentTypeError: the text is no whole number of seconds.
-    """
+    """As `seconds`, for a whole number of seconds."""
     found = seconds(text)
     if not found.is_integer():
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.80} is no whole number of seconds; write it as 600, 10m or 2h"
-        )
+        raise _wrong(text, "is no whole number of seconds; write it as 600, 10m or 2h")
     return int(found)
 
 
 def length(text: str) -> int:
-    """The tokens of a sequence, as `count`, but without ``k``: ``8k`` could mean 8,000 or 8,192.
-
-    Raises:
-        ArgumentTypeError: the text is no such number, or ends with ``k``.
-    """
+    """The tokens of a sequence, as `count`, but without ``k``: ``8k`` could mean 8,000 or 8,192."""
     if text.strip().lower().endswith("k"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.80} may be thousands or times 1,024; write the number, as 8192"
-        )
+        raise _wrong(text, "may be thousands or times 1,024; write the number, as 8192")
     return count(text)
 
 
