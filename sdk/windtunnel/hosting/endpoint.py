@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -12,8 +11,8 @@ from typing import Any, TextIO
 
 from windtunnel.errors import EndpointFailed, EndpointNotFound, ServiceCallFailed, WaitTimeout
 from windtunnel.hosting.cost import EndpointCost, endpoint_cost
-from windtunnel.hosting.log_streams import LogStreams
 from windtunnel.session.endpoint_service import LOG_GROUP
+from windtunnel.session.log_streams import LogStreams, last_of
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 
@@ -110,8 +109,7 @@ class Endpoint:
             last: of the lines there are now, only the last ``last``.
         """
         log = self._log()
-        now = log.news()
-        yield from now if last is None else deque(now, maxlen=min(last, sys.maxsize))
+        yield from last_of(last, log.news())
         while follow:
             try:  # the status before the log, which is complete once it has ended
                 over = self.describe()["EndpointStatus"] in ("Failed", "Deleting")
@@ -162,12 +160,12 @@ class Endpoint:
 
     def _failure(self, description: dict[str, Any]) -> EndpointFailed:
         # The log group may still hold lines of an earlier endpoint of this name.
-        lines = self._log(description["CreationTime"]).news()
+        log = self._log(description["CreationTime"])
         return EndpointFailed(
             self.name,
             description.get("FailureReason")
             or f"its status is {description['EndpointStatus']}; none was given",
-            log_tail=list(deque(lines, maxlen=_TAIL_LINES)),
+            log_tail=list(last_of(_TAIL_LINES, log.news())),
             logs_location=self.session.place_of_log(
                 f"windtunnel endpoint-logs {self.name}", f"{LOG_GROUP}/{self.name}"
             ),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator
 from typing import Any, TextIO
 
 from windtunnel.errors import TransformJobFailed, WaitTimeout
-from windtunnel.hosting.log_streams import LogStreams
+from windtunnel.session.log_streams import LogStreams, last_of
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import TERMINAL
@@ -78,7 +77,7 @@ class TransformJob:
             raise TransformJobFailed(
                 self.name,
                 description.get("FailureReason") or "none was given",
-                log_tail=list(deque(self.logs(), maxlen=_TAIL_LINES)),
+                log_tail=list(last_of(_TAIL_LINES, self.logs())),
                 logs_location=self.session.place_of_log(
                     f"TransformJob({self.name!r}).logs()", TRANSFORM_LOG_GROUP, f"{self.name}/"
                 ),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
 from windtunnel.errors import ConfigurationError
 from windtunnel.job.environment_fold import EnvironmentFold
 from windtunnel.request.instance_groups import host_count
+from windtunnel.session.log_streams import LogStreams
 from windtunnel.session.training_service import TrainingService
 
 _LOG_WORDS = ("All", "None", "Training", "Rules")
@@ -27,37 +26,26 @@ class LogFollower:
         self, service: TrainingService, job: str, description: dict[str, Any], fold: str | None = None
     ) -> None:
         """``fold``: text of the one line that stands for the toolkit's environment; None: show the environment."""
-        self._service = service
-        self._job = job
         self._hosts = host_count(description["ResourceConfig"])
         # A job that starts again, after an interruption or a fault, has a stream for each attempt.
-        self._starts_again = bool(
-            description.get("EnableManagedSpotTraining") or description.get("RetryStrategy")
-        )
-        self._tokens: dict[str, str | None] = {}
+        starts_again = bool(description.get("EnableManagedSpotTraining") or description.get("RetryStrategy"))
+        found: set[str] = set()
+
+        def streams() -> set[str]:
+            if starts_again or len(found) < self._hosts:
+                found.update(service.log_streams(job))
+            return found
+
+        self._log = LogStreams(streams, service.read_log)
         self._fold = fold
         self._folds: dict[str, EnvironmentFold] = {}
 
     def read(self) -> Iterator[str]:
         """All lines that have come since the last call, host by host; does not wait for more."""
-        if self._starts_again or len(self._tokens) < self._hosts:
-            for stream in self._service.log_streams(self._job):
-                self._tokens.setdefault(stream, None)
-        for stream in sorted(self._tokens):
-            prefix = self._prefix(stream)
+        for stream, line in self._log.lines():
             fold = self._folds.setdefault(stream, EnvironmentFold(self._fold)) if self._fold else None
-            while True:
-                token = self._tokens[stream]
-                lines, following = self._service.read_log(stream, token)
-                # Store the token before the lines are given out: a caller that stops in the middle of a
-                # page would otherwise get its first lines again.
-                self._tokens[stream] = following
-                for line in lines:
-                    text = line.text.rstrip("\n")
-                    for shown in (text,) if fold is None else fold.feed(text):
-                        yield prefix + shown
-                if following == token:  # the end; an empty page may have a successor
-                    break
+            for shown in (line,) if fold is None else fold.feed(line):
+                yield self._prefix(stream) + shown
 
     def rest(self) -> Iterator[str]:
         """Lines that `read` still holds back because they might have to be folded. Call at the end of the log."""
@@ -111,11 +99,6 @@ def wants_logs(logs: bool | str | list[str]) -> bool:
         valid = f"True, False, {str(_LOG_WORDS)[1:-1]}, or a list of these"
         raise ConfigurationError(f"logs={logs!r}: {valid} is needed.")
     return logs is True or logs in ("All", "Training")
-
-
-def last_of(count: int | None, lines: Iterator[str]) -> Iterable[str]:
-    """The last ``count`` lines; None: all lines, as they come."""
-    return lines if count is None else deque(lines, maxlen=min(count, sys.maxsize))
 
 
 def print_lines(lines: Iterator[str], out: TextIO) -> None:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from windtunnel.errors import ConfigurationError, Detached, ServiceCallFailed, WaitTimeout
 from windtunnel.job import downloads
-from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
+from windtunnel.job.log import LogFollower, StatusPrinter, print_lines, wants_logs
 from windtunnel.job.metric_series import final_metrics, metric_series
 from windtunnel.job.outcome import failed, not_finished, print_end
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
+from windtunnel.session.log_streams import last_of
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import LOG_GROUP, TERMINAL
