@@ -53,14 +53,13 @@ class EstimatorBase(JobArguments):
         refuse_unsupported(given)
         check_kind("hyperparameters", hyperparameters, Mapping | None)
         super().__init__(**{name: value for name, value in arguments.items() if name in ARGUMENT_NAMES})
-        checks.check_argument_kinds(self)
+        checks.check_arguments(self)
         self.dependencies = list(self.dependencies or [])
         self.session: Session = resolve_session(self.session, self.sagemaker_session)
         self.sagemaker_session = self.session
         self._hyperparameters: dict[str, Any] = dict(hyperparameters or {})
         self.latest_training_job: TrainingJob | None = None
         self.jobs: list[TrainingJob] = []
-        checks.check_arguments(self)
         self._check_place()
 
     def training_image_uri(self) -> str:

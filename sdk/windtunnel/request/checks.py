@@ -65,14 +65,9 @@ def check_job_name(name: str, argument: str = "job_name") -> None:
         )
 
 
-def check_argument_kinds(arguments: JobArguments) -> None:
-    """Check that the arguments have the types with which `JobArguments` annotates them."""
-    check_kinds(arguments, JobArguments, skip=_RANGED)
-
-
 def check_arguments(arguments: JobArguments) -> None:
-    """Check everything that can be judged from the shared arguments alone."""
-    check_argument_kinds(arguments)
+    """Check everything that can be judged from the shared arguments alone: first, that they have their types."""
+    check_kinds(arguments, JobArguments, skip=_RANGED)
     _check_instances(arguments)
     _check_times(arguments)
     check_max_cost("max_cost", arguments.max_cost)
