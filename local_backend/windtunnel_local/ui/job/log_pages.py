@@ -218,8 +218,7 @@ ERRORS = '?Traceback ?Error ?ERROR ?Exception ?"error: " ?FATAL ?Fatal'
 
 
 def _line(stream: str, sequence: int, event: dict[str, Any]) -> Line:
-    text = shown(event["message"])
-    return Line(stream, sequence, event["timestamp"], text.text, text.length)
+    return Line(stream, sequence, event["timestamp"], *shown(event["message"]))
 
 
 def _by_time(lines: Any) -> list[Line]:

@@ -11,7 +11,6 @@ The caller escapes the text for HTML.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from windtunnel_local.ui.text import visible
 
@@ -28,19 +27,11 @@ _TERMINAL = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A line to show. ``length``: if ``text`` is only its beginning, the characters of the whole line; else 0."""
-
-    text: str
-    length: int
-
-
-def shown(line: str, most: int = SHOWN_CHARACTERS) -> Shown:
-    """The line as harmless text of at most ``most`` characters."""
+def shown(line: str) -> tuple[str, int]:
+    """The line as harmless text; and if that is only its beginning, the characters of the whole line, else 0."""
     last = line.rstrip("\r\n").rpartition("\r")[2]
     begin = last[:_READ_CHARACTERS]
     if not begin.isprintable():
         begin = visible(_TERMINAL.sub("", begin), None).replace("\n", "\\n")
-    cut = len(begin) > most or len(last) > _READ_CHARACTERS
-    return Shown(begin[:most], len(line) if cut else 0)
+    cut = len(begin) > SHOWN_CHARACTERS or len(last) > _READ_CHARACTERS
+    return begin[:SHOWN_CHARACTERS], len(line) if cut else 0
