@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from windtunnel.rendering import format as fmt
+from windtunnel_local.ui.charts.line_chart import COLOURS
 
-COLOURS = 6
 _WIDTH, _HEIGHT = 460, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 46
 _SIZE = 4.5
