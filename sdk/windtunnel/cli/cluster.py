@@ -23,9 +23,6 @@ from windtunnel.cli.options import (
 from windtunnel.errors import WindtunnelError
 
 REPORT = ["cluster", "report"]
-_EPILOG = (
-    "Seconds here are a simulation's. Modelled figures have an interval; costs have their price and its date."
-)
 
 
 def add_parser(commands: Any, text: str, words: Iterable[str]) -> None:
@@ -36,7 +33,7 @@ def add_parser(commands: Any, text: str, words: Iterable[str]) -> None:
     report = own.add_parser(
         "report",
         help="the bill of a Slurm job, and its time and cost on 1 to 64 real nodes",
-        epilog=_EPILOG,
+        epilog=f"Seconds here are a simulation's. {output.MODELLED}",
     )
     report.add_argument("name", metavar="NAME", help="the cluster")
     report.add_argument("job", metavar="JOBID", help="as squeue prints it; for a task of an array, 2_0")

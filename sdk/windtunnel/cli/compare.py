@@ -31,7 +31,6 @@ from windtunnel.errors import ConfigurationError
 if TYPE_CHECKING:
     from windtunnel.priceperf import Comparison, Workload
 
-_EPILOG = "Modelled figures have an interval; costs have their price and its date."
 _DESCRIPTION_ONLY = (
     "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
     "dtype", "matmul_dtype", "optimizer", "recompute", "zero", "attention", "head_part", "neuron_version", "software",
@@ -44,7 +43,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help="model a job, its counters or a described model on several instance types",
-        epilog=_EPILOG,
+        epilog=output.MODELLED,
     )
     parser.add_argument(
         "job", metavar="COUNTERS.json|JOB", nargs="?", help="counters of a rehearsed job, or its name"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _STDOUT = "-"
 """A file's name that means stdout, as with other commands."""
+MODELLED = "Modelled figures have an interval; costs have their price and its date."
+"""What the help of a command that gives such figures ends with."""
 _COLOURS = {
     "Completed": "green",
     "InService": "green",

@@ -22,7 +22,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "plan",
         help="search for instances, their number and a split that fit a model, by cost and by time",
-        epilog="Modelled figures have an interval; costs have their price and its date.",
+        epilog=output.MODELLED,
     )
     output.add_arguments(parser, full=True)
     model = parser.add_mutually_exclusive_group(required=True)

@@ -36,13 +36,12 @@ _OF_A_JOB = (
     "gpu_script", "full_scale_samples", "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib",
     "preparation_seconds", "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
 )  # fmt: skip
-_EPILOG = "Modelled figures have an interval; costs have their price and its date."
 
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
     report = commands.add_parser(
-        "report", help="what a job took here, and would cost on trn1 and p4d", epilog=_EPILOG
+        "report", help="what a job took here, and would cost on trn1 and p4d", epilog=output.MODELLED
     )
     report.add_argument("job", metavar="JOB", nargs="?", help="name of a training job")
     report.add_argument(
