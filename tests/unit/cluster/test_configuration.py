@@ -12,6 +12,9 @@ BOMB = "a: &b0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"b{n}: &b{n} [{','.join([f'*b{n - 1}'] * 9)}]\n" for n in range(1, 10)
 )
 """A small file with more values than memory holds."""
+QUEUE = POST[POST.index("    - Name: compute1") : POST.index("SharedStorage")]
+RESOURCE = QUEUE[QUEUE.index("        - Name: queue1-i1") : QUEUE.index("      Networking")]
+FOLDER = POST[POST.index("  - Name: pclusterfsx") :]
 
 
 def line_of(text: str, words: str) -> int:
@@ -45,10 +48,7 @@ def test_nodes_are_named_as_on_aws() -> None:
 
 def test_keys_without_effect_are_named_once() -> None:
     """A key that two queues have is said once, and none that has an effect."""
-    second = POST[POST.index("    - Name: compute1") : POST.index("SharedStorage")].replace(
-        "compute1", "compute2"
-    )
-    text = POST.replace("SharedStorage:", f"{second}SharedStorage:", 1)
+    text = POST.replace(QUEUE, QUEUE + QUEUE.replace("compute1", "compute2"))
     named = read(text, "cluster.yaml").without_effect
     assert len(named) == len(set(named))
     assert "Scheduling.SlurmQueues.Networking.SubnetIds" in named
@@ -189,27 +189,12 @@ def test_all_mistakes_are_named_at_once() -> None:
     assert lines == [line_of(text, words) for words in ("moon", "trn9", "MinCount")]
 
 
-@pytest.mark.parametrize("what", ["queues", "resources", "shared folders"])
-def test_names_are_unique(what: str) -> None:
+@pytest.mark.parametrize("block", [QUEUE, RESOURCE, FOLDER], ids=["queues", "resources", "shared folders"])
+def test_names_are_unique(block: str) -> None:
     """The second of one name is named, with the line of the first."""
-    if what == "queues":
-        block = POST[POST.index("    - Name: compute1") : POST.index("SharedStorage")]
-        text, name = POST.replace("SharedStorage:", f"{block}SharedStorage:", 1), "- Name: compute1"
-    elif what == "resources":
-        block = POST[
-            POST.index("        - Name: queue1") : POST.index("      Networking:\n        SubnetIds")
-        ]
-        text, name = (
-            POST.replace(
-                "      Networking:\n        SubnetIds", f"{block}      Networking:\n        SubnetIds"
-            ),
-            "queue1-i1",
-        )
-    else:
-        block = POST[POST.index("  - Name: pclusterfsx") :].replace("/fsx", "/other")
-        text, name = POST + block, "pclusterfsx"
-    first = line_of(text, name)
-    second = first + line_of("\n".join(text.splitlines()[first:]), name)
+    text = POST.replace(block, block * 2)
+    first = line_of(POST, block.splitlines()[0])
+    second = first + len(block.splitlines())
     assert [
         one
         for one in problems(text)
@@ -219,10 +204,9 @@ def test_names_are_unique(what: str) -> None:
 
 def test_nodes_of_two_queues_have_two_names() -> None:
     """Of names with hyphens the same node may come out, and Slurm would not start."""
-    block = POST[POST.index("    - Name: compute1") : POST.index("SharedStorage")]
-    one = block.replace("compute1", "q").replace("queue1-i1", "a-st-b")
-    two = block.replace("compute1", "q-st-a").replace("queue1-i1", "b")
-    text = POST.replace(block, one + two)
+    one = QUEUE.replace("compute1", "q").replace("queue1-i1", "a-st-b")
+    two = QUEUE.replace("compute1", "q-st-a").replace("queue1-i1", "b")
+    text = POST.replace(QUEUE, one + two)
     assert ["nodes q-st-a-st-b-1, ... would be those of queue q" in said for said in problems(text)] == [True]
 
 
