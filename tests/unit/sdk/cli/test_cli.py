@@ -199,7 +199,6 @@ def test_what_a_script_imports_from_beside_it_is_named_before_it_runs(
     Path("src/helper.py").write_text("")
     Path("src/datasets").mkdir()
     Path("src/datasets/a.txt").write_text("")
-    Path("src/train.py").write_text("import datasets\nimport helper\n")
     Path("src/train.py").write_text(f"import datasets\nimport helper\nimport train\nimport {'a' * 300}\n")
     told = invoke("run", "src/train.py", "--no-wait").err
     assert told.startswith("windtunnel: warning: src/train.py imports helper from its own directory")
