@@ -46,14 +46,14 @@ class Fleet(Protocol):
         """Start the process unless it runs. It goes on with the operation that the record says is under way.
 
         Raises:
-            ClusterError: it does not start.
+            ClusterError: it does not start; the message ends with its log.
         """
 
     def call(self, folder: Path, order: dict[str, Any]) -> dict[str, Any]:
         """Send an order and return the answer. By then the process has written the order down.
 
         Raises:
-            ClusterError: refused, or nobody answers.
+            ClusterError: nobody answers, or the process refuses: then of the class that its answer names.
         """
 
 

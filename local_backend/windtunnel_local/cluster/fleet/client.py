@@ -11,21 +11,21 @@ from typing import Any
 from windtunnel_local.cluster.errors import ClusterError, Conflict
 from windtunnel_local.cluster.fleet.listening import answers, ask
 from windtunnel_local.cluster.layout import Layout
+from windtunnel_local.cluster.operations import Fleet
 from windtunnel_local.settings import Settings
 
 _START_S = 60.0
 _POLL_S = 0.05
 
 
-class Processes:
-    """The background processes of clusters, by folder. They use the engine of the settings."""
+class Processes(Fleet):
+    """`Fleet` with real processes, which use the engine of the settings."""
 
     def __init__(self, settings: Settings) -> None:
         """Does nothing yet."""
         self._settings = settings
 
     def check(self) -> None:
-        """Raise ``RunnerUnavailable`` if no engine answers."""
         # Imported here, because most commands only read files or ask the process: Docker's client would be a third
         # of their time.
         from windtunnel_local.cluster.image import cluster_image_status
@@ -33,13 +33,7 @@ class Processes:
         cluster_image_status(self._settings)
 
     def start(self, folder: Path) -> None:
-        """Start the cluster's background process, unless it runs. It goes on where an earlier one left off.
-
-        Idempotent, also between processes. Blocks until the process takes orders: half a second.
-
-        Raises:
-            ClusterError: it did not start; the message ends with its log.
-        """
+        """Idempotent, also between processes. Blocks until the process takes orders: half a second."""
         layout = Layout(folder)
         deadline = time.monotonic() + _START_S
         process: subprocess.Popen[bytes] | None = None
@@ -56,11 +50,6 @@ class Processes:
             time.sleep(_POLL_S)
 
     def call(self, folder: Path, order: dict[str, Any]) -> dict[str, Any]:
-        """Send the background process an order and return its answer.
-
-        Raises:
-            ClusterError: it does not run (call `start` first), or refuses: then of the class that its answer names.
-        """
         try:
             answer = ask(Layout(folder).socket, order)
         except (OSError, ValueError) as error:
