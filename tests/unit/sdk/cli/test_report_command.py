@@ -173,6 +173,7 @@ def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: I
             "--nodes has no effect: each instance has its own number (trn1=2, p4d=3)",
         ),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
+        ((*LLAMA, "--samples", "9", "--instances", "ml.p9.48xlarge"), "Known: ml.trn1.2xlarge"),
     ],
 )
 def test_mistakes_name_the_fix(invoke: Invoke, arguments: tuple[str, ...], message: str) -> None:
@@ -361,12 +362,6 @@ def test_a_file_that_cannot_be_written_is_said(invoke: Invoke, tmp_path: Path, c
     """One line with the path and the reason."""
     said = invoke("compare", counters_file, "--html", str(tmp_path / "none" / "a.html"), exits=2).err
     assert "a.html: No such file or directory" in said
-
-
-def test_unknown_instance_lists_the_known(invoke: Invoke, counters_file: str) -> None:
-    """A typo is answered with what there is."""
-    said = invoke("compare", counters_file, "--instances", "ml.p9.48xlarge", exits=2).err
-    assert "Known: ml.trn1.2xlarge" in said
 
 
 def test_numbers_carry_units_and_no_false_precision() -> None:
