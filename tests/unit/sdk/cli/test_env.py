@@ -86,20 +86,17 @@ def test_nothing_of_a_real_account_is_left() -> None:
     assert json.loads(saved)["AWS_PROFILE"] == "work"
 
 
-def test_clients_in_rust_may_speak_without_tls() -> None:
-    """Those of object_store (deltalake, lancedb, obstore) refuse an endpoint with http:// otherwise."""
-    before = {"AWS_ALLOW_HTTP": "false"}
-    after = applied(before, entering(before))
-    assert after["AWS_ALLOW_HTTP"] == "true"
-    assert applied(after, client_environment.leaving(after)) == before
-
-
-def test_clients_with_a_variable_of_their_own_are_here_too() -> None:
-    """s5cmd and MosaicML's streaming read it, whatever else names an endpoint."""
-    before = {"S3_ENDPOINT_URL": "https://minio.example"}
-    after = applied(before, entering(before))
-    assert after["S3_ENDPOINT_URL"] == ENDPOINT
-    assert applied(after, client_environment.leaving(after)) == before
+@pytest.mark.parametrize(
+    ("name", "there", "here"),
+    [
+        ("AWS_ALLOW_HTTP", "false", "true"),  # without it clients in Rust (deltalake, lancedb) refuse http://
+        ("S3_ENDPOINT_URL", "https://minio.example", ENDPOINT),  # of s5cmd and MosaicML's streaming
+    ],
+)
+def test_clients_with_a_variable_of_their_own_are_here_too(name: str, there: str, here: str) -> None:
+    after = applied({name: there}, entering({name: there}))
+    assert after[name] == here
+    assert applied(after, client_environment.leaving(after)) == {name: there}
 
 
 def test_the_cli_transfers_without_the_crt() -> None:
