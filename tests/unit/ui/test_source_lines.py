@@ -89,9 +89,9 @@ def test_what_is_kept_of_scripts_is_small(objects: FakeObjects) -> None:
     tracemalloc.start()
     try:
         scripts = Scripts(objects)
-        for number in range(4):
+        for number in range(2):
             objects.put("code", "sourcedir.tar.gz", packed(train=f"{number}\n" + "ab\n" * 350_000))
             assert scripts.around(JOB, "train.py:2")[1].text == "ab"
-        assert tracemalloc.get_traced_memory()[0] < 8 << 20
+        assert tracemalloc.get_traced_memory()[0] < 4 << 20
     finally:
         tracemalloc.stop()
