@@ -123,12 +123,9 @@ def script_arguments(words: list[str]) -> dict[str, str]:
     waiting: str | None = None
     for word in words:
         if word.startswith("--"):
-            if waiting is not None:
-                found[waiting] = "true"
             key, separator, value = word[2:].partition("=")
+            found[key] = value if separator else "true"
             waiting = None if separator else key
-            if separator:
-                found[key] = value
         elif waiting is None:
             raise ConfigurationError(
                 f"argument {word!r}: training jobs take named arguments only. Write --name {word}."
@@ -136,8 +133,6 @@ def script_arguments(words: list[str]) -> dict[str, str]:
         else:
             found[waiting] = word
             waiting = None
-    if waiting is not None:
-        found[waiting] = "true"
     return found
 
 
