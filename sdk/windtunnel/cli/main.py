@@ -50,7 +50,7 @@ from windtunnel.cli.exit_codes import EXIT_DETACHED, EXIT_FAILED, EXIT_USAGE
 from windtunnel.cli.output import complain
 from windtunnel.cli.parser import Parser
 from windtunnel.cli.wording import worded
-from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
+from windtunnel.errors import ConfigurationError, WindtunnelError
 from windtunnel.session.local_server import no_backend_here
 
 COMMANDS = (
@@ -108,9 +108,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         sys.stdout.flush()
         return code
-    except Detached as detached:
-        print(f"\nwindtunnel: {detached}", file=sys.stderr)
-        return EXIT_DETACHED
     except KeyboardInterrupt as interrupt:
         print(f"\nwindtunnel: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return EXIT_DETACHED
