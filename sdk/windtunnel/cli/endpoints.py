@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, session_of
 from windtunnel.rendering.format import local_time, one_line
-
-if TYPE_CHECKING:
-    from windtunnel.session.session import Session
 
 _REASON_WIDTH = 80
 _BILLED = frozenset({"InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed"})
@@ -53,7 +50,8 @@ def _endpoints(arguments: argparse.Namespace) -> None:
     elif found:
         header = ("NAME", "STATUS", "INSTANCE", "SINCE", "$ A DAY", "SO FAR", "REASON")
         output.show_table([header, *(row for _, row in found)])
-        _say_whose_bill(session)
+        if session.local:
+            print("Here they cost nothing; the dollars are AWS's.", file=sys.stderr)
     else:
         print("No endpoints.", file=sys.stderr)
 
@@ -72,8 +70,3 @@ def _row(endpoint: Any, description: Mapping[str, Any]) -> tuple[str, ...]:
         "" if hourly is None else f"{hourly * age_s(description) / 3600:,.2f}",
         one_line(description.get("FailureReason", ""), _REASON_WIDTH),
     )
-
-
-def _say_whose_bill(session: Session) -> None:
-    if session.local:
-        print("Here they cost nothing; the dollars are AWS's.", file=sys.stderr)

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import session_of
+from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
     from windtunnel.job.training_job import TrainingJob
@@ -72,8 +73,6 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
 
 def _nothing(job: TrainingJob) -> int:
     """Print why there is nothing to show; returns 1 if the job has ended, else 0."""
-    from windtunnel.session.training_service import TERMINAL
-
     description = job.describe()
     status, secondary = description["TrainingJobStatus"], description.get("SecondaryStatus", "")
     if status in TERMINAL:
@@ -93,7 +92,6 @@ def _watch(job: TrainingJob) -> None:
 
     from windtunnel.priceperf.workload.usage import read
     from windtunnel.reports.live_usage import screen
-    from windtunnel.session.training_service import TERMINAL
 
     with Live(Text("..."), auto_refresh=False, transient=True) as live:
         while (status := job.status()) not in TERMINAL:
