@@ -60,10 +60,9 @@ def _found(site: Site, request: Request, *, in_a_line: bool = False) -> _Found:
     form = read(request.query_params.multi_items(), _rehearsed(counters))
     if counters is None and job["TrainingJobStatus"] not in TERMINAL:
         return _Found(job, None, form, None, "The job has not ended. What it counts is known when it has.")
-    if form.choice is None:
-        return _Found(job, counters, form, None, "Mend what is said beside the fields.")
     try:
-        return _Found(job, counters, form, _report(job, counters, form.choice))
+        if form.choice is not None:
+            return _Found(job, counters, form, _report(job, counters, form.choice))
     except PriceUnknown as error:
         form = form.wrong("on", str(error))
     except InvalidInput as error:
