@@ -242,10 +242,8 @@ def _observation(call: _Call, request: Mapping[str, Any]) -> None:
         call.arguments["debugger_hook_config"] = False
     elif hook != {"S3OutputPath": path, "CollectionConfigurations": []}:
         call.arguments["debugger_hook_config"] = hook
-    profiler, trainium = (
-        request.get("ProfilerConfig"),
-        request["ResourceConfig"].get("InstanceType") in NEURON_TYPES,
-    )
+    profiler = request.get("ProfilerConfig")
+    trainium = request["ResourceConfig"].get("InstanceType") in NEURON_TYPES
     if profiler is None:
         call.lost.append("a request without ProfilerConfig; it sends one that changes nothing here")
     elif profiler == {"DisableProfiler": True}:
