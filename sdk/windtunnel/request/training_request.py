@@ -71,10 +71,9 @@ class TrainingRequest:
         """The buckets that the uploads and the job itself write to."""
         found = {upload.bucket for upload in self.uploads}
         written = [self.parameters["OutputDataConfig"]["S3OutputPath"]]
-        written += [config["S3Uri"] for config in [self.parameters.get("CheckpointConfig")] if config]
-        written += [
-            config["S3OutputPath"] for config in [self.parameters.get("TensorBoardOutputConfig")] if config
-        ]
+        for member, place in (("CheckpointConfig", "S3Uri"), ("TensorBoardOutputConfig", "S3OutputPath")):
+            if config := self.parameters.get(member):
+                written.append(config[place])
         return frozenset(found | {split_s3(str(uri))[0] for uri in written})
 
     def try_packing(self) -> None:
