@@ -85,6 +85,12 @@ class FullScale:
                 valid = "True, False or None" if optional else "True or False"
                 raise InvalidInput(f"FullScale: {name} must be {valid}, not {quoted(value)}")
 
+    def with_split(self, evaluation_split: bool) -> FullScale:
+        """The same size with that `evaluation_split`. Copied without checks: a comparison asks for each instance."""
+        told = object.__new__(FullScale)
+        told.__dict__.update(self.__dict__, evaluation_split=evaluation_split)
+        return told
+
     def loading_s(self, samples: float, instance: InstanceType, count: int) -> float:
         """Seconds in which the vCPUs of ``count`` instances prepare ``samples``; 0 if the rate is not known."""
         if self.loader_samples_per_s is None:

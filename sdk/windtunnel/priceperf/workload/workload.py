@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Literal
 
 from ..calibration.measured_scripts import Known
@@ -87,7 +86,7 @@ class Workload(ABC):
         if not isinstance(size, FullScale):
             raise InvalidInput(f"full_scale is FullScale(train_samples=...) or None, not {quoted(size)}")
         if size.evaluation_split is None:
-            return _with_split(size, self.rehearsed is None or self.rehearsed.evaluation_split)
+            return size.with_split(self.rehearsed is None or self.rehearsed.evaluation_split)
         return size
 
     @abstractmethod
@@ -283,9 +282,3 @@ class DescribedWorkload(Described, Workload):
             )
             found["rehearsed"] = replace(self.rehearsed, found=size)
         return replace(self, **found)
-
-
-@lru_cache(maxsize=64)
-def _with_split(size: FullScale, split: bool) -> FullScale:
-    """Kept, because a comparison asks for the same size for each instance."""
-    return replace(size, evaluation_split=split)
