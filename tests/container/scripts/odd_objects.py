@@ -76,6 +76,9 @@ class Grouped(torch.nn.Linear):
     def parameters(self, lr=0.1):
         return [{"params": [self.weight], "lr": lr}, {"params": [self.bias], "lr": 2 * lr}]
 
+    def named_modules(self, *, within):
+        raise AssertionError("only the script calls it")
+
 
 class Own(torch.optim.SGD):
     def __eq__(self, other):

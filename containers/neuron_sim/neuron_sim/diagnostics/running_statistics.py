@@ -72,7 +72,7 @@ class RunningStatistics(Listener):
         there: dict[int, tuple[str, torch.nn.Module]] = {}
         sent: set[int] = set()
         for module in modules.live():
-            inner = list(torch.nn.Module.named_modules(module))
+            inner = list(modules.named_modules(module))
             if isinstance(module, DistributedDataParallel) and module.will_sync_module_buffers():
                 sent.update(id(each) for _, each in inner)
             for name, each in inner:

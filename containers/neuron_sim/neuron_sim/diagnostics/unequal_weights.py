@@ -105,7 +105,7 @@ def _names() -> dict[int, str]:
     """The longest name of each parameter, which is its name in the outermost module. ZeRO-1's shards have none."""
     names: dict[int, str] = {}
     for module in modules.live():
-        for name, parameter in torch.nn.Module.named_parameters(module):
+        for name, parameter in modules.named_parameters(module):
             names[id(parameter)] = max(names.get(id(parameter), ""), name, key=len)
     return names
 

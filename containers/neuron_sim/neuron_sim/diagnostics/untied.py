@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from neuron_sim.counters import script_lines
+from neuron_sim.counters.modules import every_place
 from neuron_sim.diagnostics import advice
 from neuron_sim.diagnostics.findings import Finding
 
@@ -55,7 +56,7 @@ class Untied:
 def _tied(module: torch.nn.Module) -> list[list[str]]:
     """For each parameter that has several names: these names."""
     named: defaultdict[int, list[str]] = defaultdict(list)
-    for name, parameter in _every_place(module):
+    for name, parameter in every_place(module):
         named[id(parameter)].append(name)
     return [names for names in named.values() if len(names) > 1]
 
@@ -64,13 +65,8 @@ def _apart(
     module: torch.nn.Module, tied: list[list[str]]
 ) -> Iterator[tuple[list[str], list[torch.nn.Parameter]]]:
     """The groups of tied names that are different parameters now, and these parameters."""
-    now = dict(_every_place(module))
+    now = dict(every_place(module))
     for names in tied:
         different = {id(now[name]): now[name] for name in names if name in now}
         if len(different) > 1:
             yield names, list(different.values())
-
-
-def _every_place(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
-    """Each name with its parameter. Calls torch's own method: a model may override it without this argument."""
-    yield from torch.nn.Module.named_parameters(module, remove_duplicate=False)
