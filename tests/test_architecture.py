@@ -200,6 +200,7 @@ RULES = (
         "windtunnel_local",
         (
             "windtunnel_local",
+            "windtunnel._version",
             "windtunnel.cli.parser",
             "windtunnel.priceperf",
             "starlette",

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from windtunnel._version import __version__
 from windtunnel_local.api import Api, Services, batch, cloudwatch, hosting, iam, logs, sagemaker, sts
 from windtunnel_local.api.dispatch import local_hosts
 from windtunnel_local.api.invocations import Runtime
@@ -34,7 +35,7 @@ from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
 from windtunnel_local.service.service import Service
 from windtunnel_local.service.training_jobs import TrainingJobService
-from windtunnel_local.settings import Settings, version
+from windtunnel_local.settings import Settings
 from windtunnel_local.store.opening import FILE
 from windtunnel_local.store.sqlite import SqliteStore
 
@@ -64,7 +65,7 @@ class Page:
 
     def __init__(self, service: Service, credentials: Credentials, port: int, home: Path) -> None:
         """Keep the arguments; the first call builds the application."""
-        self._arguments = (service, credentials, port, version(), service.clock.now().timestamp(), home)
+        self._arguments = (service, credentials, port, __version__, service.clock.now().timestamp(), home)
         self._lock = threading.Lock()
         self._made: Ui | None = None
 
@@ -158,7 +159,7 @@ def build(
         runtime=Runtime(service.endpoints, *account),
     )
     verifier = Verifier(credentials.access_key_id, secret, clock.now, service.jobs.goes_on)
-    health = {"version": version(), "pid": os.getpid()}
+    health = {"version": __version__, "pid": os.getpid()}
     page = Page(service, credentials, port, settings.home)
     api = Api(services, verifier, local_hosts(port), health, page)
     return Application(api, page, service.jobs, service.endpoints, service.transforms, store, objects, runner)

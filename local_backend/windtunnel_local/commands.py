@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 
+from windtunnel._version import __version__
 from windtunnel_local import app
 from windtunnel_local.api import codec
 from windtunnel_local.api_socket import api_socket, listen_at
@@ -21,7 +22,7 @@ from windtunnel_local.runner.runner_kind import TrainingImage
 from windtunnel_local.runner.sources import containers_folder, pinned
 from windtunnel_local.server import Server
 from windtunnel_local.service.ground.errors import RunnerError
-from windtunnel_local.settings import Settings, version
+from windtunnel_local.settings import Settings
 
 log = logging.getLogger("windtunnel.server")
 
@@ -50,7 +51,7 @@ def _serve(settings: Settings, home: Home) -> None:
     endpoint = f"http://127.0.0.1:{port}"
 
     def accepting() -> None:
-        home.write_note(endpoint, version(), settings.runner)
+        home.write_note(endpoint, __version__, settings.runner)
         log.info("serving %s at %s, runner %s", home.path, endpoint, settings.runner)
         threading.Thread(target=_settle_in, args=(application,), name="settle-in", daemon=True).start()
 

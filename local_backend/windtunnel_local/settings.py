@@ -23,15 +23,14 @@ Variables of one runner only are read by the runner's package: `runner/<name>/se
 
 from __future__ import annotations
 
-import importlib.util
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
+from windtunnel._version import __version__
 from windtunnel_local.runner import RUNNERS
-from windtunnel_local.runner.variables import SettingsError, Variables
+from windtunnel_local.runner.variables import Variables
 from windtunnel_local.service.ground.job import MOST_INTERRUPTIONS, SpotClock, SpotTerms
 
 _DEFAULT_IDLE_S = 900.0
@@ -70,7 +69,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
     given = Variables(environment)
     return Settings(
         home=given.path("WINDTUNNEL_HOME", "~/.windtunnel"),
-        image=given.text("WINDTUNNEL_IMAGE") or f"windtunnel-training:{version()}",
+        image=given.text("WINDTUNNEL_IMAGE") or f"windtunnel-training:{__version__}",
         runner=given.choice("WINDTUNNEL_RUNNER", *RUNNERS),
         port=int(given.number("WINDTUNNEL_PORT", 0, most=_MAX_PORT)),
         idle_s=given.number("WINDTUNNEL_IDLE_SECONDS", _DEFAULT_IDLE_S),
@@ -90,17 +89,3 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         ),
         environment=dict(environment),
     )
-
-
-def version() -> str:
-    """The distribution's version, read as text from `_version.py`: to import that file would load the SDK.
-
-    Raises:
-        SettingsError: the distribution is not installed completely.
-    """
-    spec = importlib.util.find_spec("windtunnel")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        source = Path(folder, "_version.py")
-        if source.is_file() and (match := re.search(r'__version__ = "([^"]+)"', source.read_text())):
-            return match[1]
-    raise SettingsError("The package windtunnel is incomplete: install windtunnel again.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from windtunnel import __version__
 from windtunnel_local.credentials import CredentialsError, load_or_create
 from windtunnel_local.home import AlreadyRunning, Home
 from windtunnel_local.runner import runner_kind
@@ -16,7 +17,7 @@ from windtunnel_local.runner.docker import docker_settings
 from windtunnel_local.runner.variables import SettingsError
 from windtunnel_local.runner.without_container.interpreter import interpreter_of
 from windtunnel_local.service.ground.job import SpotTerms
-from windtunnel_local.settings import from_environment, version
+from windtunnel_local.settings import from_environment
 
 
 def test_without_an_environment_there_are_defaults() -> None:
@@ -24,7 +25,7 @@ def test_without_an_environment_there_are_defaults() -> None:
     settings = from_environment({})
     assert settings.home == Path("~/.windtunnel").expanduser()
     assert (settings.runner, settings.port, settings.idle_s, settings.stop_grace_s) == ("docker", 0, 900, 120)
-    assert settings.image == f"windtunnel-training:{version()}"
+    assert settings.image == f"windtunnel-training:{__version__}"
     assert settings.memory_gib is None
     assert (settings.max_cores, settings.max_memory_gib) == (None, None)
     assert settings.spot == SpotTerms(interruptions=0, seed=0, mean_s=60, after="start", discount=0.7)
