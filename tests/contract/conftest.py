@@ -23,6 +23,7 @@ from tests.fakes.wire import create_request
 from windtunnel_local import app
 from windtunnel_local.credentials import Credentials, load_or_create
 from windtunnel_local.server import Server, listen
+from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.settings import Settings
 
 LOCAL_IMAGE = "windtunnel-training"
@@ -118,6 +119,21 @@ def shared_backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend
     """One server for those tests of a file that only ask, or that need the same jobs."""
     with serving(tmp_path_factory.mktemp("shared") / "home") as running:
         yield running
+
+
+@pytest.fixture
+def cleared_backend(shared_backend: Backend) -> Iterator[Backend]:
+    """The one server of a file, from which a test's buckets go with its jobs, which have ended."""
+    yield shared_backend
+    shared_backend.clock.offset, shared_backend.runner.script = timedelta(0), train
+    jobs, objects = shared_backend.application.jobs, shared_backend.application.objects
+    for job in jobs.list(JobQuery(limit=1000))["TrainingJobSummaries"]:
+        jobs.delete(job["TrainingJobName"])
+    stays = app.default_bucket(shared_backend.credentials)
+    for bucket in {found.name for found in objects.buckets()} - {stays}:
+        for found in objects.list(bucket, "", limit=100_000):
+            objects.delete(bucket, found.key)
+        objects.delete_bucket(bucket)
 
 
 @contextmanager

@@ -30,6 +30,12 @@ from windtunnel_local.api.dispatch import STREAMS
 MIB = 1 << 20
 
 
+@pytest.fixture
+def backend(cleared_backend: Backend) -> Backend:
+    """One server will do."""
+    return cleared_backend
+
+
 def read(answer: Any) -> bytes:
     with answer["Body"] as body:
         data: bytes = body.read()

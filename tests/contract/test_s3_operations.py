@@ -27,6 +27,12 @@ FULL = b"a" * 5 * MIB
 NONE: Mapping[str, str] = {}
 
 
+@pytest.fixture
+def backend(cleared_backend: Backend) -> Backend:
+    """One server will do."""
+    return cleared_backend
+
+
 def checksum(algorithm: str, data: bytes) -> str:
     digest = CHECKSUMS[algorithm.lower()]()
     digest.update(data)
