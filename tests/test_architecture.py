@@ -201,6 +201,7 @@ RULES = (
         (
             "windtunnel_local",
             "windtunnel._version",
+            "windtunnel.atomic_file",
             "windtunnel.cli.parser",
             "windtunnel.priceperf",
             "starlette",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import string
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from windtunnel.atomic_file import replace_whole
 from windtunnel_local.service.ground.errors import WindtunnelError
 
 ACCOUNT_ID = "000000000000"
@@ -54,11 +54,4 @@ def _create(path: Path) -> None:
     alphabet = string.ascii_uppercase + "234567"
     key_id = "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))
     credentials = Credentials(key_id, secrets.token_urlsafe(30))
-    pending = path.with_suffix(".tmp")
-    pending.unlink(missing_ok=True)
-    # Created with its final mode, so that others can at no time read it.
-    with os.fdopen(os.open(pending, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w") as file:
-        json.dump(asdict(credentials), file)
-        file.flush()
-        os.fsync(file.fileno())
-    pending.replace(path)
+    replace_whole(path, json.dumps(asdict(credentials)))  # others can at no time read it

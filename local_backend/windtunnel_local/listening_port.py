@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from windtunnel.atomic_file import replace_whole
 from windtunnel_local.server import listen
 
 # Below the kernel's range for outgoing connections (on Linux from 32768 on), so that no outgoing
@@ -70,8 +70,5 @@ def _remembered(note: Path) -> int | None:
 
 
 def _remember(note: Path, port: int) -> None:
-    if _remembered(note) == port:
-        return
-    pending = note.with_name(f"port.{os.getpid()}.tmp")
-    pending.write_text(f"{port}\n")
-    pending.replace(note)
+    if _remembered(note) != port:
+        replace_whole(note, f"{port}\n")
