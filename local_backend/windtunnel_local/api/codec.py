@@ -19,7 +19,6 @@ from windtunnel_local.api.validate import accepted
 # Models whose name is not the service's signing name.
 _MODELS = {"monitoring": "cloudwatch"}
 _models: dict[str, Any] = {}
-_operations: dict[tuple[str, str], Any] = {}
 _loading = threading.Lock()
 
 
@@ -40,13 +39,8 @@ def service_model(service: str) -> Any:
 
 def operation(service: str, name: str) -> Any | None:
     """The `OperationModel` of botocore, or None when the service has no operation of that name."""
-    found = _operations.get((service, name))
-    if found is None:
-        model = service_model(service)
-        if name not in model.operation_names:
-            return None
-        found = _operations[service, name] = model.operation_model(name)
-    return found
+    model = service_model(service)
+    return model.operation_model(name) if name in model.operation_names else None
 
 
 def decoded(shape: Any, body: bytes, code: str = "ValidationException") -> dict[str, Any]:
