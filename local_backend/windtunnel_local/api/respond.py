@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from xml.sax.saxutils import quoteattr
 
 from starlette.responses import Response
 
@@ -35,6 +34,7 @@ OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
 """S3's code and HTTP status for each error of the object store."""
 _DISK_FULL = "No space is left on the disk of this Windtunnel home. Free some, then try again."
 _KEPT = "\t\n"
+_FAULTS = "http://webservices.amazon.com/AWSFault/2005-15-09"
 
 
 def error_response(error: Exception, protocol: Protocol, request_id: str, *, head: bool = False) -> Response:
@@ -92,9 +92,8 @@ def _xml(
         document = f"<Error>{inner}<RequestId>{request_id}</RequestId></Error>"
     else:
         kind = "Sender" if status < 500 else "Receiver"
-        namespace = quoteattr("http://webservices.amazon.com/AWSFault/2005-15-09")
         document = (
-            f"<ErrorResponse xmlns={namespace}><Error><Type>{kind}</Type>{inner}</Error>"
+            f'<ErrorResponse xmlns="{_FAULTS}"><Error><Type>{kind}</Type>{inner}</Error>'
             f"<RequestId>{request_id}</RequestId></ErrorResponse>"
         )
     return (xmlcodec.DECLARATION + document).encode(errors="replace")

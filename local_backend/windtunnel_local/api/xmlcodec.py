@@ -20,10 +20,9 @@ def text(value: str) -> str:
     return _CONTROL.sub(lambda match: f"&#x{ord(match[0]):x};", escape(value))
 
 
-def document(root: str, shape: Any, value: Mapping[str, Any], namespace: str | None = None) -> bytes:
+def document(root: str, shape: Any, value: Mapping[str, Any], namespace: str) -> bytes:
     """An XML document of a structure."""
-    xmlns = f' xmlns="{namespace}"' if namespace else ""
-    return f"{DECLARATION}<{root}{xmlns}>{members(shape, value)}</{root}>".encode()
+    return f'{DECLARATION}<{root} xmlns="{namespace}">{members(shape, value)}</{root}>'.encode()
 
 
 def members(shape: Any, value: Mapping[str, Any]) -> str:
