@@ -259,8 +259,6 @@ def _reader(path: Path, opened: list[sqlite3.Connection]) -> sqlite3.Connection:
 
 
 def _configure(db: sqlite3.Connection) -> None:
-    # FULL: when a commit returns, it is on the disk and survives a loss of power.
-    db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
 

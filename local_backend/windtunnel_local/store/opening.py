@@ -99,6 +99,7 @@ def prepare(db: sqlite3.Connection) -> None:
     if is_new:
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before the first page is written
     db.execute("PRAGMA journal_mode = WAL")
+    # When a commit returns, it is on the disk and survives a loss of power.
     db.execute("PRAGMA synchronous = FULL")
     if not is_new:
         return
