@@ -77,7 +77,7 @@ class TrainingJobService:
         begun = lifecycle.begin(self._ports.clock.now())
         terms = spot.terms(request, self._ports.config)
         slot = self._supervisor.new_slot(name)
-        job = Job(name, self._ports.config.job_arn(name), members, begun, slot=slot, spot=terms)
+        job = Job(name, self._ports.config.arn("training-job", name), members, begun, slot=slot, spot=terms)
         job = replace(job, warm_pool=warm_pool_states.begin(job))
         self._ports.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         try:

@@ -45,4 +45,4 @@ def job(home: Path, accepted: dict[str, Any] | None = None) -> Job:
     """A job that was just accepted."""
     accepted = accepted or request()
     name = accepted["TrainingJobName"]
-    return Job(name, config(home).job_arn(name), accepted, begin(START))
+    return Job(name, config(home).arn("training-job", name), accepted, begin(START))

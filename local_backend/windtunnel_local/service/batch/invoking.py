@@ -168,11 +168,8 @@ def execution_parameters(address: Address) -> dict[str, Any]:
         return {}
     finally:
         connection.close()
-    return {name: value for name, value in _pairs(document) if _is_valid(name, value)}
-
-
-def _pairs(document: object) -> list[tuple[str, Any]]:
-    return list(document.items()) if isinstance(document, dict) else []
+    told = document if isinstance(document, dict) else {}
+    return {name: value for name, value in told.items() if _is_valid(name, value)}
 
 
 def _is_valid(name: str, value: Any) -> bool:

@@ -70,9 +70,5 @@ class ServiceConfig:
         return JobPaths(self.jobs / job)
 
     def arn(self, kind: str, name: str) -> str:
-        """The ARN of a SageMaker resource of this backend; ``kind``: as it stands in ARNs, like ``model``."""
+        """The ARN of a SageMaker resource of this backend; ``kind``: as it stands in ARNs, like ``training-job``."""
         return f"arn:aws:sagemaker:{self.region}:{self.account_id}:{kind}/{name}"
-
-    def job_arn(self, name: str) -> str:
-        """The ARN of a training job of this backend."""
-        return self.arn("training-job", name)

@@ -118,6 +118,7 @@ class HostingService:
         ENDPOINT.check(request)
         accepted.check_runner(self._ports.runner)
         state = EndpointState(self._fleet(request["EndpointConfigName"], 1))
+        accepted.lifetime_s({tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         arn = self._create("endpoint", request, "Creating", encoded(state))
         self._runs.look(request["EndpointName"])
         return arn
@@ -283,8 +284,6 @@ class HostingService:
         status: str | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> str:
-        if kind == "endpoint":
-            accepted.lifetime_s({tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         return self._records.create(kind, request[f"{_PREFIX[kind]}Name"], request, status, record).arn
 
     def _amend(self, name: str, change: Any) -> str:
