@@ -189,3 +189,10 @@ def s3(backend: Backend) -> Any:
     client = backend.client("s3")
     client.create_bucket(Bucket="bucket")
     return client
+
+
+@pytest.fixture
+def sagemaker(backend: Backend) -> Any:
+    """A client, and a bucket `out` for what jobs leave."""
+    backend.client("s3").create_bucket(Bucket="out")
+    return backend.client("sagemaker")

@@ -6,10 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.contract.conftest import Backend, refused, wait_for
-from tests.contract.test_training_jobs import sagemaker
 from tests.fakes.wire import create_request
-
-__all__ = ["sagemaker"]  # the fixture
 
 LIMITS = {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200}
 

@@ -15,9 +15,9 @@ GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 @pytest.fixture
-def sagemaker(backend: Backend) -> Any:
-    backend.client("s3").create_bucket(Bucket="out")
-    return backend.client("sagemaker")
+def backend(cleared_backend: Backend) -> Backend:
+    """One server will do."""
+    return cleared_backend
 
 
 def test_a_job_runs_and_is_described_as_aws_describes_it(sagemaker: Any, backend: Backend) -> None:
