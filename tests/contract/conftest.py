@@ -49,6 +49,7 @@ class ShiftedClock(app.SystemClock):
 class Backend:
     """A running server and clients of it."""
 
+    home: Path
     endpoint: str
     credentials: Credentials
     application: app.Application
@@ -160,7 +161,7 @@ def serving(home: Path, script: Script = train) -> Iterator[Backend]:
         thread = threading.Thread(target=server.run, args=([socket],))
         thread.start()
         assert accepting.wait(_PATIENCE_S)
-        running = Backend(f"http://127.0.0.1:{port}", credentials, application, runner, clock)
+        running = Backend(home, f"http://127.0.0.1:{port}", credentials, application, runner, clock)
         try:
             yield running
         finally:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from html import unescape
-from pathlib import Path
 
 import pytest
 
@@ -25,9 +26,9 @@ BEGAN = datetime(2026, 11, 23, 2, 40, tzinfo=timezone.utc)
 
 
 @pytest.fixture
-def layout(backend: Backend, tmp_path: Path) -> Layout:
+def layout(shared_backend: Backend) -> Iterator[Layout]:
     """Of a cluster on which job 1 took 300 s of four dynamic nodes, which came 10 s before and left 100 s after it."""
-    made = cluster_at(tmp_path / "home")
+    made = cluster_at(shared_backend.home)
     node_log.append(made.folder, STATIC, "trn1.32xlarge", "up", BEGAN - timedelta(hours=1))
     for node in DYNAMIC:
         node_log.append(made.folder, node, "trn1.32xlarge", "up", BEGAN - timedelta(seconds=10))
@@ -37,13 +38,14 @@ def layout(backend: Backend, tmp_path: Path) -> Layout:
         "StartTime=2026-11-23T02:40:00 EndTime=2026-11-23T02:45:00 NodeList=compute1-dy-queue1-i1-[1-4] NodeCnt=4 "
         "SubmitTime=2026-11-23T02:39:00 ExitCode=0:0 \n"
     )
-    return made
+    yield made
+    shutil.rmtree(made.folder.parent)
 
 
 @pytest.fixture
-def page(backend: Backend) -> Visitor:
+def page(shared_backend: Backend) -> Visitor:
     """One who was let in."""
-    return visitor(backend)
+    return visitor(shared_backend)
 
 
 def words(body: str) -> str:
