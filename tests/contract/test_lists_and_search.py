@@ -17,21 +17,16 @@ GROUP = "/aws/sagemaker/TrainingJobs"
 
 @pytest.fixture(scope="module")
 def sagemaker(shared_backend: Backend) -> Any:
-    """A client for those tests that change nothing."""
-    return with_jobs(shared_backend)
-
-
-def with_jobs(backend: Backend) -> Any:
-    """A client, and three ended jobs of different hyperparameters and tags."""
-    backend.client("s3").create_bucket(Bucket="out")
+    """A client, and three ended jobs of different hyperparameters and tags, which tests leave as they are."""
+    shared_backend.client("s3").create_bucket(Bucket="out")
     for number in range(3):
-        backend.run(
+        shared_backend.run(
             f"job-{number}",
             HyperParameters={"lr": f"0.{number}"},
             Tags=[{"Key": "team", "Value": "a" if number else "b"}],
             Environment={"EXIT": "3"} if number == 2 else {},
         )
-    return backend.client("sagemaker")
+    return shared_backend.client("sagemaker")
 
 
 def listed(client: Any, **arguments: Any) -> list[str]:
@@ -63,9 +58,8 @@ def test_every_filter_of_a_list(sagemaker: Any, shared_backend: Backend) -> None
     assert "less than or equal to 100" in refused(anything.list_training_jobs, MaxResults=101)[1]
 
 
-def test_a_list_holds_while_jobs_are_added(backend: Backend) -> None:
+def test_a_list_holds_while_jobs_are_added(sagemaker: Any, shared_backend: Backend) -> None:
     """The next page begins behind the last job that was shown."""
-    sagemaker = with_jobs(backend)
     first = sagemaker.list_training_jobs(MaxResults=2)
     sagemaker.create_training_job(**create_request("later"))
     rest = sagemaker.list_training_jobs(MaxResults=2, NextToken=first["NextToken"])
@@ -73,7 +67,8 @@ def test_a_list_holds_while_jobs_are_added(backend: Backend) -> None:
     assert shown == ["job-2", "job-1", "job-0"]
     assert "NextToken" not in rest
     assert refused(sagemaker.list_training_jobs, NextToken="x")[0] == "ValidationException"
-    backend.ended("later")
+    shared_backend.ended("later")
+    sagemaker.delete_training_job(TrainingJobName="later")
 
 
 def test_search_finds_jobs_and_shows_them_whole(sagemaker: Any) -> None:
@@ -116,31 +111,28 @@ def test_what_search_does_not_serve(sagemaker: Any) -> None:
     assert "GetSearchSuggestions" in message
 
 
-def test_deleting_frees_the_name_and_leaves_the_model(backend: Backend) -> None:
+def test_deleting_frees_the_name_and_leaves_the_model(sagemaker: Any, shared_backend: Backend) -> None:
     """The record, tags and log are gone, S3 is as it was, and the name can be used again."""
-    sagemaker = with_jobs(backend)
-    model = sagemaker.describe_training_job(TrainingJobName="job-1")["ModelArtifacts"]["S3ModelArtifacts"]
-    arn = sagemaker.describe_training_job(TrainingJobName="job-1")["TrainingJobArn"]
-    sagemaker.delete_training_job(TrainingJobName="job-1")
-    assert listed(sagemaker) == ["job-0", "job-2"]
-    assert refused(sagemaker.list_tags, ResourceArn=arn)[1] == "Requested resource not found."
-    assert (
-        refused(sagemaker.delete_training_job, TrainingJobName="job-1")[1] == "Requested resource not found."
-    )
-    logs = backend.client("logs")
-    assert not logs.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix="job-1/")["logStreams"]
-    bucket, key = model.removeprefix("s3://").split("/", 1)
-    assert backend.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] > 0
-    sagemaker.create_training_job(**create_request("job-1", Environment={"WAIT": "1"}))
-    code, message = refused(sagemaker.delete_training_job, TrainingJobName="job-1")
+    job, named = shared_backend.run("old"), {"TrainingJobName": "old"}
+    sagemaker.delete_training_job(**named)
+    assert listed(sagemaker) == ["job-0", "job-1", "job-2"]
+    missing = "Requested resource not found."
+    assert refused(sagemaker.list_tags, ResourceArn=job["TrainingJobArn"])[1] == missing
+    assert refused(sagemaker.delete_training_job, **named)[1] == missing
+    logs = shared_backend.client("logs")
+    assert not logs.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix="old/")["logStreams"]
+    bucket, key = job["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://").split("/", 1)
+    assert shared_backend.client("s3").head_object(Bucket=bucket, Key=key)["ContentLength"] > 0
+    sagemaker.create_training_job(**create_request("old", Environment={"WAIT": "1"}))
+    code, message = refused(sagemaker.delete_training_job, **named)
     assert (code, "InProgress" in message) == ("ResourceInUse", True)
-    sagemaker.stop_training_job(TrainingJobName="job-1")
-    backend.ended("job-1")
+    sagemaker.stop_training_job(**named)
+    shared_backend.ended("old")
+    sagemaker.delete_training_job(**named)
 
 
-def test_the_limits_of_tags(backend: Backend) -> None:
+def test_the_limits_of_tags(sagemaker: Any, shared_backend: Backend) -> None:
     """Fifty a job, all in one page."""
-    sagemaker = with_jobs(backend)
     arn = sagemaker.describe_training_job(TrainingJobName="job-0")["TrainingJobArn"]
     many = [{"Key": f"k{number:02}", "Value": ""} for number in range(49)]
     sagemaker.add_tags(ResourceArn=arn, Tags=many)
@@ -149,7 +141,7 @@ def test_the_limits_of_tags(backend: Backend) -> None:
     )
     assert len(page["Tags"]) == 50
     assert "at most 50" in refused(sagemaker.add_tags, ResourceArn=arn, Tags=[{"Key": "x", "Value": ""}])[1]
-    anything = backend.client("sagemaker", config=UNCHECKED)
+    anything = shared_backend.client("sagemaker", config=UNCHECKED)
     assert "greater than or equal to 50" in refused(anything.list_tags, ResourceArn=arn, MaxResults=1)[1]
     sagemaker.delete_tags(ResourceArn=arn, TagKeys=[tag["Key"] for tag in many])
     assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "team", "Value": "b"}]

@@ -107,14 +107,14 @@ def listed(body: str) -> list[str]:
     return re.findall(r'<th scope="row".*?<bdi>([^<]+)</bdi></a>', body)
 
 
-@pytest.fixture
-def costly(backend: Backend, counters: Counters) -> Backend:
+@pytest.fixture(scope="module")
+def costly(shared_backend: Backend, counters: Counters) -> Backend:
     """Of four jobs that have ended three have a cost, which their age does not tell."""
-    backend.client("s3").create_bucket(Bucket="out")
-    for name, nodes in (("two", 2), ("four", 4), ("one", 1)):
-        rehearsed(backend, name, counters(job=name, instance_count=nodes, world_size=2 * nodes, cores_used=2))
-    rehearsed(backend, "none", None)
-    return backend
+    shared_backend.client("s3").create_bucket(Bucket="out")
+    for name, n in (("two", 2), ("four", 4), ("one", 1)):
+        rehearsed(shared_backend, name, counters(job=name, instance_count=n, world_size=2 * n, cores_used=2))
+    rehearsed(shared_backend, "none", None)
+    return shared_backend
 
 
 def test_jobs_in_the_order_of_their_cost(costly: Backend) -> None:
