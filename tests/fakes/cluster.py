@@ -82,9 +82,9 @@ _INSTANCES = [
 ]
 
 
-def cluster_at(home: Path, name: str = "post", text: str = POST) -> Layout:
+def cluster_at(home: Path, name: str = "post") -> Layout:
     """The folder of a cluster that was created and runs, as its background process would have written it."""
-    made = create(home, name, text, "cluster.yaml", "us-west-2")
+    made = create(home, name, POST, "cluster.yaml", "us-west-2")
     FleetWithoutContainers().start(made.folder)
     layout = Layout(made.folder)
     for folder in (layout.slurm_state, layout.jobs):

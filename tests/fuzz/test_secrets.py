@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from tests.contract.test_server_process import Process
 from tests.fakes.plans import container_plan
 from windtunnel.rendering.format import lines as for_terminal
-from windtunnel_local.api.sigv4 import parse
+from windtunnel_local.api.sigv4 import Signable, parse
 from windtunnel_local.home import Home, HomeError
 from windtunnel_local.log_format import OneLine
 from windtunnel_local.runner.docker.create_arguments import Names, container_arguments
@@ -93,8 +93,6 @@ def test_the_servers_secrets_do_not_reach_a_job() -> None:
 
 def test_a_claim_does_not_show_its_token() -> None:
     """Should one ever be logged."""
-    from windtunnel_local.api.sigv4 import Signable
-
     scope = "AKIA/20260101/us-east-1/s3/aws4_request"
     authorization = f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={'0' * 64}"
     headers = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
 import sqlite3
@@ -352,8 +353,6 @@ def test_an_invalid_session_token_is_refused(
 
 def test_chunk_signatures_are_checked(server: Target, ask: Callable[[Message], Answer]) -> None:
     """A signed upload in signed chunks is no licence for other bytes, nor for other trailers."""
-    import hmac
-
     assert ask(server.keys.signed(PUT, "s3")).status in (200, 409)
     for chunk, trailer, wanted in (
         (b"hello", b"", 200),

@@ -39,8 +39,8 @@ def signable(request: AWSRequest) -> Signable:
     return Signable(prepared.method, parts.path.encode(), parts.query.encode(), headers)
 
 
-def verify(request: Signable, payload: str, *, secret: str = SECRET, at: datetime | None = None) -> Claim:
-    verifier = Verifier(KEY, secret, lambda: at or now())
+def verify(request: Signable, payload: str, *, at: datetime | None = None) -> Claim:
+    verifier = Verifier(KEY, SECRET, lambda: at or now())
     claim = parse(request)
     verifier.admit(claim)
     verifier.check(claim, request, payload)

@@ -106,7 +106,7 @@ def test_uploads_to_a_bucket_that_goes(
 
 
 def test_an_upload_is_listed_whole_or_not_at_all(
-    objects: FileObjects, uploads: MultipartUploads, monkeypatch: pytest.MonkeyPatch
+    uploads: MultipartUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never with half its description."""
     seen: list[int] = []

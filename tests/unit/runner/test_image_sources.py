@@ -207,7 +207,7 @@ def test_an_index_has_a_moment_to_answer() -> None:
         assert not index_answers(f"http://127.0.0.1:{silent.getsockname()[1]}/whl/cpu", timeout_s=0.2)
 
 
-def test_an_index_with_torch_answers(tmp_path: Path) -> None:
+def test_an_index_with_torch_answers() -> None:
     """Asked for its page of torch, with the name and password of its address."""
     asked = []
 

@@ -428,7 +428,7 @@ def test_a_killed_worker_leaves_half_a_line(tmp_path: Path) -> None:
     assert train["flops"] == {}
 
 
-def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp_path: Path) -> None:
+def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step() -> None:
     """As Hugging Face's Trainer steps: batch, count gathered, step ended; then training without a batch."""
     evaluation = step(0.2, samples=8, optimizer=False, graphs={"g": 1})
     arrival = step(0.1, samples=8, optimizer=False, graphs={"g": 1}, collectives={}, sdpa={"scores": 4})
@@ -511,22 +511,22 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("rehearsed", "passes"),
+    "rehearsed",
     [
-        pytest.param("...u...u...", 4, id="ended in the middle of an accumulation"),
+        pytest.param("...u...u...", id="ended in the middle of an accumulation"),
         pytest.param(
-            "...u...u...u.u.u.u.u", 4, id="later passes over the loader were cut, and updated at their end"
+            "...u...u...u.u.u.u.u", id="later passes over the loader were cut, and updated at their end"
         ),
-        pytest.param("......u...u...u", 4, id="begun again in the middle of an accumulation"),
-        pytest.param("...u", 4, id="one update"),
+        pytest.param("......u...u...u", id="begun again in the middle of an accumulation"),
+        pytest.param("...u", id="one update"),
     ],
 )
-def test_an_accumulation_is_as_long_as_the_scripts(tmp_path: Path, rehearsed: str, passes: int) -> None:
+def test_an_accumulation_is_as_long_as_the_scripts(tmp_path: Path, rehearsed: str) -> None:
     """Wherever a short rehearsal ended, or began again: a mean over all steps would be longer, or shorter."""
     records = [step(1.0, **({"updated": True} if each == "u" else {})) for each in rehearsed]
     train = counted(tmp_path, graph("fwd", 8.0), *records)["train"]
     assert (train["steps"], train["updates"]["steps"]) == (len(rehearsed), rehearsed.count("u"))
-    assert train["updates"]["passes"] == passes
+    assert train["updates"]["passes"] == 4
 
 
 def test_a_second_pass_over_a_batch_is_a_step(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_nothing_is_sorted_or_scanned(
         assert second.startswith("SEARCH jobs"), (filters, second)
 
 
-def test_a_page_costs_the_same_wherever_it_is(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_page_costs_the_same_wherever_it_is(store: SqliteStore) -> None:
     """The last page of many reads as many rows as the first."""
     with store.database.transaction() as db:
         rows = [(f"job-{i:05}", f"arn-{i}", i) for i in range(3000)]
