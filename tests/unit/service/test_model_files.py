@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.objects import FakeObjects
+from windtunnel_local.service.data import listing
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.hosting import model_files
 from windtunnel_local.service.hosting.model_files import provide_model
@@ -29,16 +30,17 @@ def filters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(tarfile.TarFile, "extract", extract)
 
 
-def test_a_model_of_many_objects_is_there_whole(tmp_path: Path) -> None:
-    """Also behind the thousand that one page of a list has."""
+def test_a_model_of_many_objects_is_there_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind those that one page of a list has."""
+    monkeypatch.setattr(listing, "_PAGE", 10)
     objects = FakeObjects(tmp_path / "objects", "models")
-    for number in range(1003):
+    for number in range(23):
         objects.put_text("models", f"llama/parts/{number}.bin", "w")
     source = {"S3Uri": "s3://models/llama/", "S3DataType": "S3Prefix", "CompressionType": "None"}
     target = tmp_path / "model"
     target.mkdir()
     provide_model({"ModelDataSource": {"S3DataSource": source}}, target, objects, lambda: None)
-    assert len(list((target / "parts").iterdir())) == 1003
+    assert len(list((target / "parts").iterdir())) == 23
 
 
 def archived(objects: FakeObjects, folder: Path, data: bytes) -> Path:
