@@ -52,13 +52,13 @@ def test_a_claim_of_aws_is_never_a_price(offering: Offering, claim: float) -> No
     book = PriceBook()
     with pytest.raises(InvalidInput, match="which is no price: state a discount"):
         book.price(P4D, date(2023, 1, 1), offering=offering)
-    price = book.price(P4D, date(2023, 1, 1), offering=offering, discount=0.5)
+    price = book.assuming(offering, 0.5).price(P4D, date(2023, 1, 1))
     assert (price.usd_per_hour, price.status, price.offering) == (37.69 / 2, "assumed", offering)
     assert price.effective_from == date(2022, 10, 10)
     assert "stated by the user" in price.source and "37.69, published" in price.source
     for wrong in (0, -0.1, claim + 0.01, float("nan")):
         with pytest.raises(InvalidInput, match="at most"):
-            book.price(P4D, offering=offering, discount=wrong)
+            book.assuming(offering, wrong)
     with pytest.raises(InvalidInput, match="takes no discount"):
         book.assuming("EC2 on-demand", 0.2)
 
@@ -190,8 +190,6 @@ def test_the_last_way_to_buy_holds() -> None:
         assert spot.price(name).usd_per_hour == pytest.approx(0.3 * list_price)
         assert plan.price(name).usd_per_hour == pytest.approx(0.7 * list_price)
         assert spot.buying("SageMaker training on-demand").price(name).usd_per_hour == list_price
-    with pytest.raises(InvalidInput, match="takes no discount"):
-        PriceBook().price("ml.trn1.32xlarge", discount=0.3)
 
 
 @pytest.mark.parametrize("name", ["ml.p5.48xlarge", "ml.p4d.24xlarge", "p4d.24xlarge"])

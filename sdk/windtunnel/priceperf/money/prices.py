@@ -201,7 +201,6 @@ class PriceBook:
         on: date | None = None,
         region: str | None = None,
         offering: Offering | None = None,
-        discount: float | None = None,
     ) -> Price:
         """The price in force on a day, which is the latest one that began before it.
 
@@ -213,13 +212,12 @@ class PriceBook:
             region: None: us-east-1, and built-in prices of other regions, which stand in for it. Prices fetched
                 for other regions count only if us-east-1 has none. The returned price names its region.
             offering: replaces the one that the name stands for (``ml.`` is added or removed as needed).
-            discount: for a savings plan or spot that is not in the book; 0.3 is 30 % below on-demand.
 
         Raises:
             PriceUnknown: no price of that instance is in force on that day.
-            InvalidInput: a savings plan or spot without a discount, or with one above AWS's claim.
+            InvalidInput: a savings plan or spot that is not in the book: `assuming` takes a discount.
         """
-        asked = instance_type, on, region, offering, discount
+        asked = instance_type, on, region, offering
         if asked not in self._found:
             try:
                 self._found[asked] = self._find(*asked)
@@ -236,19 +234,12 @@ class PriceBook:
         on: date | None,
         region: str | None,
         offering: Offering | None,
-        discount: float | None,
     ) -> Price:
         wanted = offering or self._bought_as or offering_of(instance_type)
-        if discount is not None:
-            Discount(wanted, discount)  # raises if it is not valid
         name = name_for(instance_type, wanted)
-        day = on or self._as_of
         if wanted in CLAIMS and not self._listed(name, wanted, region):
-            if discount is None:
-                raise InvalidInput(_no_list_price(name, wanted))
-            plain = self._lookup(name, TRAINING_ON_DEMAND, day, region)
-            return _discounted(plain, Discount(wanted, discount))
-        found = self._lookup(name, wanted, day, region)
+            raise InvalidInput(_no_list_price(name, wanted))
+        found = self._lookup(name, wanted, on or self._as_of, region)
         if self._discount is not None and offering is None and wanted == TRAINING_ON_DEMAND:
             return _discounted(found, self._discount)
         return found
