@@ -35,7 +35,6 @@ from .model.training_settings import Training as Training
 from .money.billing import billable_seconds as billable_seconds
 from .money.billing import cost_per_million as cost_per_million
 from .money.billing import cost_usd as cost_usd
-from .money.billing import instance_seconds as instance_seconds
 from .money.billing import spot_savings_percent as spot_savings_percent
 from .money.comparison import Comparison as Comparison
 from .money.comparison import compare as compare

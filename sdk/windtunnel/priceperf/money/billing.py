@@ -28,28 +28,19 @@ def billable_seconds(duration_s: float) -> int:
     return math.ceil(round(duration_s, 3))
 
 
-def instance_seconds(billable_s: float, instance_count: int = 1) -> float:
-    """Billable seconds over all instances of the job.
+def cost_usd(usd_per_hour: float, billable_s: float, instance_count: int = 1) -> float:
+    """US dollars for a job: price of an hour x billable seconds of one instance x instances / 3600.
 
     Raises:
-        InvalidInput: fewer than one instance, or negative seconds.
+        InvalidInput: a negative price, negative seconds, or fewer than one instance.
     """
+    if not math.isfinite(usd_per_hour) or usd_per_hour < 0:
+        raise InvalidInput(f"a price must be 0 or more US dollars an hour, not {usd_per_hour}")
     if instance_count < 1:
         raise InvalidInput(f"a job has at least 1 instance, not {instance_count}")
     if not math.isfinite(billable_s) or billable_s < 0:
         raise InvalidInput(f"billable seconds must be 0 or more, not {billable_s}")
-    return billable_s * instance_count
-
-
-def cost_usd(usd_per_hour: float, billable_s: float, instance_count: int = 1) -> float:
-    """US dollars for a job: price of an hour x billable seconds x instances / 3600.
-
-    Raises:
-        InvalidInput: a negative price, or as `instance_seconds`.
-    """
-    if not math.isfinite(usd_per_hour) or usd_per_hour < 0:
-        raise InvalidInput(f"a price must be 0 or more US dollars an hour, not {usd_per_hour}")
-    return usd_per_hour * instance_seconds(billable_s, instance_count) / SECONDS_PER_HOUR
+    return usd_per_hour * (billable_s * instance_count) / SECONDS_PER_HOUR
 
 
 def spot_savings_percent(training_s: float, billable_s: float) -> float:
