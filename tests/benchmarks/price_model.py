@@ -55,7 +55,7 @@ def workloads() -> Iterator[Workload]:
 def rehearsal() -> CountedWorkload:
     """A step about as large as BERT base's."""
     step = StepWork(8, {"fp32": 6e11}, 1e10, (Collective("all_reduce", 1, 4.4e8),))
-    return CountedWorkload("ml.trn1.32xlarge", 1, 2, step, 100, 1600, None, 0, 1.1e8, 4)
+    return CountedWorkload("ml.trn1.32xlarge", 1, step, 1600, None, 0, 1.1e8, 4)
 
 
 def matrix() -> tuple[int, int]:

@@ -39,7 +39,7 @@ def rehearsed(
     settings = {"samples": 8.0, "bytes_moved": 6e10, **more}
     graphs = (CompiledGraph(compiled),) if compiled else ()
     step = StepWork(settings["samples"], {"fp32": flops}, settings["bytes_moved"])
-    return CountedWorkload(asked, 1, 2, step, 16, 256, None, 0, parameters, len(graphs), graphs)
+    return CountedWorkload(asked, 1, step, 256, None, 0, parameters, len(graphs), graphs)
 
 
 workloads = st.builds(

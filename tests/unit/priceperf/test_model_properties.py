@@ -93,9 +93,7 @@ def counted(draw: st.DrawFn) -> CountedWorkload:
         fused=Fused(draw(st.floats(0, 1)), draw(st.floats(0, 1))) if shapes else Fused(),
         host=draw(st.none() | st.builds(HostWork, st.floats(0, 10), st.floats(0, 1))),
     )
-    return CountedWorkload(
-        "ml.trn1.32xlarge", 1, 2, step, 100, 1600, None, 0, parameters, draw(st.integers(1, 20))
-    )
+    return CountedWorkload("ml.trn1.32xlarge", 1, step, 1600, None, 0, parameters, draw(st.integers(1, 20)))
 
 
 WORKLOADS = st.one_of(described(), counted())
@@ -331,9 +329,7 @@ def test_one_cost_is_certain_and_none_is_no_answer() -> None:
 
 def test_too_few_samples_for_a_cluster_are_named() -> None:
     """The error tells both numbers."""
-    job = CountedWorkload(
-        "ml.trn1.32xlarge", 1, 32, StepWork(8, {"fp32": 1e12}, 1e9), 10, 80, None, 0, None, 2
-    )
+    job = CountedWorkload("ml.trn1.32xlarge", 1, StepWork(8, {"fp32": 1e12}, 1e9), 80, None, 0, None, 2)
     with pytest.raises(InvalidInput, match=r"global batch of 16 is less than one sample for each of the 32"):
         modelled(job, "ml.trn1.32xlarge", 1, 16)
 

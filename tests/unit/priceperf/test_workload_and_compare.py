@@ -227,9 +227,8 @@ def test_more_samples_never_cost_less(flops: float, moved: float, samples: int, 
     """For any workload the bill grows with samples and epochs, and with the work of a step."""
 
     def billable(work: float, total: int, passes: int) -> list[int]:
-        workload = CountedWorkload(
-            "ml.trn1.2xlarge", 1, 2, StepWork(4, {"fp32": work}, moved), 10, 80, None, 0, None, 3
-        )
+        step = StepWork(4, {"fp32": work}, moved)
+        workload = CountedWorkload("ml.trn1.2xlarge", 1, step, 80, None, 0, None, 3)
         return [item.billable_s for item in compare(workload, PAIR, FullScale(total, passes)).estimates]
 
     base = billable(flops, samples, epochs)

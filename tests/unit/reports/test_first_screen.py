@@ -323,7 +323,7 @@ def test_a_size_that_the_rehearsal_could_not_tell_is_asked_for() -> None:
     )
     assert "FullScale(train_samples=...)" in shown.verdict
     assert shown.answer is not None and shown.answer.winner is None
-    long = replace(open_, samples=3_000_000, steps=10_000)  # by itself no job that is too small
+    long = replace(open_, samples=3_000_000)  # by itself no job that is too small
     comparison = compare(long, [TRN1, P4D])
     assert {found.obstacle for found in answers(comparison)} == {"size"} and not comparison.verdicts
     assert compare(replace(long, found=None), [TRN1, P4D]).verdicts

@@ -68,9 +68,7 @@ class Counted:
 
     instance_type: str
     instance_count: int
-    cores_used: int
     step: StepWork
-    steps: int
     samples: int
     evaluation: StepWork | None
     evaluation_samples: int
@@ -321,7 +319,7 @@ class Counted:
         """
         if not isinstance(counters, Counters):
             counters = Counters.read(counters)
-        train, world_size, cores = trained_steps(counters)
+        train, world_size = trained_steps(counters)
         if counters.cores_of_a_copy > 1:
             raise InvalidCounters(split_over_cores(counters, world_size, "counts alone were asked for"))
         held = counters.parameters
@@ -337,9 +335,7 @@ class Counted:
         return cls(
             instance_type=instance_type(counters.instance_type).name,
             instance_count=counters.instance_count,
-            cores_used=cores,
             step=step,
-            steps=train.steps,
             samples=train.samples,
             evaluation=evaluation,
             evaluation_samples=evaluation_samples,

@@ -8,8 +8,8 @@ from .found_scale import found_in_short
 from .full_scale import FullScale
 
 
-def trained_steps(counters: Counters) -> tuple[Steps, int, int]:
-    """The training steps, the number of processes, and the number of cores that they used.
+def trained_steps(counters: Counters) -> tuple[Steps, int]:
+    """The training steps, and the number of processes.
 
     Raises:
         InvalidCounters: there is nothing to model; the message says why.
@@ -41,7 +41,7 @@ def trained_steps(counters: Counters) -> tuple[Steps, int, int]:
     if world_size is None or counters.cores_used is None:
         missing = "world_size" if world_size is None else "cores_used"
         raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
-    return train, world_size, counters.cores_used
+    return train, world_size
 
 
 def check_work(counters: Counters, train: Steps, stepped: float | None) -> None:

@@ -43,7 +43,7 @@ def described(cls: type[_T], counters: Counters) -> _T:
         InvalidCounters: the counters hold nothing to model, or no description; the message has a command that
             models the job from a description by the user.
     """
-    train, world_size, _ = trained_steps(counters)
+    train, world_size = trained_steps(counters)
     held, length = counters.parameters, _sequence_length(counters)
     split = None if held is None else held.split
     if held is None or split is None or split.cores != counters.cores_of_a_copy:
