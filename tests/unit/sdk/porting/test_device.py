@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting import patch
 from windtunnel.porting.program import read, read_program
-from windtunnel.porting.script import Script
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,7 @@ def test_spmd_that_is_only_an_option_is_not_taken_to_be_on() -> None:
     text = SPMD.replace("device =", "if args.spmd: xr.use_spmd()\ndevice =", 1)
     assert said(text, "4: note: SPMD") and said(text, "no_exchange")
     first = script("import helpers\n" + SPMD)
-    other = Script(Path("helpers.py"), b"import torch_xla.runtime as xr\ndef unused():\n    xr.use_spmd()\n")
+    other = script("import torch_xla.runtime as xr\ndef unused():\n    xr.use_spmd()\n", "helpers.py")
     found = read_program([first, other])
     assert not found[other] and any(one.kind == "no_exchange" for one in found[first])
 

@@ -37,7 +37,7 @@ _RUN = "model, optimizer = load(config)\nTrainer(model, optimizer).train(loader)
 
 
 def _told(text: str) -> list[str]:
-    return [one for one in said(text) if "optimizer_before_move" in one]
+    return said(text, "optimizer_before_move")
 
 
 def test_an_optimizer_that_a_function_makes() -> None:

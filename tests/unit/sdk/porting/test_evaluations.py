@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.unit.sdk.porting.test_patch import script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import read_program
-from windtunnel.porting.script import Script
 
 EVALUATED = """\
 @torch.no_grad()
@@ -116,10 +114,9 @@ def test_a_model_that_was_moved_elsewhere() -> None:
     for text in (by_hand, at_home):
         assert len(said(text, "host_read")) == 1
     assert said(by_hand.replace("train(model)", "train(Net())"), "host_read") == []
-    engine = Script(Path("engine.py"), EVALUATED.replace(".to(device)", "").replace(", device", "").encode())
-    train = Script(
-        Path("train.py"),
-        f"{begin}from engine import evaluate\nmodel = Net().to(xm.xla_device())\nevaluate(model, data)\n".encode(),
+    engine = script(EVALUATED.replace(".to(device)", "").replace(", device", ""), "engine.py")
+    train = script(
+        f"{begin}from engine import evaluate\nmodel = Net().to(xm.xla_device())\nevaluate(model, data)\n"
     )
     (found,) = (one for one in read_program([train, engine])[engine] if one.kind == "host_read")
     assert found.line == 8

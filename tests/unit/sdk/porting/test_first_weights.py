@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import modules_of, read_program
 from windtunnel.porting.script import Script
@@ -101,8 +101,8 @@ def test_a_trainer_of_the_programs_own(tmp_path: Path, base: str, managed: bool)
     (tmp_path / "trainer.py").write_text(trainer)
     loop = LOOP.replace("xm.optimizer_step(optimizer)", "optimizer.step()")
     text = HEAD + "from trainer import Trainer\ntorch.manual_seed(0)\n" + loop + "Trainer(model)\n"
-    script = Script(tmp_path / "train.py", text.encode())
-    kinds = {one.kind for one in read_program([script, *modules_of(script)[0]])[script]}
+    first = Script(tmp_path / "train.py", text.encode())
+    kinds = {one.kind for one in read_program([first, *modules_of(first)[0]])[first]}
     assert ("no_exchange" in kinds) == (not managed)
 
 
@@ -267,8 +267,7 @@ def test_a_model_whose_optimizer_another_file_makes(seed: str, found: bool) -> N
     make = f"import torch\nfrom util import optimizer_of\n{seed}def make():\n    model = Net()\n"
     make += "    if torch.cuda.is_available():\n        model = model.cuda()\n    return model\n"
     loop = "model = make()\noptimizer = optimizer_of(opt, model)\nfor x in data:\n    model(x.cuda()).backward()\n"
-    texts = {"train.py": make + loop, "util.py": util}
-    scripts = [Script(Path(name), text.encode()) for name, text in texts.items()]
+    scripts = [script(make + loop), script(util, "util.py")]
     told = [one for one in read_program(scripts)[scripts[0]] if one.kind == "unequal_weights"]
     assert bool(told) is found
     assert all("broadcast_master_param(model)" in one.edits[0].text for one in told)  # type: ignore[union-attr]

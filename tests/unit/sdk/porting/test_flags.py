@@ -5,27 +5,24 @@ from __future__ import annotations
 import argparse
 import ast
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.sdk.porting.test_patch import script
 from windtunnel.porting import flags
-from windtunnel.porting.script import Script
 
 PARSER = "import argparse\nparser = argparse.ArgumentParser()\n{}\nargs = parser.{}()\n"
 
 
 def refused(lines: str, *names: str, parse: str = "parse_args") -> list[str]:
     """The remarks on a script with these lines."""
-    script = Script(Path("train.py"), PARSER.format(lines, parse).encode())
-    return [str(finding) for finding in flags.refused(script, names)]
+    return [str(finding) for finding in flags.refused(script(PARSER.format(lines, parse)), names)]
 
 
 def misread(lines: str, values: dict[str, object], parse: str = "parse_args") -> list[str]:
     """The remarks on these values."""
-    script = Script(Path("train.py"), PARSER.format(lines, parse).encode())
-    return [str(finding) for finding in flags.misread(script, values)]
+    return [str(finding) for finding in flags.misread(script(PARSER.format(lines, parse)), values)]
 
 
 @pytest.mark.parametrize(
@@ -181,8 +178,7 @@ def test_hydra_takes_other_words_than_the_toolkit_gives() -> None:
     text = "import hydra, sys\n@hydra.main(version_base=None)\ndef main(cfg):\n    train(cfg)\n{}main()\n"
 
     def told(before: str, *names: str) -> list[str]:
-        script = Script(Path("train.py"), text.format(before).encode())
-        return [str(finding) for finding in flags.refused(script, names)]
+        return [str(finding) for finding in flags.refused(script(text.format(before)), names)]
 
     (said,) = told("", "lr", "epochs")
     assert said.startswith("2: Hydra takes epochs=VALUE, but SageMaker gives --epochs VALUE")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.unit.sdk.porting.test_patch import script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import read_program
-from windtunnel.porting.script import Script
 
 _NET = """\
 class Net(torch.nn.Module):
@@ -134,8 +132,8 @@ def test_a_function_of_another_file_in_a_forward_pass() -> None:
     text = HEAD.replace("import", "from align import search\nimport", 1) + _NET + _MADE + LOOP
     text = text.replace("torch.nn.Linear(4, 4)", "Encoder()").format("way = search(2, hidden[0])")
     encoder = "class Encoder(torch.nn.Module):\n    pass\n"
-    train = Script(Path("train.py"), (encoder + text).encode())
-    align = Script(Path("align.py"), b"def search(count, costs):\n    costs = costs.cpu().numpy()\n")
+    train = script(encoder + text)
+    align = script("def search(count, costs):\n    costs = costs.cpu().numpy()\n", "align.py")
     (found,) = read_program([train, align])[align]
     assert str(found).startswith("2: host_read: costs.cpu() in the forward pass of Net")
 

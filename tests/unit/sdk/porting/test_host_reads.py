@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, STEP, said
 from windtunnel.porting.program import read_program
-from windtunnel.porting.script import Script
 
 _STEPPED = "    xm.optimizer_step(optimizer)\n"
 
@@ -77,10 +74,9 @@ def test_a_function_that_hands_a_tensor_on() -> None:
 
 def test_a_function_of_another_file() -> None:
     """The remark is on the line that reads, and names the one that hands over."""
-    metrics = Script(Path("metrics.py"), b"def mean(value):\n    return value.mean().item()\n")
+    metrics = script("def mean(value):\n    return value.mean().item()\n", "metrics.py")
     text = HEAD.replace("import", "from metrics import mean\nimport", 1) + STEP + f"    mean(out)\n{_STEPPED}"
-    train = Script(Path("train.py"), text.encode())
-    (found,) = read_program([train, metrics])[metrics]
+    (found,) = read_program([script(text), metrics])[metrics]
     assert found.line == 2 and "with a tensor of the device from line 14 of train.py" in found.text
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
-from windtunnel.porting.program import modules_of, of_its_imports, read_program
+from windtunnel.porting.program import modules_of, of_its_imports, read, read_program
 from windtunnel.porting.script import Script
 
 
@@ -337,7 +337,7 @@ def test_ignites_idist_exchanges_gradients_on_the_device() -> None:
         found = said(step.format(wraps))
         assert ["no_exchange" for one in found if "no_exchange" in one] == told
         assert [one for one in found if "get_device_name" in one] == []
-    assert of_its_imports(Script(Path("train.py"), step.encode())) == []
+    assert of_its_imports(script(step)) == []
 
 
 @pytest.mark.parametrize(
@@ -351,16 +351,8 @@ def test_ignite_asks_for_names_that_torch_xla_had(imported: str) -> None:
     names = "xm.xrt_world_size, xm.get_ordinal, xm.get_local_ordinal = "
     given = f"import torch_xla.runtime as xr\n{names}xr.world_size, xr.global_ordinal, xr.local_ordinal\n"
     assert names in found
-    assert (
-        said(
-            text.replace("import ignite", f"{given}import ignite").replace(
-                "from ignite", f"{given}from ignite"
-            )
-        )
-        == []
-    )
-    old = read_program([Script(Path("train.py"), text.encode())], "2.6")
-    assert not [one for found in old.values() for one in found if "xrt_world_size" in str(one)]
+    assert said(text.replace(imported, given + imported, 1)) == []
+    assert not [one for one in read(script(text), "2.6") if "xrt_world_size" in str(one)]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from tests.unit.sdk.porting.test_patch import script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import read_program
-from windtunnel.porting.script import Script
 
 _GPU = "model = torch.nn.parallel.DistributedDataParallel(model.cuda(), device_ids=[0])"
 _XLA = "model = model.to(device)"
@@ -86,7 +84,7 @@ def test_a_name_that_is_asked_for_is_a_note() -> None:
     config = "device = 'cuda'\n"
     test = f"if config.device == 'xla':\n    pass\nelse:\n    {_GPU}\n"
     text = f"{HEAD}import config\nmodel = Net().to(device)\n{test}{LOOP}"
-    scripts = [Script(Path("train.py"), text.encode()), Script(Path("config.py"), config.encode())]
+    scripts = [script(text), script(config, "config.py")]
     (found,) = read_program(scripts)[scripts[1]]
     assert (found.kind, found.sure, found.edits) == ("device_unused", False, ())
 
@@ -129,10 +127,8 @@ def test_what_is_done_on_windows_alone(test: str, lines: list[str]) -> None:
 )
 def test_a_variable_names_no_function_of_another_file(uses: str, told: bool) -> None:
     """A launcher's ``for run in runs:`` made an evaluation on GPUs, which trn1 never comes to, a finding."""
-    first = Script(Path("train.py"), f"import evaluation\nfrom evaluation import *\n{uses}".encode())
-    other = Script(
-        Path("evaluation.py"),
-        b"import torch, torch_xla\ndef run():\n    model.to(torch.device('cuda'))\n",
-    )
+    first = script(f"import evaluation\nfrom evaluation import *\n{uses}")
+    run = "import torch, torch_xla\ndef run():\n    model.to(torch.device('cuda'))\n"
+    other = script(run, "evaluation.py")
     found = read_program([first, other])[other]
     assert any(one.kind == "device_unused" for one in found) is told

@@ -20,9 +20,9 @@ SCRIPTS = ROOT / "tests/docker/scripts/from_cuda"
 BOTH = ["single_gpu.py", "ddp_amp.py"]
 
 
-def script(text: str) -> Script:
+def script(text: str, name: str = "train.py") -> Script:
     """A script of this text."""
-    return Script(Path("train.py"), text.encode())
+    return Script(Path(name), text.encode())
 
 
 def diff(of: Script, version: str = "2.9") -> str:

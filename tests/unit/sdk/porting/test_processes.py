@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting import patch
 from windtunnel.porting.program import read, read_program
-from windtunnel.porting.script import Script
 
 _LAUNCHED = """\
 import torch
@@ -205,8 +202,7 @@ def test_a_number_of_processes_by_its_place() -> None:
     """The third argument; and an older torch_xla, which passes over it."""
     text = _SPAWNED.replace("args=(), nprocs=8", "(), 8")
     assert [one[:30] for one in said(text)] == ["5: xmp.spawn raises for 8 proc"]
-    script = Script(Path("train.py"), text.encode())
-    assert [one for one in read(script, several=True, version="2.5") if "xmp.spawn" in one.text] == []
+    assert [one for one in read(script(text), "2.5") if "xmp.spawn" in one.text] == []
 
 
 def test_a_backend_that_nothing_reads_joins_no_group() -> None:
@@ -234,7 +230,7 @@ def test_a_group_of_a_program_whose_first_file_has_no_torch() -> None:
     """The diff adds the import: without a group each core trained by itself."""
     first = "from work import train\n\n\nif __name__ == '__main__':\n    train()\n"
     work = "import torch\ndef train():\n    for x in data:\n        model(x.cuda()).backward()\n"
-    scripts = [Script(Path("train.py"), first.encode()), Script(Path("work.py"), work.encode())]
+    scripts = [script(first), script(work, "work.py")]
     made = patch.ported(scripts[0], read_program(scripts)[scripts[0]]).text.decode()
     assert "import torch\nimport torch_xla.distributed.xla_backend" in made
     assert made.endswith('__main__\':\n    torch.distributed.init_process_group("xla")\n    train()\n')

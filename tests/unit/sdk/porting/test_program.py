@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel.porting import patch
+from tests.unit.sdk.porting.test_patch import diff, script
 from windtunnel.porting.program import of_its_imports, read, read_program
 from windtunnel.porting.script import Script
 
@@ -39,8 +39,7 @@ for step, batch in enumerate(pl.MpDeviceLoader(loader, device)):
 
 def said(text: str, of: str = "", *, several: bool = True) -> list[str]:
     """The remarks on a script's text, or those of these words alone."""
-    script = Script(Path("train.py"), text.encode())
-    return [one for one in map(str, read(script, several=several)) if of in one]
+    return [one for one in map(str, read(script(text), several=several)) if of in one]
 
 
 def test_a_ported_loop_is_left_alone() -> None:
@@ -99,8 +98,7 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     assert found[5].startswith("14: note: fp16=args.fp16, ") and found[5].endswith(" bf16=args.fp16.")
     assert "fp16=torch.cuda.is_available() gives fp32 on trn1" in found[4]
     assert all("bf16" in one for one in (found[0], found[1], found[3])) and "fails without a GPU" in found[2]
-    script = Script(Path("train.py"), text.encode())
-    patched = patch.diff(script, read(script))
+    patched = diff(script(text))
     assert '+Accelerator(mixed_precision="bf16")' in patched
     assert '+t = TrainingArguments("o", optim=o, bf16=True)' in patched
     assert ' a = Accelerator(mixed_precision="fp16" if torch.cuda.is_available() else "no")' in patched
@@ -536,7 +534,7 @@ def test_no_false_alarms_in_tutorials_and_examples() -> None:
 )
 def test_a_script_without_a_neuron_core(text: str, words: str) -> None:
     """It may start the one that has it."""
-    notes = of_its_imports(Script(Path("train.py"), text.encode()))
+    notes = of_its_imports(script(text))
     assert [words in note for note in notes] == [True] * bool(words)
 
 
@@ -584,10 +582,8 @@ class Trainer:
 def test_of_a_file_beside_it_what_the_program_comes_to(uses: str, lines: list[int]) -> None:
     """A script for TPUs takes some functions of the one for GPUs beside it, whose others it never runs."""
     first = f"import torch_xla, sibling\n{uses}\n"
-    scripts = [Script(Path("train_tpu.py"), first.encode()), Script(Path("sibling.py"), _SIBLING.encode())]
-    assert [one.line for one in read_program(scripts)[scripts[1]]] == lines
-    decorated = Script(
-        Path("sibling.py"), _SIBLING.replace("def registered", "@register\ndef registered").encode()
-    )
-    found = read_program([scripts[0], decorated])[decorated]
+    train, sibling = script(first, "train_tpu.py"), script(_SIBLING, "sibling.py")
+    assert [one.line for one in read_program([train, sibling])[sibling]] == lines
+    decorated = script(_SIBLING.replace("def registered", "@register\ndef registered"), "sibling.py")
+    found = read_program([train, decorated])[decorated]
     assert any(one.line == 8 for one in found)  # what is registered somebody may take

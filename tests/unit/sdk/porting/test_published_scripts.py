@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.finding import Edit
 from windtunnel.porting.patch import ported
@@ -184,10 +185,9 @@ def test_what_else_is_saved_is_no_model(of: str) -> None:
 )
 def test_evaluation_in_inference_mode(used: str, edited: str) -> None:
     """As torchvision's references and timm evaluate: torch_xla's linear layers raise in it."""
-    script = Script(Path("train.py"), (HEAD + LOOP + used).encode())
-    (found,) = read(script)
-    assert "Cannot set version_counter" in str(found)
-    assert ported(script, [found]).text.decode().endswith(edited)
+    (found,) = said(HEAD + LOOP + used)
+    assert "Cannot set version_counter" in found
+    assert changed(HEAD + LOOP + used).endswith(edited)
 
 
 def test_bf16_is_there_where_cuda_is_not() -> None:
@@ -195,10 +195,9 @@ def test_bf16_is_there_where_cuda_is_not() -> None:
     text = (
         "dtype = 'bfloat16' if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else 'float16'\n"
     )
-    script = Script(Path("train.py"), ("import torch\n" + text).encode())
-    found = list(read(script, several=True))
-    assert "is_bf16_supported() is False on trn1, although trn1 has bf16" in str(found[-1])
-    assert len(found[-1].edits) == 1
+    found = read(script("import torch\n" + text))[-1]
+    assert "is_bf16_supported() is False on trn1, although trn1 has bf16" in str(found)
+    assert len(found.edits) == 1
     assert said("import torch_xla\n" + text) == []
 
 
@@ -235,16 +234,14 @@ import torch
 acc = torch.accelerator.current_accelerator(){accelerator}
 device: torch.device = torch.device(f"{{{name}}}:{{rank}}")
 """
-    script = Script(Path("train.py"), (text + LOOP).encode())
-    edits = [edit for one in read(script, several=True) if one.line in (2, 3) for edit in one.edits]
+    edits = [edit for one in read(script(text + LOOP)) if one.line in (2, 3) for edit in one.edits]
     assert [edit.text for edit in edits if isinstance(edit, Edit)] == [there, "torch_xla.device()"]
 
 
 def test_a_data_set_by_its_name() -> None:
     """As yunjey's tutorials and many notebooks write it: such a loader got no sampler, though the rest was ported."""
     by_name = LOOP.replace("data, sampler=DistributedSampler(data)", "dataset=data, shuffle=True")
-    script = Script(Path("train.py"), (HEAD.replace(", DistributedSampler", "") + by_name).encode())
-    after = ported(script, list(read(script))).text.decode()
+    after = changed(HEAD.replace(", DistributedSampler", "") + by_name)
     assert "sampler = DistributedSampler(data, num_replicas=" in after
     assert "DataLoader(dataset=data, sampler=sampler)" in after
 
@@ -254,8 +251,7 @@ def test_a_backend_that_torch_looks_up() -> None:
     text = HEAD.replace(
         'group("xla")', "group(backend=torch.distributed.get_default_backend_for_device(device))"
     )
-    script = Script(Path("train.py"), (text + LOOP).encode())
-    (found,) = read(script, several=True)
+    (found,) = read(script(text + LOOP))
     assert str(found).startswith("5: torch knows no backend for the device xla")
     assert [edit.text for edit in found.edits if isinstance(edit, Edit)] == ['"xla"']
 
@@ -279,8 +275,7 @@ def test_a_file_that_one_rank_saves_in_a_function(test: str) -> None:
 
 def test_a_whole_model_that_is_saved() -> None:
     """Its weights are on the device as its state_dict's are; what reads the file expects the model, so no edit."""
-    script = Script(Path("train.py"), (HEAD + LOOP + "torch.save(model, args.path)\n").encode())
-    (found,) = read(script, several=True)
+    (found,) = read(script(HEAD + LOOP + "torch.save(model, args.path)\n"))
     assert "xm.save(model.state_dict(), ...)" in str(found) and not found.edits
 
 
@@ -451,9 +446,7 @@ def test_a_device_that_is_asked_for_before_a_move() -> None:
     """As PyTorch's imagenet example has it: its moves were edited, and the `if` around them stayed False, unsaid once
     the script had torch_xla: the model trained on the host.
     """
-    script = Script(Path("train.py"), ("import torch\n" + _GUARDED).encode())
-    found = list(read(script, several=True))
-    text = ported(script, found).text.decode()
+    text = changed("import torch\n" + _GUARDED)
     assert 'is not None and device.type == "xla":' in text and 'elif device.type == "xla":' in text
     assert "fused = device.type == 'cuda'" in text  # which torch has for CUDA alone
     assert "    if device.type == 'cuda':\n        images = images.pin_memory()" in text
@@ -466,8 +459,7 @@ def test_loaders_in_a_dict(made: str) -> None:
     """As PyTorch's tutorial on transfer learning has them: that every core trains on all samples was not told."""
     text = HEAD + LOOP.replace("DataLoader(data, sampler=DistributedSampler(data))", made)
     text = text.replace("MpDeviceLoader(loader,", "MpDeviceLoader(loader[phase],")
-    script = Script(Path("train.py"), text.replace(", DistributedSampler", "").encode())
-    (found,) = read(script)
+    (found,) = read(script(text.replace(", DistributedSampler", "")))
     assert (found.line, found.kind, found.edits) == (8, "same_data", ())
 
 
@@ -493,12 +485,8 @@ def test_annotations_change_nothing() -> None:
     """Most of what an annotated assignment makes was not seen: loader, scaler, the optimizer before the move."""
     plain = re.sub(r"(?m)^( *\w+): [\w.]+ =", r"\1 =", _TYPED)
     assert plain != _TYPED and said(_TYPED) == said(plain)
-    typed, untyped = (Script(Path("train.py"), text.encode()) for text in (_TYPED, plain))
-    after = ported(typed, list(read(typed))).text.decode()
-    assert (
-        re.sub(r"(?m)^( *\w+): [\w.]+ =", r"\1 =", after)
-        == ported(untyped, list(read(untyped))).text.decode()
-    )
+    after = changed(_TYPED)
+    assert re.sub(r"(?m)^( *\w+): [\w.]+ =", r"\1 =", after) == changed(plain)
     assert "loader: DataLoader = DataLoader(data, batch_size=8, sampler=sampler)" in after
 
 

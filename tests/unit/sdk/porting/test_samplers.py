@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import read_program
-from windtunnel.porting.script import Script
 
 _TEXT = (HEAD + LOOP).replace(", DistributedSampler", ", RandomSampler")
 _EPOCHS = _TEXT.replace("for batch", "for epoch in range(3):\n  for batch").replace("\n    ", "\n      ")
@@ -252,8 +249,7 @@ def test_a_loader_that_a_function_of_another_file_makes(options: str, is_told: b
     work = (
         "import torch\ndef train(model, loader):\n    for x in loader:\n        model(x.cuda()).backward()\n"
     )
-    texts = {"train.py": first, "data.py": data, "work.py": work}
-    scripts = [Script(Path(name), text.encode()) for name, text in texts.items()]
+    scripts = [script(first), script(data, "data.py"), script(work, "work.py")]
     found = [one for one in read_program(scripts)[scripts[1]] if one.kind == "same_data"]
     assert [one.line for one in found] == ([3] if is_told else [])
 
@@ -290,7 +286,7 @@ def test_several_loaders_of_another_file() -> None:
     """Each is told where it is made; one that is only evaluated need not be divided."""
     data = "from torch.utils.data import *\n" + _SEVERAL.partition("loader, other")[0]
     first = "import torch\nfrom data import loaders\na, b = loaders()\nfor x in a:\n    model(x.cuda()).backward()\n"
-    scripts = [Script(Path(name), text.encode()) for name, text in (("train.py", first), ("data.py", data))]
+    scripts = [script(first), script(data, "data.py")]
     found = [(one.line, one.kind) for one in read_program(scripts)[scripts[1]]]
     assert found == [(3, "same_data"), (3, "ragged_batch")]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_patch import changed, script
 from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
 from windtunnel.porting.program import read_program
-from windtunnel.porting.script import Script
 
 _CLASS = """\
 class Net(torch.nn.Module):
@@ -24,7 +21,7 @@ _MOVED = "model = Net().to(device)\n"
 
 
 def _told(text: str) -> list[str]:
-    return [one for one in said(text) if "untied_weights" in one]
+    return said(text, "untied_weights")
 
 
 @pytest.mark.parametrize(
@@ -107,8 +104,8 @@ def test_a_tie_by_a_method_that_init_calls() -> None:
 
 def test_a_model_of_another_file() -> None:
     """The remark stands at the move, and names the file of the tie."""
-    net = Script(Path("net.py"), f"import torch\n{_CLASS}".encode())
-    train = Script(Path("train.py"), f"{HEAD}from net import Net\n{_MOVED}{LOOP}".encode())
+    net = script(f"import torch\n{_CLASS}", "net.py")
+    train = script(f"{HEAD}from net import Net\n{_MOVED}{LOOP}")
     (found,) = [one for one in read_program([train, net])[train] if one.kind == "untied_weights"]
     assert found.line == 8 and "line 6 of net.py makes " in found.text
 
