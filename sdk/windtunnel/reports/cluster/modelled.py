@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -19,7 +18,7 @@ from windtunnel.priceperf import (
     instance_type,
     scaling,
 )
-from windtunnel.priceperf.money.scaling import COUNTS, ScalingMode
+from windtunnel.priceperf.money.scaling import ScalingMode
 from windtunnel.priceperf.published.bert_scaling import Held, held, is_bert_large
 from windtunnel.priceperf.workload.cluster import Cluster
 from windtunnel.reports.cluster.bill import Prices
@@ -74,7 +73,6 @@ def modelled(
     full_scale: FullScale | None,
     prices: Prices,
     corrections: Corrections | None = None,
-    counts: Sequence[int] = COUNTS,
 ) -> Modelled:
     """Model the job. Strong scaling keeps its global batch, with more passes on fewer nodes; weak scaling keeps the
     passes of each worker.
@@ -99,9 +97,8 @@ def modelled(
         found = scaling(
             accumulating if mode == "strong" else workload,
             prices.instance_type,
-            counts,
-            mode,
-            size,
+            mode=mode,
+            full_scale=size,
             corrections=corrections,
             global_batch=own,
             instance_count=cluster.count,
