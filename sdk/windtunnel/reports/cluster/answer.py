@@ -14,10 +14,9 @@ from windtunnel.reports.cluster import published
 from windtunnel.reports.cluster.bill import Bill
 from windtunnel.reports.cluster.modelled import Modelled
 from windtunnel.reports.cluster.slurm_job import SlurmJob
-from windtunnel.reports.modelled.answer import LINES, fitted
+from windtunnel.reports.modelled.answer import LINES, TITLE, fitted
 from windtunnel.reports.modelled.labels import outside_words
 
-TITLE = "The answer"
 _LONG_H = 10_000
 """From so many hours on, times are in thousands of hours, never in years: eight columns share the screen."""
 

@@ -38,6 +38,7 @@ from windtunnel.reports.comparison.scaling import scaling_section
 from windtunnel.reports.comparison.scaling_chart import PublishedPoint, scaling_charts
 from windtunnel.reports.diagnostics import Diagnostics, for_report
 from windtunnel.reports.job import measured as measured_part
+from windtunnel.reports.modelled.answer import TITLE
 from windtunnel.reports.modelled.data import cost_data, rounded
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
@@ -122,7 +123,7 @@ class ClusterReport(Report):
         if self.compilation is not None:
             return answer.compiled_section(self.compilation, self.job, self.bills)
         begins = "No answer yet" if self.job.began is None else "The bill only"
-        return Section(answer.TITLE, "modelled", notes=(f"{begins}: {self.unavailable}",), first=True)
+        return Section(TITLE, "modelled", notes=(f"{begins}: {self.unavailable}",), first=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: ``bill``, ``measured``, ``nodes``, ``modelled`` (None with ``unavailable`` saying why)."""

@@ -35,7 +35,7 @@ from windtunnel.reports.diagnostics import Diagnostics, for_report
 from windtunnel.reports.failure import memory_advice
 from windtunnel.reports.job import measured as measured_part
 from windtunnel.reports.modelled import sections as modelled_part
-from windtunnel.reports.modelled.answer import Screen, answer_section, screen
+from windtunnel.reports.modelled.answer import TITLE, Screen, answer_section, screen
 from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
 from windtunnel.reports.modelled.cost_chart import cost_chart
@@ -106,7 +106,7 @@ class PricePerformance(Report):
             sections.append(answer_section(self.screen, self.comparison, self._lines_above))
         elif facts["where"] == "local":
             notes = (*self._failed, f"No answer: {self.unavailable}")
-            sections.append(Section("The answer", "modelled", notes=notes, first=True))
+            sections.append(Section(TITLE, "modelled", notes=notes, first=True))
         if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
             sections.append(change)
         sections.append(measured_part.section(facts))

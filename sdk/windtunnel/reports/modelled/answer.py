@@ -54,7 +54,7 @@ from windtunnel.reports.modelled.trust import left_out, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
 
 LINES = 25
-_TITLE = "The answer"
+TITLE = "The answer"
 _ROWS, _CHANGES = 7, 2
 _TRUST = "Trust: "
 _UNPRICED = 2
@@ -170,7 +170,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     for most in range(max(2, _ROWS - lines_above // 2), 1, -1):
         rows = _table(shown, comparison, most)
         table = Section(
-            _TITLE, "modelled", shown.job, columns, tuple(rows), (), whose_prices(shown.costs), first=True
+            TITLE, "modelled", shown.job, columns, tuple(rows), (), whose_prices(shown.costs), first=True
         )
         below_frame = as_text(Document("-", "-", (), (table,))).count("\n") + lines_above
         room = LINES - below_frame - 1
