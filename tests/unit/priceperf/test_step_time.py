@@ -91,9 +91,7 @@ def test_what_hides_behind_compute_does_not_count() -> None:
 @pytest.mark.parametrize("efficiency", [0.0, -0.1, 1.1])
 def test_efficiencies_out_of_range_are_refused(efficiency: float) -> None:
     """Nothing runs above its peak."""
-    with pytest.raises(InvalidInput, match="above 0 and at most 1"):
-        bytes_s(1.0, TRN1, efficiency)
-    with pytest.raises(InvalidInput, match="tensor must be above 0"):
+    with pytest.raises(InvalidInput, match="tensor must be above 0 and at most 1"):
         replace(PERFECT, tensor=efficiency)
 
 

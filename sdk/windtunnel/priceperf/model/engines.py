@@ -102,7 +102,8 @@ class Constants:
     def __post_init__(self) -> None:
         """Check that each constant is in its range: nothing runs above its peak."""
         for name in ("tensor", "vector", "memory", "flash", "link", "network"):
-            check_efficiency(getattr(self, name), name)
+            if not 0 < getattr(self, name) <= 1:
+                raise InvalidInput(f"{name} must be above 0 and at most 1, not {getattr(self, name)}")
         for name in ("overlap", "hidden_collectives", "straggling", "pipeline", "recomputed", "crowding"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidInput(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
@@ -229,18 +230,5 @@ def half_size_of(instance: InstanceType, dtype: str) -> float:
 
 
 def bytes_s(moved: float, instance: InstanceType, efficiency: float) -> float:
-    """Seconds in which one core moves these bytes. ``efficiency``: the reached part of the bandwidth, 0 < e <= 1.
-
-    Raises:
-        InvalidInput: efficiency out of range or negative bytes.
-    """
-    check_efficiency(efficiency)
-    if moved < 0:
-        raise InvalidInput(f"bytes must be 0 or more, not {moved}")
+    """Seconds in which one core moves these bytes. ``efficiency``: the reached part of the bandwidth."""
     return moved / (instance.core_memory_bandwidth * efficiency)
-
-
-def check_efficiency(efficiency: float, name: str = "an efficiency") -> None:
-    """Raise `InvalidInput` unless 0 < efficiency <= 1."""
-    if not 0 < efficiency <= 1:
-        raise InvalidInput(f"{name} must be above 0 and at most 1, not {efficiency}")
