@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..errors import InvalidInput
 from ..instances import InstanceType
 from .engines import Constants
 
@@ -60,7 +59,7 @@ class Collective(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The workers of a collective: ``members`` in all, ``local`` of them in each instance.
+    """The workers of a collective: ``members`` in all, ``local`` of them in each instance; 1 or more of both.
 
     ``sharing``: number of such groups that send over one instance's network at the same time.
     """
@@ -78,13 +77,7 @@ class Group(NamedTuple):
 def collective_seconds(
     collective: Collective, instance: InstanceType, constants: Constants, group: Group
 ) -> float:
-    """Seconds that one worker spends in these collectives if nothing else runs.
-
-    Raises:
-        InvalidInput: an empty group.
-    """
-    if not 1 <= group.local <= group.members:
-        raise InvalidInput(f"a group has at least 1 member, and no more in an instance than in all: {group}")
+    """Seconds that one worker spends in these collectives if nothing else runs."""
     passes = KINDS[collective.kind].passes
     payload = collective.payload_bytes * passes
     return (
