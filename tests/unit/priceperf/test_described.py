@@ -60,6 +60,13 @@ def llama(**changed: Any) -> DescribedWorkload:
     return Workload.transformer("Llama2-7B", **{**settings, **changed})
 
 
+def split_of(job: Workload, run: Run) -> Training:
+    """The step as it is modelled, split over the cluster."""
+    found = estimate(job, run, SIZE).training
+    assert found is not None
+    return found
+
+
 def test_a_description_is_predicted_as_the_published_rows_are() -> None:
     """The same step, and the same interval, as `windtunnel validate` has for that row."""
     row = next(row for row in rows_of("trn1") if "7B" in row.architecture and "lama" in row.architecture)
@@ -155,7 +162,7 @@ def test_nothing_that_fits_is_faster_than_what_is_not_given(
             **more,
         )
         precision = job.precisions(instance, AUTO_CAST)[0]
-        return job.description(Run(Cluster(instance, 1), batch, precision))
+        return split_of(job, Run(Cluster(instance, 1), batch, precision))
 
     found = training_of()
     assert found.global_batch == pytest.approx(batch)
@@ -261,9 +268,8 @@ def test_memory_follows_the_settings() -> None:
     """Sharing, splitting, recomputing and a smaller optimizer each need less."""
 
     def need(**changed: Any) -> float:
-        training = llama(**{"recompute": "none", **changed}).description(
-            Run(Cluster(CATALOG["ml.trn1.32xlarge"], 2), 1024.0, AUTO_CAST)
-        )
+        run = Run(Cluster(CATALOG["ml.trn1.32xlarge"], 2), 1024.0, AUTO_CAST)
+        training = split_of(llama(**{"recompute": "none", **changed}), run)
         return memory_need(training, CATALOG["ml.trn1.32xlarge"]).needed_bytes
 
     assert need(recompute="full") < need()
@@ -433,9 +439,7 @@ def test_what_does_not_fit_wins_nothing() -> None:
 def split_on(job: DescribedWorkload, name: str, batch: float = 256.0, count: int = 1) -> Training:
     """How it is split over so many instances."""
     cluster = Cluster(CATALOG[name], count)
-    found = job.description(Run(cluster, batch, job.precisions(cluster.instance, AUTO_CAST)[0]))
-    assert isinstance(found, Training)
-    return found
+    return split_of(job, Run(cluster, batch, job.precisions(cluster.instance, AUTO_CAST)[0]))
 
 
 @pytest.mark.parametrize("name", PAIR)

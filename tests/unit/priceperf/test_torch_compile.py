@@ -200,16 +200,14 @@ def test_a_plan_and_a_comparison_call_it_compiled() -> None:
 def test_a_compiled_script_lies_between_the_plain_one_and_tuned_software(gpu: str, name: str) -> None:
     """Large models keep the device busy without it: there it gains nothing, and nothing is faster than tuned."""
 
-    def step(software: str) -> float:
+    def by(software: str) -> Estimate:
         job = Workload.transformer(name, global_batch=256, sequence_length=512, software=software)
-        return compare(job, [gpu], SIZE).estimates[0].step.total_s
+        return compare(job, [gpu], SIZE).estimates[0]
 
-    run = Run(Cluster(instance_type(gpu), 1), 256.0, BF16_AUTOCAST)
-    job = Workload.transformer(name, global_batch=256, sequence_length=512, software=COMPILED)
-    training = job.description(run)
-    assert training is not None
-    constants = CALIBRATIONS[instance_type(gpu).calibration or ""].constants
-    tuned = training_step(replace(training, plain=False), instance_type(gpu), constants, 1).total_s
-    plain, quick = step("PyTorch script"), step(COMPILED)
+    whole = by(COMPILED)
+    assert whole.training is not None
+    constants = CALIBRATIONS[whole.instance.calibration or ""].constants
+    tuned = training_step(replace(whole.training, plain=False), whole.instance, constants, 1).total_s
+    plain, quick = by("PyTorch script").step.total_s, whole.step.total_s
     assert min(tuned, plain) <= quick * (1 + 1e-9)
     assert quick <= plain * (1 + 1e-9)

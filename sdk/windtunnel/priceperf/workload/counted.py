@@ -30,7 +30,7 @@ from ..model.precision import (
     on_neuron,
 )
 from ..model.step_time import StepTime
-from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
+from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES
 from .cluster import BatchRule, Cluster, Run, stated_batch
 from .counted_graphs import Graphs, compiled_graphs
 from .counted_work import FEW_CONVOLUTIONS, Accumulation, accumulated, evaluation_of, optimized, step_of
@@ -304,10 +304,6 @@ class Counted:
             log_fast=math.hypot(check.log_fast, math.log(step.total_s / quickest), other),
             log_slow=math.hypot(check.log_slow, math.log(slowest / step.total_s), other),
         )
-
-    def description(self, run: Run) -> Training | None:  # noqa: ARG002
-        """None: counts give the products, but not the architecture behind them."""
-        return None
 
     @classmethod
     def from_counters(cls: type[_Self], counters: Mapping[str, Any] | Counters) -> _Self:

@@ -235,14 +235,6 @@ class Described:
             return found
         return tuple(map(compiled, found)) if plain_script.is_compiled(job.software) else of_script(found)
 
-    def description(self, run: Run) -> Training:
-        """The step, split over the cluster into whole passes; if the batch does not divide, each is a little smaller.
-
-        Raises:
-            InvalidInput: the cluster's workers do not divide, or the batch leaves one without a sequence.
-        """
-        return _split(self.there(run.instance), run)
-
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
         """Predict the step, and what follows from it.
 

@@ -14,7 +14,7 @@ from ..model.architectures import Architecture
 from ..model.config_json import known_architecture
 from ..model.lora import LoraTargets, lora_of
 from ..model.precision import Precision
-from ..model.training_settings import Attention, Recompute, Training, ZeroStage
+from ..model.training_settings import Attention, Recompute, ZeroStage
 from .cluster import BatchRule, Cluster, Run
 from .counted import Counted
 from .counters import Counters
@@ -104,10 +104,6 @@ class Workload(ABC):
         Raises:
             InvalidInput: the job cannot run in this way.
         """
-
-    @abstractmethod
-    def description(self, run: Run) -> Training | None:
-        """The step as a description, split over the cluster; None: only counts are known."""
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any] | Counters) -> Workload:
