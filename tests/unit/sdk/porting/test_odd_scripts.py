@@ -50,8 +50,9 @@ def test_the_diffs_of_odd_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         before[file] = formed(text)
         compile(before[file], file, "exec")
         script = Script(file, before[file])
-        edits += diff(script, read(script))
-        after[file] = ported(script, read(script)).source
+        found = read(script)
+        edits += diff(script, found)
+        after[file] = ported(script, found).source
         compile(after[file], file, "exec")
         again = Script(file, after[file])
         assert diff(again, read(again)) == "", (file, text)
