@@ -13,8 +13,7 @@ import torch
 from neuron_sim.counters import script_lines, script_time
 from neuron_sim.custom_ops import build
 from neuron_sim.device.transfer import to_device, to_host
-from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import advice, findings
 from neuron_sim.errors import CustomOperatorError, NotSimulatedError
 
 _MOST_OPERATORS = 10
@@ -24,13 +23,6 @@ _libraries: list[torch.library.Library] = []
 _loaded: dict[Path, int] = {}
 """Libraries that were opened, and the inode of each: a new build has another."""
 _calls: Counter[tuple[str, str]] = Counter()
-_note: Callable[[Finding], None]
-
-
-def start(note: Callable[[Finding], None]) -> None:
-    """``note`` takes a finding for each operator that runs from now on."""
-    global _note
-    _note = note
 
 
 def load(
@@ -117,7 +109,7 @@ def _on_device(name: str, operator: Any) -> Callable[..., torch.Tensor]:
                     f"{name}: its compute function gives {result.dtype} of {list(result.shape)}, its shape function "
                     f"says {shape.dtype} of {list(shape.shape)}. The device takes the latter for granted."
                 )
-            _note(advice.custom_operator(name, line, _calls[name, line]))
+            findings.note(advice.custom_operator(name, line, _calls[name, line]))
             return to_device(result, tensors[0])
 
     return run

@@ -19,8 +19,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import flags
-from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import advice, findings
 
 Kernel = Callable[..., Any]
 
@@ -34,17 +33,16 @@ _TF32_CUT = 1 << 13
 """tf32 keeps 10 of fp32's 23 bits of fraction."""
 
 _replace_kernels: Callable[[], None]
-_note: Callable[[Finding], None]
 _cast: Kernel
 """torch_xla's own kernel, which rounds to nearest."""
 _type = ""
 _decided = False
 
 
-def start(replace_kernels: Callable[[], None], note: Callable[[Finding], None]) -> None:
+def start(replace_kernels: Callable[[], None]) -> None:
     """Keep what `decide` calls later: a script may set the variables until it first uses the device."""
-    global _replace_kernels, _note
-    _replace_kernels, _note = replace_kernels, note
+    global _replace_kernels
+    _replace_kernels = replace_kernels
 
 
 def decide() -> None:
@@ -56,7 +54,7 @@ def decide() -> None:
     asked = flags.asked(settings.compiler_wish())
     _type = asked.auto_cast_type
     rounds = asked.auto_cast != "none" and _type in (*_DTYPES, "tf32")
-    _note(advice.auto_cast(asked.auto_cast, _type, rounds))
+    findings.note(advice.auto_cast(asked.auto_cast, _type, rounds))
     if rounds:
         _cast = torch.library.get_kernel("aten::_to_copy", "XLA").call_boxed
         _replace_kernels()

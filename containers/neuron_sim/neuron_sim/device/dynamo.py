@@ -16,24 +16,16 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from neuron_sim.counters import script_lines
-from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import advice, findings
 from neuron_sim.errors import NotSimulatedError
 
 _NAMESPACE = "_c10d_functional"
 
 _phases: list[str] = []
 """The phases of compilation that torch_xla is in (see `during`), the innermost last."""
-_note: Callable[[Finding], None]
 _told = False
 _asked_at = ""
 """The script's line that called torch.compile with torch_xla's backend first; empty if none has."""
-
-
-def start(note: Callable[[Finding], None]) -> None:
-    """``note`` takes the finding that the script uses torch.compile."""
-    global _note
-    _note = note
 
 
 def tracing() -> bool:
@@ -101,4 +93,6 @@ def _tell() -> None:
     global _told
     if not _told:
         _told = True
-        _note(advice.torch_compile(script_lines.calling_line() if _asked_at in ("", "?") else _asked_at))
+        findings.note(
+            advice.torch_compile(script_lines.calling_line() if _asked_at in ("", "?") else _asked_at)
+        )

@@ -5,23 +5,13 @@ Source: AWS Neuron documentation, "How to debug models in PyTorch NeuronX", "Usi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import _XLAC
 
 from neuron_sim import settings
 from neuron_sim.counters import recorder
-from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import advice, findings
 
-_note: Callable[[Finding], None]
 _decided = False
-
-
-def start(note: Callable[[Finding], None]) -> None:
-    """Keep ``note`` for `decide`: a script may set the variable until it first uses the device."""
-    global _note
-    _note = note
 
 
 def decide() -> None:
@@ -32,7 +22,7 @@ def decide() -> None:
         return
     _decided = True
     _XLAC._set_use_eager_mode(True)
-    _note(advice.eager_debug_mode(variable))
+    findings.note(advice.eager_debug_mode(variable))
 
 
 def before_change() -> None:

@@ -1,4 +1,4 @@
-"""All findings, one per cause and line, worst first, and their text in the job's log. Pure."""
+"""All findings, one per cause and line, worst first, and their text in the job's log."""
 
 from __future__ import annotations
 
@@ -58,6 +58,10 @@ class Finding:
             "seconds": round(self.seconds, 6),
             "cause": self.cause,
         }
+
+
+note: Callable[[Finding], None]
+"""Takes a finding of this core, from anywhere. `hooks.table` sets it."""
 
 
 def worst_first(finding: Finding) -> tuple[int, bool, float, int]:

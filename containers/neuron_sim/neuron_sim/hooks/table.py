@@ -26,7 +26,6 @@ from neuron_sim.compiler import cache
 from neuron_sim.counters import attention, batches, recorder
 from neuron_sim.counters.called import called
 from neuron_sim.counters.launches import counted as launching
-from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
     auto_cast,
     dynamo,
@@ -44,7 +43,7 @@ from neuron_sim.device import (
     upsampling,
     world,
 )
-from neuron_sim.diagnostics import fallbacks, host_training, log
+from neuron_sim.diagnostics import fallbacks, findings, host_training, log
 from neuron_sim.diagnostics.advice import SYNC, WAIT
 from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.progress import Progress
@@ -92,6 +91,7 @@ def become_core(current: Settings) -> None:
     counting = recorder.start(current, lambda: passes.is_late)
     look = functools.partial(transfer.look_at, as_held=True)
     watch = Watch(current.counters_dir, passes, operation.remark, look)
+    findings.note = watch.note
     statistics = RunningStatistics(current.counters_dir, look, lambda: watch.findings)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
@@ -105,10 +105,7 @@ def become_core(current: Settings) -> None:
     world.start(current)
     operation.start(current, watch.bring)
     lifetime.start(current, publisher)
-    operators.start(watch.note)
-    dynamo.start(watch.note)
-    eager.start(watch.note)
-    auto_cast.start(lambda: install(products(), lifetime.claim), watch.note)
+    auto_cast.start(lambda: install(products(), lifetime.claim))
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
     parts = Parts(counting, passes, watch, statistics, guard, publisher, event_file)
     install([*table(parts), *names(current.framework_version)], lifetime.claim)
