@@ -38,7 +38,6 @@ class Instance:
     cores_per_device: int
     memory_per_device_bytes: int
     """Bytes of a device's HBM."""
-    vcpus: int
     logical_core_config: int
     """How many physical cores make one logical core: AWS's LNC."""
     logical_core_configs: tuple[int, ...]
@@ -120,7 +119,6 @@ def _instance(name: str, entry: dict[str, Any], chip: dict[str, Any]) -> Instanc
         devices=devices,
         cores_per_device=chip["cores"] // config,
         memory_per_device_bytes=int(chip["memory"].removesuffix(" GiB")) * GIB,
-        vcpus=vcpus,
         logical_core_config=config,
         logical_core_configs=tuple(chip["logical_core_configs"]),
         device_kind=neuron["device_kind"],
