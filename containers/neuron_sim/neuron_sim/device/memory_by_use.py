@@ -5,7 +5,6 @@ Going through all objects takes milliseconds, so it is done when something new h
 
 from __future__ import annotations
 
-import gc
 import operator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -41,11 +40,6 @@ class Parts:
     def by_use(self) -> dict[str, int]:
         """The parts by their names in the counters."""
         return asdict(self)
-
-
-def freeze() -> None:
-    """Exclude the objects that exist now from all searches."""
-    gc.freeze()
 
 
 def know(optimizer: Any, *_: Any) -> None:

@@ -9,6 +9,7 @@ worker resets in Python (`launcher.worker`).
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -86,7 +87,7 @@ def become_core(current: Settings) -> None:
     log.by_lines()
     warned.start()
     malloc.share()
-    memory_by_use.freeze()
+    gc.freeze()  # `live_objects` then leaves out what exists now
     passes = Passes(current.rehearsed_steps, log.say)
     counting = recorder.start(current, lambda: passes.is_late)
     look = functools.partial(transfer.look_at, as_held=True)
