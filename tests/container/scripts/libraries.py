@@ -10,7 +10,6 @@ import torch_xla
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.parallel_loader as pl
 import torch_xla.distributed.xla_backend
-import torch_xla.distributed.xla_multiprocessing as xmp
 import torch_xla.runtime as xr
 import torch_xla.utils.serialization as xser
 from saying import say
@@ -400,27 +399,6 @@ def differentiable_collectives():
 
 
 @check
-def helpers():
-    assert xm.mesh_reduce("max", float(RANK), max) == WORLD - 1
-    assert xm.rendezvous("payload", str(RANK).encode()) == [str(rank).encode() for rank in range(WORLD)]
-    assert xm.is_master_ordinal() == (RANK == 0) and xm.is_master_ordinal(local=False) == (RANK == 0)
-    assert xr.global_device_count() == WORLD and xr.local_device_count() in (1, WORLD)
-    assert xr.process_count() == WORLD and xr.process_index() == RANK
-    for function in (lambda: "ran",):
-        got = xm.do_on_ordinals(function, ordinals=(0,)) if hasattr(xm, "do_on_ordinals") else None
-        assert got == ("ran" if RANK == 0 else None) or got is None
-    assert len(xm.get_xla_supported_devices()) == 1
-    assert xm.xla_device_hw(DEVICE) == "NEURON"
-    xm.set_rng_state(11)
-    assert xm.get_rng_state() == 11
-    first = torch.rand(3, device=DEVICE).cpu()
-    xm.set_rng_state(11)
-    assert torch.equal(first, torch.rand(3, device=DEVICE).cpu())
-    assert xm.get_memory_info(DEVICE)
-    xm.wait_device_ops()
-
-
-@check
 def step_closures():
     seen = []
     for step in range(3):
@@ -517,13 +495,6 @@ def activation_checkpointing():
 
 
 @check
-def optimization_barrier():
-    tensor = torch.ones(3, device=DEVICE)
-    xm.optimization_barrier_([tensor])
-    assert tensor.sum().item() == 3
-
-
-@check
 def syncfree_and_amp_names():
     from torch_xla.amp import autocast as old_autocast
     from torch_xla.amp import syncfree
@@ -534,13 +505,6 @@ def syncfree_and_amp_names():
     same(model.state_dict(), reference())
     with old_autocast(DEVICE, dtype=torch.bfloat16):
         assert model(mine(0)[0]).dtype == torch.bfloat16
-
-
-@check
-def launch_under_torchrun():
-    got = []
-    torch_xla.launch(lambda index, word: got.append((index, word)), args=("word",))
-    assert got == [(xr.local_ordinal(), "word")]
 
 
 @check
@@ -564,14 +528,6 @@ def process_groups():
     dist.barrier(group=gloo)
     work = dist.all_reduce(torch.ones(2, device=DEVICE), async_op=True)
     work.wait()
-
-
-@check
-def metrics():
-    import torch_xla.debug.metrics as met
-
-    assert "CompileTime" in met.metrics_report() and met.counter_names() is not None
-    met.clear_all()
 
 
 @check
