@@ -79,13 +79,6 @@ def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path)
     ), told
 
 
-def test_a_loss_that_is_read_before_its_step_ends_is_computed_again(torchrun, tmp_path):
-    """On one core; on two see above."""
-    torchrun("too_late.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    read = {record["finding"]: record for record in findings(tmp_path)}["host_read"]
-    assert re.search(COMPUTED_AGAIN, read["message"])
-
-
 @pytest.mark.parametrize(("how", "graphs"), [("sharded", "1 more graph"), ("unended", "2 more graphs")])
 def test_a_ragged_batch_has_the_graphs_that_it_adds_on_trn1(torchrun, tmp_path, how, graphs):
     """One where collectives cut it here, and none of those that are new before and after it in a step without end."""
