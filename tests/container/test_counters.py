@@ -118,12 +118,16 @@ def test_the_cpu_time_of_tracing_is_the_scripts_own(torchrun, tmp_path):
     assert (held["count"], held["optimizer_bytes"] // (2 * 4 * count)) == (count, 1)
 
 
-def test_what_tracing_is_held_against_runs_nothing(torchrun, tmp_path):
-    """It is traced like a step, and a graph that is open meanwhile stays the same."""
-    script = tmp_path / "open.py"
+def test_what_tracing_is_held_against_runs_nothing_whatever_the_script_sets(torchrun, tmp_path):
+    """It is traced like a step, and a graph that is open meanwhile stays the same. Dtype, autocast and own functions
+    are none of its; where a mode or a profiler would see it, it is left out.
+    """
+    script = tmp_path / "sets.py"
     script.write_text(
         "import torch, torch_xla\n"
         "import torch_xla.debug.metrics as met\n"
+        "from torch.nn import functional\n"
+        "from torch.utils._python_dispatch import TorchDispatchMode\n"
         "from neuron_sim.counters import host_reference\n"
         "value = torch.ones(3, device=torch_xla.device()) * 2\n"
         "before = torch_xla._XLAC._get_xla_tensors_hlo([value])\n"
@@ -131,18 +135,6 @@ def test_what_tracing_is_held_against_runs_nothing(torchrun, tmp_path):
         "assert torch_xla._XLAC._get_xla_tensors_hlo([value]) == before\n"
         "assert met.metric_data('ExecuteTime') is None\n"
         "assert value.tolist() == [2.0] * 3\n"
-    )
-    torchrun(str(script), workers=1)
-
-
-def test_what_tracing_is_held_against_is_the_same_whatever_the_script_sets(torchrun, tmp_path):
-    """Its dtype, autocast, own functions; and where a mode or a profiler would see it, it is left out."""
-    script = tmp_path / "sets.py"
-    script.write_text(
-        "import torch, torch_xla\n"
-        "from torch.nn import functional\n"
-        "from torch.utils._python_dispatch import TorchDispatchMode\n"
-        "from neuron_sim.counters import host_reference\n"
         "torch.set_default_dtype(torch.bfloat16)\n"
         "torch.set_default_device('xla')\n"
         "functional.gelu = None\n"
