@@ -9,9 +9,8 @@ import torch_xla
 
 RANK = int(os.environ["RANK"])
 how = sys.argv[1]
-if how == "arguments":
+if how == "as-main":
     import atexit
-    import multiprocessing
     import subprocess
     import threading
 
@@ -29,15 +28,9 @@ if how == "arguments":
     threading.Timer(0.5, lambda: say(last="thread")).start()
     atexit.register(lambda: say(last="exit handler"))
     say(
-        process=[multiprocessing.current_process().name, multiprocessing.parent_process() is None],
         inherited=inherited,
-        argv=sys.argv[1:],
-        name=__name__,
-        file=os.path.basename(__file__),
         path=os.path.basename(sys.path[0]),
         main=sys.modules["__main__"].how,
-        term=signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
-        random=__import__("random").random(),
     )
 elif how == "raise" and RANK == 1:
     raise ValueError("the reason of rank 1")
