@@ -19,6 +19,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import flags
+from neuron_sim.device import transfer
 from neuron_sim.diagnostics import advice, findings
 
 Kernel = Callable[..., Any]
@@ -99,11 +100,7 @@ def _rounded(keys: Any, value: torch.Tensor) -> torch.Tensor:
     if value.dtype != torch.float32 or value.device.type != "xla":
         return value
     if _type == "tf32":
-        result: torch.Tensor = _operation()(value)
-        if torch._is_functional_tensor(result):
-            torch._sync(result)
-            result = torch._from_functional_tensor(result)
-        return result
+        return transfer.below(_operation()(value))
     return _cast(keys, _cast(keys, value, dtype=_DTYPES[_type]), dtype=torch.float32)
 
 

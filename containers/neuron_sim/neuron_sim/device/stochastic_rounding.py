@@ -27,7 +27,7 @@ import torch
 from neuron_sim import settings
 from neuron_sim.counters import script_time
 from neuron_sim.counters.hlo.rounding import NAME
-from neuron_sim.device import dynamo
+from neuron_sim.device import dynamo, transfer
 
 _LAST_WITH_BF16_VARIABLES = (2, 7)
 _LAST_WITH_ROUNDING_IMPLIED = (2, 1)
@@ -194,11 +194,7 @@ def _operation() -> Any:
 @script_time.set_aside
 def round_to_bf16(value: torch.Tensor) -> torch.Tensor:
     """An fp32 tensor of the device, rounded stochastically: a bf16 tensor whose mean is ``value``."""
-    result: torch.Tensor = _operation()(value, _streams.next(value.device))
-    if torch._is_functional_tensor(result):
-        torch._sync(result)
-        result = torch._from_functional_tensor(result)
-    return result
+    return transfer.below(_operation()(value, _streams.next(value.device)))
 
 
 # --- kernels -----------------------------------------------------------------------

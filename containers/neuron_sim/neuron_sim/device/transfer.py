@@ -162,7 +162,7 @@ def assign(target: torch.Tensor, value: torch.Tensor, *, lent: bool = False) -> 
     batches.summed.add(_XLAC._xla_get_tensor_id(source))
     with torch.no_grad(), torch.autograd._unsafe_preserve_version_counter(target):
         if _is_overlapping(target):
-            _below(target).copy_(_below(source))
+            below(target).copy_(below(source))
         else:
             target.copy_(source)
 
@@ -174,7 +174,9 @@ def _is_overlapping(tensor: torch.Tensor) -> bool:
     return any(type(view).__name__.startswith(_OVERLAPPING) for view in views)
 
 
-def _below(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor that functionalization wraps, brought up to date."""
+def below(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor that functionalization wraps, brought up to date; the tensor itself where it wraps none."""
+    if not torch._is_functional_tensor(tensor):
+        return tensor
     torch._sync(tensor)
     return torch._from_functional_tensor(tensor)
