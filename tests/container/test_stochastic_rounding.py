@@ -74,12 +74,10 @@ def test_bf16_training_that_stalls_with_round_to_nearest_trains_with_stochastic_
 
 def test_replicas_under_zero_1_stay_equal_and_train_further(torchrun):
     """Each core rounds its shard of the bf16 parameters; after the gather both cores have the same."""
-    nearest = torchrun("stalling.py", "bf16", "zero1", "120").said
-    stochastic = torchrun("stalling.py", "bf16", "zero1", "120", **STOCHASTIC).said
-    for said in (nearest, stochastic):
-        assert said[0]["checksum"] == said[1]["checksum"]
-        assert said[0]["world"] == 2
-    assert stochastic[0]["losses"][-1] < 0.8 * nearest[0]["losses"][-1]
+    first, second = torchrun("stalling.py", "bf16", "zero1", "120", **STOCHASTIC).said
+    assert first["checksum"] == second["checksum"]
+    assert first["world"] == 2
+    assert first["losses"][-1] < 0.55 * first["losses"][0]  # 0.66 with roundings to the nearest
 
 
 def test_what_rounds_here_is_none_of_the_counted_graph(torchrun, tmp_path):
