@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import _XLAC
 
 from neuron_sim import __version__, atomic_file, processes, settings
-from neuron_sim.counters import script_time
+from neuron_sim.counters import recorder, script_time
 from neuron_sim.counters.listener import Listener
 from neuron_sim.runtime import usage_reader
 
@@ -85,7 +85,12 @@ class Publisher(Listener):
     def publish(self) -> None:
         """Write the file anew. If the folder is full or missing, nothing is published, and training goes on."""
         self._due = time.monotonic() + INTERVAL_S
-        counts, latencies = self._counts(), _latencies()
+        executions, execution_s, latencies = _executions()
+        counts = {
+            "executions": executions,
+            "execution_seconds": round(execution_s, 6),
+            **self._counts(),
+        }
         since = self._before["time"] if self._before else 0.0
         document = {
             **self._fixed,
@@ -109,12 +114,9 @@ class Publisher(Listener):
             self._pid = 0
 
     def _counts(self) -> dict[str, Any]:
-        executions, execution_s = _metric("ExecuteTime")
-        compilations, compile_s = _metric("CompileTime")
+        _, compilations, compile_s = recorder.compilations()
         used = processes.use(self._pid) or processes.Use(0.0, 0.0, 0)
         return {
-            "executions": executions,
-            "execution_seconds": round(execution_s, 6),
             "compilations": compilations,
             "compile_seconds": round(compile_s, 6),
             "steps": self._steps,
@@ -125,17 +127,11 @@ class Publisher(Listener):
         }
 
 
-def _metric(name: str) -> tuple[int, float]:
-    """The count and total seconds of one of torch_xla's own metrics (in nanoseconds there)."""
-    data = _XLAC._xla_metric_data(name)
-    return (int(data[0]), data[1] / 1e9) if data else (0, 0.0)
-
-
-def _latencies() -> list[tuple[float, float]]:
-    """(end in Unix seconds, seconds) of the newest executions, oldest first."""
-    data = _XLAC._xla_metric_data("ExecuteTime")
-    samples = data[2][-LATENCIES:] if data else []
-    return [(round(moment, 3), round(nanoseconds / 1e9, 6)) for moment, nanoseconds in samples]
+def _executions() -> tuple[int, float, list[tuple[float, float]]]:
+    """How many, their seconds in all, and of the newest (end in Unix seconds, seconds), oldest first."""
+    count, nanoseconds, samples = _XLAC._xla_metric_data("ExecuteTime") or (0, 0.0, [])
+    newest = [(round(moment, 3), round(each / 1e9, 6)) for moment, each in samples[-LATENCIES:]]
+    return int(count), nanoseconds / 1e9, newest
 
 
 def _loaded(graph: Graph) -> dict[str, Any]:
