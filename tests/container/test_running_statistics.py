@@ -46,28 +46,35 @@ main(sys.argv[1], xr.global_ordinal())
 """
 
 
-@pytest.mark.parametrize("how", ["own", "wrapped", "sent", "averaged", "copied", "taken"])
-def test_other_statistics_at_the_end_are_noted(torchrun, tmp_path, how):
-    """Of a model that a function has let go of, and though the other core ends later. Not if the script, or
-    DistributedDataParallel, makes them equal, or if none are left; nor of a model that is not trained.
-    """
+@pytest.fixture
+def trained(torchrun, tmp_path):
+    """Runs the script, and gives its log and its findings by kind."""
     script = tmp_path / "trains.py"
     script.write_text(SCRIPT)
-    launch = torchrun(str(script), how, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    found = {record["finding"]: record for record in records(tmp_path, "finding")}
-    assert launch.code == 0 and "Exception ignored" not in launch.output
-    assert set(found) == ({"running_statistics"} if how == "own" else set()), launch.output
-    if how == "own":
-        told = found["running_statistics"]
-        assert (told["severity"], told["line"]) == ("note", "trains.py:12")
-        assert "ranks 0 and 1 end with other running statistics of BatchNorm (1)" in told["message"]
-        assert "Before evaluating and before saving, call xm.all_reduce(" in launch.output
+
+    def run(how: str) -> tuple[str, dict[str, dict]]:
+        launch = torchrun(str(script), how, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+        assert "Exception ignored" not in launch.output
+        return launch.output, {record["finding"]: record for record in records(tmp_path, "finding")}
+
+    return run
 
 
-def test_an_earlier_launch_of_the_job_is_not_compared(torchrun, tmp_path):
-    """What its second core has left is there until that of this launch trains."""
-    script = tmp_path / "trains.py"
-    script.write_text(SCRIPT)
-    torchrun(str(script), "own", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    launch = torchrun(str(script), "averaged", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
-    assert "running statistics" not in launch.output
+def test_other_statistics_at_the_end_are_noted(trained):
+    """Of a model that a function has let go of, and though the other core ends later."""
+    log, found = trained("own")
+    assert set(found) == {"running_statistics"}, log
+    told = found["running_statistics"]
+    assert (told["severity"], told["line"]) == ("note", "trains.py:12")
+    assert "ranks 0 and 1 end with other running statistics of BatchNorm (1)" in told["message"]
+    assert "Before evaluating and before saving, call xm.all_reduce(" in log
+    # What the second core has left is there until that of the job's next launch trains.
+    log, _ = trained("averaged")
+    assert "running statistics" not in log
+
+
+@pytest.mark.parametrize("how", ["wrapped", "sent", "copied", "taken"])
+def test_statistics_that_are_made_equal_or_left_out_are_not(trained, how):
+    """By the script or by DistributedDataParallel; nor are those of a model that is not trained."""
+    log, found = trained(how)
+    assert not found, log
