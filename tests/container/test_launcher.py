@@ -137,10 +137,9 @@ def test_a_rank_that_ends_early_is_named_instead_of_waited_for(torchrun):
     )
 
 
-@pytest.mark.parametrize("launcher", [NEW_LAUNCHER, LAUNCHER])
-def test_a_rank_that_ends_early_closes_its_connections(torchrun, launcher):
+def test_a_rank_that_ends_early_closes_its_connections(torchrun):
     """As a program does: who waits for it over the host's network fails at once, and not after half an hour."""
-    launch = torchrun("ends.py", "leave-gloo", check=False, launcher=launcher, timeout_s=60)
+    launch = torchrun("ends.py", "leave-gloo", check=False, timeout_s=60)
     assert launch.code == 1
     # Closed or reset, as gloo noticed it.
     closed = r"rank 0 exited with code 1 at ends.py:\d+ \(\w+: .*Connection (closed|reset)"
