@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
+import pytest
 from conftest import SCRIPTS
+
+from neuron_sim.launcher import missing
 
 LIBRARIES = {
     "neuronx_distributed/__init__.py": (
@@ -113,22 +117,31 @@ def test_flash_attention_is_attention(torchrun):
     assert said["told"] == 1
 
 
-def test_a_script_that_misses_a_package_is_told_what_it_is_and_what_to_do(tmp_path):
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        ("neuronx_distributed.parallel_layers", "--extra-index-url https://pip.repos.neuron.amazonaws.com"),
+        ("optimum.neuron", "optimum-neuron[training]==0.4.5"),
+        ("neuronxcc.nki", "NKI kernels need the real compiler"),
+        ("nki.language", "run the job on trn1"),
+        ("neuronx_distributed_training", "pass it as image_uri"),
+        ("transformers_neuronx", "run it on trn1 or inf2"),
+    ],
+)
+def test_what_a_package_is_and_what_to_do(module, told):
+    with pytest.raises(ModuleNotFoundError) as missed:
+        importlib.import_module(module)
+    (line,) = missing.advice(str(missed.value))
+    assert told in line
+
+
+@pytest.mark.parametrize(("module", "told"), [("nki.language", True), ("no_such_module", False)])
+def test_a_script_that_misses_a_package_is_told(tmp_path, module, told):
     """In the log behind the traceback, and first in the failure's reason; nothing about any other package."""
-    for module, told in {
-        "neuronx_distributed.parallel_layers": "--extra-index-url https://pip.repos.neuron.amazonaws.com",
-        "optimum.neuron": "optimum-neuron[training]==0.4.5",
-        "neuronxcc.nki": "NKI kernels need the real compiler",
-        "nki.language": "run the job on trn1",
-        "neuronx_distributed_training": "pass it as image_uri",
-        "transformers_neuronx": "run it on trn1 or inf2",
-        "no_such_module": "",
-    }.items():
-        script = tmp_path / "script.py"
-        script.write_text(f"import {module}\n")
-        done = subprocess.run(
-            [sys.executable, "-c", TOOLKIT, str(script)], capture_output=True, text=True, check=True
-        )
-        log, _, failure = done.stdout.partition("FAILURE ")
-        assert told in log, module
-        assert ("Windtunnel: " in log) == ('ErrorMessage "Windtunnel: ' in failure) == bool(told), done.stdout
+    script = tmp_path / "script.py"
+    script.write_text(f"import {module}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", TOOLKIT, str(script)], capture_output=True, text=True, check=True
+    )
+    log, _, failure = done.stdout.partition("FAILURE ")
+    assert ("Windtunnel: " in log) == ('ErrorMessage "Windtunnel: ' in failure) == told, done.stdout
