@@ -23,7 +23,7 @@ def test_launches_of_this_suite_are_forked(torchrun):
 
 def test_the_script_sees_what_a_fresh_interpreter_would_show_it(torchrun):
     """sys.path[0], __main__ and the order of its end. The rest is in test_beginning.py."""
-    said = torchrun("ends.py", "as-main", launcher=NEW_LAUNCHER).said
+    said = torchrun("ends.py", "as-main").said
     # At its end, the interpreter first waits for threads, then runs exit handlers; with success here.
     assert [entry["last"] for entry in said if "last" in entry] == ["thread", "exit handler"] * 2
     said = [entry for entry in said if "last" not in entry]
