@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import pytest
@@ -80,14 +79,6 @@ def test_what_is_no_hlo_is_refused() -> None:
     """A wrong file does not count as a graph that costs nothing."""
     with pytest.raises(ValueError, match="not an HLO module"):
         hlo.cost("something else")
-
-
-@given(dims=st.lists(DIMS, max_size=4))
-def test_shapes_know_their_size(dims: list[int]) -> None:
-    """A scalar has one element."""
-    shape = hlo.Shape("bf16", tuple(dims))
-    assert shape.elements == math.prod(dims)
-    assert shape.bytes == 2 * math.prod(dims)
 
 
 A = "f32[8,64]{1,0}"

@@ -13,7 +13,6 @@ HLO text: "XLA Operation Semantics" (openxla.org).
 """
 
 from neuron_sim.counters.hlo.rounding import as_rounded
-from neuron_sim.counters.hlo.shapes import Shape
 from neuron_sim.counters.hlo.work import Cost, cost
 
-__all__ = ["Cost", "Shape", "as_rounded", "cost"]
+__all__ = ["Cost", "as_rounded", "cost"]
