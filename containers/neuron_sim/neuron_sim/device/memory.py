@@ -25,8 +25,7 @@ from neuron_sim.counters.listener import Listener
 from neuron_sim.counters.modules import parameters as parameters_of
 from neuron_sim.device import memory_by_use, memory_messages
 from neuron_sim.device.memory_by_use import Parts
-from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import advice, findings
 from neuron_sim.errors import DeviceMemoryError, HostMemoryError
 from neuron_sim.topology import Instance
 
@@ -53,11 +52,10 @@ def _is_device(arguments: Any, keywords: Any) -> bool:
 class Guard(Listener):
     """Watches the device memory of one core. Sizes are in bytes."""
 
-    def __init__(self, instance: Instance, note: Callable[[Finding], None]) -> None:
-        """``note`` takes findings about memory."""
+    def __init__(self, instance: Instance) -> None:
+        """Nothing is on the device."""
         self.limit = instance.memory_per_core_bytes
         self._cores_per_device = instance.cores_per_device
-        self._note = note
         self.begin()
 
     def usage(self) -> dict[str, int]:
@@ -177,7 +175,7 @@ class Guard(Listener):
         text = memory_messages.message(
             parts.by_use(), before, self.limit, core, self._cores_per_device, line, use
         )
-        self._note(advice.device_memory(line, text))
+        findings.note(advice.device_memory(line, text))
         raise DeviceMemoryError(text)
 
     def _write(self) -> None:
@@ -205,7 +203,7 @@ class Guard(Listener):
             note = advice.memory_tight(
                 self._peak_line, share, memory_messages.shares(parts), memory_messages.todo(parts)
             )
-            self._note(note)
+            findings.note(note)
 
     def leave(self) -> None:
         """End the process after a memory error: a graph that does not fit may still run, and is not waited for."""

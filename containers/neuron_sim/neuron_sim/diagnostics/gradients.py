@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from neuron_sim.counters import script_lines
-from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import advice, findings
 from neuron_sim.diagnostics.host_training import training as host_training
 
 _FIRST = 3
@@ -17,9 +15,8 @@ _FIRST = 3
 class Gradients:
     """Counts optimizers' steps until a weight has a gradient."""
 
-    def __init__(self, note: Callable[[Finding], None]) -> None:
-        """No optimizer has stepped. ``note`` takes the finding."""
-        self._note = note
+    def __init__(self) -> None:
+        """No optimizer has stepped."""
         self.forget()
 
     def forget(self) -> None:
@@ -43,4 +40,4 @@ class Gradients:
         """Called after an optimizer's step. One that has other weights than the model has a finding of its own."""
         self._steps += 1
         if self._steps == _FIRST and not self._met and host_training.finding() is None:
-            self._note(advice.no_gradients(script_lines.calling_line(), self._steps))
+            findings.note(advice.no_gradients(script_lines.calling_line(), self._steps))

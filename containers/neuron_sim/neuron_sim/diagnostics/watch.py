@@ -80,8 +80,8 @@ class Watch(Listener):
         self.reads = HostReads(self.early.reads)
         self.fallbacks = Fallbacks()
         self.untied = Untied()
-        self.splits = WrongSplits(self.note)
-        self.gradients = Gradients(self.note)
+        self.splits = WrongSplits()
+        self.gradients = Gradients()
         self._away = False
         self.begin()
 

@@ -18,16 +18,14 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.counters import script_lines, script_time
-from neuron_sim.diagnostics import for_operations
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics import findings, for_operations
 
 
 class WrongSplits:
     """Counts such splits by line."""
 
-    def __init__(self, note: Callable[[Finding], None]) -> None:
-        """No split has been made. ``note`` takes the findings."""
-        self._note = note
+    def __init__(self) -> None:
+        """No split has been made."""
         self.forget()
 
     def forget(self) -> None:
@@ -53,4 +51,4 @@ class WrongSplits:
             return
         line, library = script_lines.calling_line(), script_lines.calling_library()
         self._calls[line] += 1
-        self._note(for_operations.wrong_split(line, self._calls[line], library))
+        findings.note(for_operations.wrong_split(line, self._calls[line], library))

@@ -94,7 +94,7 @@ def become_core(current: Settings) -> None:
     watch = Watch(current.counters_dir, passes, operation.remark, look)
     findings.note = watch.note
     statistics = RunningStatistics(current.counters_dir, look, lambda: watch.findings)
-    guard = memory.Guard(current.instance, watch.note)
+    guard = memory.Guard(current.instance)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
     # Told of each graph and each step that is counted, in this order.
