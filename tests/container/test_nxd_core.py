@@ -104,11 +104,12 @@ def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_
 
 
 def test_flash_attention_is_attention(torchrun):
-    """Results and gradients of plain PyTorch, causal or not, in parts or whole, with heads that share keys; in bf16
-    to its rounding; queries behind the last key see all keys. Dropout is refused, and what the kernel does not take.
+    """Results and gradients of plain PyTorch, causal or not, in parts or whole, with heads that share keys, any two of
+    these together; in bf16 to its rounding; queries behind the last key see all keys. Dropout is refused, and what the
+    kernel does not take.
     """
     (said,) = torchrun("flash.py", workers=1).said
-    assert len(said["worst"]) == 8
+    assert len(said["worst"]) == 4
     assert max(said["worst"].values()) < 1e-5
     assert said["bf16"] < 0.05
     assert "Flash attention with dropout" in said["dropout"]

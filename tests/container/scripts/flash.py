@@ -37,9 +37,7 @@ said = io.StringIO()
 with contextlib.redirect_stdout(said):
     worst = {
         f"{tokens} {shared} {causal}": compared(tokens, shared, causal)
-        for tokens in (256, 1152)
-        for shared in (4, 2)
-        for causal in (True, False)
+        for tokens, shared, causal in ((256, 4, True), (256, 2, False), (1152, 2, True), (1152, 4, False))
     }
     rounded = compared(1024, 2, True, torch.bfloat16)
 try:
