@@ -92,10 +92,12 @@ def test_a_pin_that_cannot_be_had_is_stood_in_for_and_the_rest_is_installed(inst
 
 def test_the_compiler_is_simulated_and_not_installed(install):
     """AWS's own samples ask for it: neither is it here, nor could it compile for what is here."""
-    code, log = install(f"transformers==4.21.0\nneuronx_cc==2.*  # the compiler\n{OWN}\n")
+    code, log = install(f"transformers==4.30.2\nneuronx_cc==2.*  # the compiler\n{OWN}\n")
     assert code == 0 and has(OWN)
     assert "Windtunnel: neuronx_cc==2.* is left out: the compiler is simulated." in log
-    assert "transformers==4.21.0 is left out" in log
+    assert "transformers==4.30.2 is left out" in log
+    # From 4.26 on transformers makes the group on AWS too: a script that makes it again fails there.
+    assert "older transformers: \n" in log
     code, log = install("neuronx-cc\n", WINDTUNNEL_STRICT_REQUIREMENTS="1")
     assert code != 0 and "No matching distribution found for neuronx-cc" in log
 
@@ -119,7 +121,7 @@ def test_what_raises_when_it_is_used_is_said():
 
 
 def test_what_breaks_the_image_all_the_same_is_said(install, tmp_path, uninstall):
-    """Beside pins that were left out, and without any."""
+    """Beside pins that were left out. Where none was: see below."""
     uninstall("windtunnel-needs-it")
     uninstall("windtunnel-needed")
     wheel(tmp_path, "windtunnel-needs-it", "1", "windtunnel-needed<2")
@@ -131,10 +133,6 @@ def test_what_breaks_the_image_all_the_same_is_said(install, tmp_path, uninstall
     code, log = install(f"transformers==4.21.0\n{OWN}\n")
     assert code == 0
     assert "transformers==4.21.0 is left out" in log and said in log
-    pip = [sys.executable, "-m", "pip"]
-    subprocess.run([*pip, "uninstall", "--yes", OWN], check=True)
-    subprocess.run([*pip, "install", "windtunnel-needed==1"], check=True)
-    assert said in install(f"{OWN}\n")[1]
 
 
 def test_a_pin_stays_where_leaving_it_out_mends_nothing(install, tmp_path, uninstall):
@@ -150,13 +148,6 @@ def test_a_pin_stays_where_leaving_it_out_mends_nothing(install, tmp_path, unins
     assert code == 0
     assert "is left out" not in log and "breaks what the image has: windtunnel-needs-it 1" in log
     assert metadata.version("windtunnel-beside") == "2"
-
-
-def test_those_from_4_26_on_make_the_group_on_aws_too(install):
-    """So a script that makes it again fails there."""
-    _, log = install(f"transformers==4.30.2\n{OWN}\n")
-    assert "transformers==4.30.2 is left out" in log
-    assert "older transformers: \n" in log
 
 
 def test_what_is_installed_is_compiled_when_it_is_imported(install):
