@@ -53,13 +53,12 @@ def test_names_follow_the_framework_version(torchrun):
     )
 
 
-def test_what_is_not_simulated_raises_and_says_so(torchrun):
-    """Never a silent no-op."""
+def test_what_is_not_simulated_raises_by_whatever_name(torchrun):
+    """Never a silent no-op. The names of the table: test_api_table.py."""
     (entry,) = torchrun("refused.py", workers=1).said
-    for feature in ("spmd", "sharding", "pallas", "registered", "call", "kernel", "operator", "other"):
+    for feature in ("registered", "call"):
         assert entry[feature].startswith("NotSimulatedError: "), entry[feature]
         assert "not simulated" in entry[feature]
-    for feature in ("pallas", "registered", "call"):
         assert "written in NKI" in entry[feature] and "scaled_dot_product_attention" in entry[feature]
 
 
