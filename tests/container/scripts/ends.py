@@ -11,7 +11,6 @@ RANK = int(os.environ["RANK"])
 how = sys.argv[1]
 if how == "as-main":
     import atexit
-    import subprocess
     import threading
 
     from saying import say
@@ -19,19 +18,9 @@ if how == "as-main":
     if (child := os.fork()) == 0:
         sys.exit(0)
     os.waitpid(child, 0)
-    inherited = None
-    if RANK == 0:
-        ask = "import torch_xla.runtime as xr; print(xr.device_type())"
-        inherited = subprocess.run(
-            [sys.executable, "-c", ask], stdout=subprocess.PIPE, text=True
-        ).stdout.strip()
     threading.Timer(0.5, lambda: say(last="thread")).start()
     atexit.register(lambda: say(last="exit handler"))
-    say(
-        inherited=inherited,
-        path=os.path.basename(sys.path[0]),
-        main=sys.modules["__main__"].how,
-    )
+    say(path=os.path.basename(sys.path[0]), main=sys.modules["__main__"].how)
 elif how == "raise" and RANK == 1:
     raise ValueError("the reason of rank 1")
 elif how == "cuda":
