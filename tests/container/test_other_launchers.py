@@ -83,10 +83,10 @@ def run(tmp_path: Path):
     return both
 
 
-@pytest.mark.parametrize("told", [by_ray, by_neurons_variables])
-def test_two_workers_are_one_group_on_cores_of_their_own(run, tmp_path, told):
+@pytest.mark.parametrize(("told", "python"), [(by_ray, FORKED), (by_neurons_variables, [sys.executable])])
+def test_two_workers_are_one_group_on_cores_of_their_own(run, tmp_path, told, python):
     """However they are told who they are. The end is counted and told although the process is killed."""
-    for rank, (code, output) in enumerate(run(told=told, python=[sys.executable])):
+    for rank, (code, output) in enumerate(run(told=told, python=python)):
         assert code == 0, output
         assert f"sum 3.0 on core {1 - rank}" in output
         assert [end["exit"] for end in records(tmp_path / "counters", "end", rank)] == ["ok"]
