@@ -331,9 +331,8 @@ elif SHAPE in ("read_within", "read_after"):
                         total.item()  # line: within
             if SHAPE == "read_after":
                 print("evaluated", total.item())
-elif SHAPE in ("thirteen", "fourteen", "ninety"):
-    passes = {"thirteen": 13, "fourteen": 14, "ninety": 90}[SHAPE]
-    epochs(sampled(8000, 8), passes, sampled(400, 10))
+elif SHAPE in ("thirteen", "fourteen"):
+    epochs(sampled(8000, 8), 13 if SHAPE == "thirteen" else 14, sampled(400, 10))
 elif SHAPE == "at_each_fifth":
     loader, evaluation = sampled(8000, 8), sampled(400, 10)
     for epoch in range(90):
