@@ -432,6 +432,17 @@ def test_what_does_not_fit_has_no_dollars_for_a_machine_either() -> None:
     assert large["fits"] is True and large["usd"] > 0
 
 
+def test_a_described_job_that_may_not_fit_is_named() -> None:
+    """With the part of the memory that it needs. The first screen names no other instance there."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=1024)
+    report = windtunnel.compare(job, [TRN1, "ml.p4d.24xlarge", "ml.p5.48xlarge"], windtunnel.FullScale(1000))
+    told = [part for part in text_of(report).split("· ") if part.startswith("TIGHT MEMORY")]
+    parts = [item.memory.part for item in report.comparison.estimates if item.memory is not None]
+    assert [part >= 0.9 for part in parts] == [True, True, False]
+    assert len(told) == 1
+    assert f"trn1.32xlarge ({parts[0]:.0%}), p4d.24xlarge ({parts[1]:.0%}).".replace("%", " %") in told[0]
+
+
 def test_a_batch_that_was_not_rehearsed_is_not_said_to_fit(counters: Any) -> None:
     """Unless what the fullest core held leaves room for it, however it grows. Of fewer samples nothing is said."""
     said = "Not known: whether a batch that was not rehearsed fits"

@@ -25,6 +25,9 @@ STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
 USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
+TIGHT = 0.9
+"""From this part of the usable memory on, a job may not fit. The model leaves some needs out: of the memory that
+published runs reported, it has 45 to 89 % (docs/explanation/figures.md)."""
 
 
 class MemoryNeed(NamedTuple):
@@ -37,6 +40,16 @@ class MemoryNeed(NamedTuple):
     def fits(self) -> bool:
         """Whether the job fits the memory."""
         return self.needed_bytes <= self.usable_bytes
+
+    @property
+    def part(self) -> float:
+        """What is needed of what can be used."""
+        return self.needed_bytes / self.usable_bytes
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the job fits with so little to spare that it may not; see `TIGHT`."""
+        return TIGHT <= self.part <= 1
 
 
 def usable_bytes(instance: InstanceType) -> float:

@@ -17,7 +17,7 @@ from ..calibration.software import attention_of, first_told, software_named
 from ..errors import InvalidInput, NotCalibrated
 from ..instances import GIB, InstanceType, instance_types, named_instance
 from ..model.fixed_costs import FixedCost
-from ..model.memory_need import memory_need
+from ..model.memory_need import MemoryNeed, memory_need
 from ..model.plain_script import is_plain
 from ..model.training_settings import Training
 from ..workload.cluster import Cluster, Run, no_cluster
@@ -56,10 +56,9 @@ class Plan:
         return self.estimate.training
 
     @property
-    def memory_part(self) -> float:
-        """The part of a worker's usable memory that the job needs, as modelled; at most 1."""
-        need = memory_need(self.training, self.estimate.instance)
-        return need.needed_bytes / need.usable_bytes
+    def memory(self) -> MemoryNeed:
+        """The memory that one worker needs, which it has."""
+        return memory_need(self.training, self.estimate.instance)
 
     @property
     def hours(self) -> float:

@@ -9,7 +9,7 @@ from windtunnel.priceperf.calibration.measured_scripts import errors_of_scripts
 from windtunnel.priceperf.model.memory_need import usable_bytes
 from windtunnel.priceperf.model.precision import is_fp32_on_neuron
 from windtunnel.rendering import format as fmt
-from windtunnel.reports.modelled.labels import label
+from windtunnel.reports.modelled.labels import TIGHT, label
 from windtunnel.reports.modelled.sections import unseen_error, used_calibrations
 
 STATE_LOADER = "--loader-samples-per-second"
@@ -83,13 +83,18 @@ def left_out(
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
     stated = f"Not included, as not stated: {', '.join(lacks)}." if lacks else ""
-    return f"{stated} {_memory_not_known(comparison.estimates, workload)}".strip()
+    return f"{_memory(comparison.estimates, workload)} {stated}".strip()
 
 
-def _memory_not_known(estimates: Sequence[Estimate], workload: Workload) -> str:
-    """Where a counted job's memory may be too small: what the fullest core held grows at most with the batch."""
+def _memory(estimates: Sequence[Estimate], workload: Workload) -> str:
+    """Where the memory may be too small. What a counted job's fullest core held grows at most with the batch."""
     if not isinstance(workload, CountedWorkload):
-        return ""
+        tight = [
+            f"{label(item)} ({fmt.percent(need.part)})"
+            for item in estimates
+            if (need := item.memory) is not None and need.is_tight
+        ]
+        return f"{TIGHT}: {', '.join(tight)}." if tight else ""
     tried = workload.step.samples * workload.passes
     unknown = [
         label(item)

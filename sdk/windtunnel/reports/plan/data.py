@@ -68,7 +68,7 @@ def _plan(plan: Plan, found: Plans) -> dict[str, Any]:
         "recompute": training.recompute,
         "attention": training.attention,
         "zero": training.zero,
-        "memory_part": rounded(plan.memory_part),
+        "memory_part": rounded(plan.memory.part),
         "step_s": rounded(item.step.total_s),
         "hours": rounded(plan.hours),
         "billable_hours": rounded(item.billable_s / 3600),

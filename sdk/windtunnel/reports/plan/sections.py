@@ -22,7 +22,7 @@ from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import LINES, STATE_PRICES, fitted
 from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
-from windtunnel.reports.modelled.labels import bought, outside_quantity, plain_scripts
+from windtunnel.reports.modelled.labels import TIGHT, bought, outside_quantity, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -41,9 +41,6 @@ _READING = (
     "optimizer's state (ZeRO-1); with FSDP also weights and gradients, with DDP nothing. memory: the part of what "
     "tensors can use that a worker needs at least, as modelled; a real job may need more.",
 )
-_TIGHT = 0.9
-"""From this part of the memory on, a plan is said to be tight. The model leaves some needs out: of the memory that
-published runs reported, it has 45 to 89 % (docs/explanation/figures.md)."""
 _ADAPTERS = "The published rows train all weights: for adapters (LoRA) intervals are wider."
 _COLUMNS = (
     "tp/pp/dp", "batch", "recompute", "memory", f"hours ({fmt.percent(COVERAGE)} interval)", "cost (interval)",
@@ -174,7 +171,7 @@ def _row(plan: Plan) -> Row:
             f"{training.tensor_parallel}/{training.pipeline_parallel}/{training.data_parallel}",
             labels.passes(plan),
             labels.shared_and_recomputed(plan),
-            fmt.percent(plan.memory_part),
+            fmt.percent(plan.memory.part),
             labels.hours(plan),
             labels.cost(plan),
         ),
@@ -305,9 +302,9 @@ def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
         limits = " OR ".join(name for name, plans in (("DEADLINE", late), ("BUDGET", dear)) if plans)
         risky = dict.fromkeys(map(labels.cluster, (*late, *dear)))
         yield f"MAY MISS THE {limits} at the high end of the interval: {', '.join(risky)}."
-    tight = dict.fromkeys(labels.cluster(plan) for plan in shown if plan.memory_part >= _TIGHT)
+    tight = dict.fromkeys(labels.cluster(plan) for plan in shown if plan.memory.is_tight)
     if tight:
-        yield f"TIGHT MEMORY, try it before you rely on it: {', '.join(tight)}."
+        yield f"{TIGHT}: {', '.join(tight)}."
 
 
 def _trained_by(found: Plans) -> Iterator[str]:
