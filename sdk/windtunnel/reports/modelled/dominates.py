@@ -22,7 +22,7 @@ _STEPS: Mapping[str, str] = {
     "gradients": "gradient accumulation reduces them less often",
     "pipeline bubble": "more passes a step make it smaller",
     "optimizer": "a larger global batch runs it less often",
-    "host": "a fused optimizer, or a larger batch a {core}, {launches} fewer operations a sample",
+    "host": "{host} fewer operations a sample",
     "stragglers": "fewer workers wait less for the slowest",
     "waiting for input": (
         "its vCPUs cannot prepare more samples: decode or augment less, or once, outside the job"
@@ -48,8 +48,10 @@ def _words(item: Estimate) -> dict[str, str]:
         "bf16": ", or bf16 storage," if stored_in_fp32 else "",
         "flash": ", and flash attention keeps no scores" if is_eager else "",
         "more": "a larger instance shortens" if item.instance.trains_alone else more,
-        "core": "core" if item.instance.is_neuron else "GPU",
-        "launches": "records" if item.instance.is_neuron else "launches",
+        # fused=True is for CUDA's optimizers: on NeuronCores XLA fuses the step, but records each operation.
+        "host": "a larger batch a core records"
+        if item.instance.is_neuron
+        else "a fused optimizer, or a larger batch a GPU, launches",
     }
 
 
