@@ -100,7 +100,7 @@ class CostBook:
         if (
             report.comparison is None
             or not report.comparison.costs
-            or not report.comparison.size_known
+            or not report.comparison.is_known
             or not report.comparison.estimates[0].fits
         ):
             return None

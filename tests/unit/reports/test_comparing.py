@@ -534,6 +534,29 @@ def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
     assert f"took {trn1.traced_check:.2f} times what this model says with the host's tracing" in with_host
 
 
+def test_a_rehearsal_whose_steps_all_compiled_has_no_answer(counters: Any) -> None:
+    """Its host was not measured. What a GPU launches was counted, so that costs there what it does in a timed one."""
+    timed, untimed, nothing = counters(), counters(), counters()
+    timed["train"] |= {"trace_seconds": 9.0, "least_trace_seconds": 0.05, "launches": 5000}
+    untimed["train"] |= {"trace_seconds": 9.0, "least_trace_seconds": None, "launches": 5000}
+    nothing["train"] |= {"trace_seconds": 0.0, "least_trace_seconds": None, "launches": None}
+    whole, guessed, bare = (windtunnel.compare(each, full_scale=FULL) for each in (timed, untimed, nothing))
+    assert "the host's part of a step was not measured" not in text_of(whole)
+    for report in (guessed, bare):
+        assert "No answer, as the host's part of a step was not measured" in text_of(report)
+        answer = report.to_dict()["answer"]
+        assert answer["obstacle"] == "host"
+        assert all(item["probability_cheapest"] is None for item in answer["instances"])
+        assert report.comparison.verdicts == ()
+    (of_timed, of_guessed, of_bare) = (
+        report.comparison.estimates[-1].step.host_s for report in (whole, guessed, bare)
+    )
+    assert of_timed == of_guessed > of_bare
+    (on_trn1, on_gpu), (bare_trn1, _) = guessed.comparison.estimates, bare.comparison.estimates
+    assert on_trn1.step.host_s > bare_trn1.step.host_s
+    assert not on_gpu.instance.is_neuron
+
+
 def test_the_precision_behind_the_answer_is_in_the_answer(counters: Any) -> None:
     """A p4d in TF32 is a choice of the script, not what PyTorch does by itself; auto-cast is one of a flag."""
     answer = windtunnel.compare(counters(), full_scale=FULL).document().sections[0]

@@ -41,10 +41,11 @@ class HostWork:
     """What the script's process on the host does for one step.
 
     Args:
-        trace_s: processor seconds of tracing one step, measured in the rehearsal.
+        trace_s: processor seconds in which a trn1 host traces one step.
         reads: part of the steps, 0 to 1, in which the script read a value of the device.
         launch_s: modelled seconds in which the host of a GPU launches the step (`plain_script.launching_s`); None: the
             rehearsal did not count what is launched.
+        is_measured: False if no step ran without compiling: then ``trace_s`` follows from what is launched.
 
     Raises:
         InvalidInput: negative seconds, or a part outside 0 to 1.
@@ -53,6 +54,7 @@ class HostWork:
     trace_s: float
     reads: float = 0.0
     launch_s: float | None = None
+    is_measured: bool = True
 
     def __post_init__(self) -> None:
         """Check the seconds and the part."""

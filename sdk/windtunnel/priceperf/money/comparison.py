@@ -42,7 +42,8 @@ class Comparison:
     with other precisions. ``costs``: a row for each date, in the order of ``estimates``.
 
     ``not_calibrated``: requested types that no calibration models. ``size_known``: False if the rehearsal does not show
-    the size of the whole job and the caller states none: then there are no verdicts.
+    the size of the whole job and the caller states none: then there are no verdicts. ``host_known``: see
+    `Workload.host_known`.
     """
 
     estimates: tuple[Estimate, ...]
@@ -53,6 +54,12 @@ class Comparison:
     not_calibrated: tuple[InstanceType, ...] = ()
     size_known: bool = True
     not_possible: tuple[NotPossible, ...] = ()
+    host_known: bool = True
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the size of the job and the host's part of a step are known: else there is no verdict."""
+        return self.size_known and self.host_known
 
     @property
     def one_batch(self) -> bool:
@@ -129,10 +136,13 @@ def compare(
     if not shown:
         raise impossible[0][2]
     size_known = full_scale is not None or not workload.unknown_size
-    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on) if size_known else ()
+    is_known = size_known and workload.host_known
+    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on) if is_known else ()
     missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
     why = tuple(NotPossible(name, cluster, str(error)) for name, cluster, error in impossible)
-    return Comparison(tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known, why)
+    return Comparison(
+        tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known, why, workload.host_known
+    )
 
 
 def chosen_clusters(

@@ -17,13 +17,14 @@ from .estimate import Cost, Estimate, cost_on
 from .offerings import LISTED, Offering
 from .prices import PriceBook
 
-Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outside", "size"]
+Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outside", "size", "host"]
 """Why no cheapest instance can be named.
 
 ``no price``, ``does not fit``: no instance has a price and fits the job. ``one instance``: only one does.
 ``assumed``: on one that competes, assumed fixed costs take longer than the modelled steps.
 ``outside``: one that competes lies outside the calibrated range.
 ``size``: the size of the whole job is not known (`Comparison.size_known`).
+``host``: the host's part of a step is not known (`Comparison.host_known`).
 """
 
 
@@ -72,9 +73,14 @@ class Answer:
 def answers(comparison: Comparison) -> tuple[Answer, ...]:
     """One answer for each day of the comparison, oldest first; empty if no instance has a price."""
     found = (answer(on, comparison.estimates, costs) for on, costs in comparison.costs)
-    if comparison.size_known:
+    if not comparison.size_known:
+        return tuple(replace(each, obstacle="size", hindered=()) for each in found)
+    if comparison.host_known:
         return tuple(found)
-    return tuple(replace(each, obstacle="size", hindered=()) for each in found)
+    graver = ("no price", "does not fit")
+    return tuple(
+        each if each.obstacle in graver else replace(each, obstacle="host", hindered=()) for each in found
+    )
 
 
 def by_offering(estimates: Sequence[Estimate], book: PriceBook) -> tuple[tuple[Offering, Answer], ...]:

@@ -93,6 +93,8 @@ class Counted:
     on_neuron: Precision = AUTO_CAST
     """How the Neuron compiler ran fp32 products in the rehearsal."""
     peak_bytes: float = math.inf
+    always_compiled: bool = False
+    """No training step ran without compiling, so the host's part of a step was not measured."""
 
     @property
     def passes(self) -> int:
@@ -145,6 +147,11 @@ class Counted:
             scores=forward.scores * share,  # there are as many scores, read and written a third as often
             backward=False,
         )
+
+    @property
+    def host_known(self) -> bool:
+        """See `Workload.host_known`."""
+        return not self.always_compiled
 
     @property
     def is_transformer(self) -> bool:
@@ -286,7 +293,7 @@ class Counted:
         launches longer than the device works, and for a model that is no transformer (this part does not grow outside
         the range). On NeuronCores convolutions may be as fast as other products (`engines.CONVOLVED`).
         """
-        traced = self.step.host is not None
+        traced = self.step.host is not None and self.step.host.is_measured
         constants = calibration_of(run.instance).constants
         check = check_range(
             calibration_of(run.instance),
@@ -348,6 +355,7 @@ class Counted:
             evaluation_split=counters.input is None or world_size == 1 or counters.input.evaluation_split,
             on_neuron=_on_neuron(counters.graphs),
             peak_bytes=counters.device_memory_peak_bytes or math.inf,
+            always_compiled=train.trace_seconds is not None and train.least_trace_seconds is None,
         )
 
 

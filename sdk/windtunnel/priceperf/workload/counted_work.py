@@ -174,13 +174,16 @@ def _fused(sdpa: ScaledDotProductAttention | None, scores: float) -> Fused:
 
 
 def _host(part: Steps, tensors: float) -> HostWork | None:
-    if part.least_trace_seconds is None:
-        return None
+    launching = None
+    if part.launches is not None:
+        launching = plain_script.launching_s(part.launches, tensors / part.passes)
     reads = min(1.0, part.steps_with_host_reads / part.steps)
-    host = HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
-    if part.launches is None:
-        return host
-    return replace(host, launch_s=plain_script.launching_s(part.launches, tensors / part.passes))
+    if part.least_trace_seconds is not None:
+        host = HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
+        return replace(host, launch_s=launching)
+    if launching is None:
+        return None
+    return HostWork(launching / plain_script.LAUNCH_PER_TRACE, reads, launching, is_measured=False)
 
 
 def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:

@@ -63,6 +63,11 @@ class Workload(ABC):
         """Why the rehearsal does not show the whole job's size; empty if it does. The caller must then state a size."""
         return "" if self.rehearsed is None else self.rehearsed.unknown_size
 
+    @property
+    def host_known(self) -> bool:
+        """Whether the host's part of a step is known: False if the rehearsal ran no training step without compiling."""
+        return True
+
     def full_scale(self) -> FullScale:
         """The size of the whole job as the rehearsal shows it, for a caller who states none.
 

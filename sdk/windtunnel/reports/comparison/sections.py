@@ -101,8 +101,9 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
         text = f"{places.get(what, what)} {how}"
         rows.append(Row(text, (*cells, winner, probability(change.probability))))
         notes += [f"{text}: not possible, {reason}." for reason in change.reasons]
-    if not comparison.size_known:
-        notes.append("None of this names a winner: the size of the whole job is not known.")
+    if not comparison.is_known:
+        what = "the host's part of a step" if comparison.size_known else "the size of the whole job"
+        notes.append(f"None of this names a winner: {what} is not known.")
     elif not all(item.range_check.inside for item in estimates):
         notes.append("None of this names a winner: some of it lies outside the calibrated range.")
     elif any(item.too_small for item in estimates):

@@ -176,7 +176,7 @@ class PricePerformance(Report):
         bill = measured_part.bill(self.measured, self.prices)
         if bill is not None:
             return next((row.cells[0] for row in bill.rows if row.style == "total"), None)
-        if self.comparison is None or not (self.comparison.costs and self.comparison.size_known):
+        if self.comparison is None or not (self.comparison.costs and self.comparison.is_known):
             return None
         _, costs = self.comparison.costs[-1]
         own = (item for item in zip(self.comparison.estimates, costs, strict=True) if item[0].fits)

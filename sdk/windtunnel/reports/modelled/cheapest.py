@@ -110,7 +110,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
     rows, notes = [], []
     for offering, result in found:
         costs = result.whole.costs
-        winner = result.winner if comparison.size_known else None
+        winner = result.winner if comparison.is_known else None
         rows.append(
             Row(
                 offering,
@@ -134,7 +134,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
             "are counted."
         )
     turned = [offering for offering, result in found if result.without_compile and result.winner is not None]
-    if turned and comparison.size_known:
+    if turned and comparison.is_known:
         notes.append(f"Cheapest without compile time, which never decides: {', '.join(turned)}.")
     of = "newest list prices" if book.as_of is None else f"list prices of {book.as_of}"
     yield Section(

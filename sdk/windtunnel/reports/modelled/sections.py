@@ -316,8 +316,9 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
         if host.reads
         else ""
     )
+    source = "its time here" if host.is_measured else "its operations, as each step here compiled"
     return (
-        f"Tracing a step takes {fmt.seconds(host.trace_s)} of a trn1 host's processor, modelled from its time here. "
+        f"Tracing a step takes {fmt.seconds(host.trace_s)} of a trn1 host's processor, modelled from {source}. "
         f"The part that the device does not hide counts. Assumed: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
         f"that.{reads}",
     )
