@@ -10,6 +10,9 @@ from neuron_sim import settings
 from neuron_sim.counters.batches import parts_of
 from neuron_sim.rehearsal.passes import LoaderFacts
 
+_SERIES = (2, 3)
+"""Dimensions of a batch of series: samples of a sound, or frames with their features. Pictures have four."""
+
 
 def facts(loader: Any) -> LoaderFacts:
     """The facts of a torch DataLoader, or of anything else that torch_xla's loaders take."""
@@ -60,10 +63,17 @@ def _is_split(loader: Any) -> bool:
 
 
 def sequence_length(batch: Any) -> int | None:
-    """The length of the token sequences in a batch (one row per sample); None: there are none."""
-    lengths = [
-        int(part.shape[1])
-        for part in ((batch,) if isinstance(batch, torch.Tensor) else parts_of(batch))
-        if isinstance(part, torch.Tensor) and part.ndim == 2 and not part.dtype.is_floating_point
-    ]
-    return max(lengths, default=None)
+    """The length of the token sequences in a batch (one row per sample); None: there are none.
+
+    Beside a larger series of floats, as of a sound, tokens are what it says: the model reads the series.
+    """
+    parts = (batch,) if isinstance(batch, torch.Tensor) else parts_of(batch)
+    tensors = [part for part in parts if isinstance(part, torch.Tensor)]
+    tokens = [each for each in tensors if each.ndim == 2 and not each.dtype.is_floating_point]
+    if not tokens:
+        return None
+    longest = max(tokens, key=lambda each: each.shape[1])
+    series = (each for each in tensors if each.ndim in _SERIES and each.dtype.is_floating_point)
+    if any(each.numel() > longest.numel() for each in series):
+        return None
+    return int(longest.shape[1])
