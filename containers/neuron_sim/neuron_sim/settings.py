@@ -327,6 +327,11 @@ def _positive(environment: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
+def xla_flags(environment: Mapping[str, str] = os.environ) -> str:
+    """Options of XLA: the script's, and those that torchrun has chosen."""
+    return environment.get("XLA_FLAGS", "")
+
+
 def leaves_functionalization_out(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether torch_xla on trn1 would trace the job without PyTorch's functionalization.
 

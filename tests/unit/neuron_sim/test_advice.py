@@ -28,11 +28,11 @@ def test_a_value_that_is_read_repeats_work_only_where_some_is_left(cuts: int, ag
 
 def test_long_compilations_are_explained() -> None:
     """They are this machine's affair, so it is a note. What helps is logged at once, and once."""
-    assert for_graphs.slow_compile(59.0) is None
+    assert for_graphs.slow_compile(59.0, "") is None
     said: list[str] = []
     findings = Findings(lambda _: None, said.append)
     for seconds in (61.0, 294.0):
-        found = for_graphs.slow_compile(seconds)
+        found = for_graphs.slow_compile(seconds, "")
         assert found is not None
         findings.note(found, at_once=True)
     (line,) = said
@@ -41,6 +41,10 @@ def test_long_compilations_are_explained() -> None:
     (found,) = findings.ranked()
     assert (found.severity, found.seconds) == ("note", 294.0)
     assert "Very slow compile?" in found.message and "neuronx-cc" in found.message
+    quick = for_graphs.slow_compile(
+        61.0, "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+    )
+    assert quick is not None and "XLA_FLAGS" not in quick.advice
 
 
 @pytest.mark.parametrize(

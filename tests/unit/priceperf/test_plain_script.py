@@ -332,10 +332,8 @@ def test_what_is_launched_is_counted_and_tracing_is_not_asked() -> None:
     job = rehearsed_scripts.rehearsals()["BERT-Base"]
     host = job.step.host
     assert host is not None and host.launch_s is not None
-    twice, slow = (
-        replace(job, step=replace(job.step, host=replace(host, **change)))
-        for change in ({"launch_s": 2 * host.launch_s}, {"trace_s": 10 * host.trace_s})
-    )
+    hosts = replace(host, launch_s=2 * host.launch_s), replace(host, trace_s=10 * host.trace_s)
+    twice, slow = (replace(job, step=replace(job.step, host=each)) for each in hosts)
 
     def step_s(of: CountedWorkload, name: str) -> float:
         instance = instance_type(name)

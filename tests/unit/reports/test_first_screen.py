@@ -730,7 +730,7 @@ def test_what_to_change_is_the_worst_found_or_what_most_of_the_bill_is(counters:
 def test_what_this_machine_took_to_compile_is_nothing_to_change(counters: Any) -> None:
     """Such a finding says itself that trn1 needs no change; its place goes to the next one."""
     found = counters()
-    slow = for_graphs.slow_compile(294.0)
+    slow = for_graphs.slow_compile(294.0, "")
     assert slow is not None
     found["diagnostics"] = [
         {

@@ -10,6 +10,7 @@ from neuron_sim.diagnostics.findings import Finding
 
 _EACH_A_COMPILATION = "On trn1 neuronx-cc compiles each new graph, which takes minutes for a large model."
 
+QUICKLY_COMPILED = "--xla_backend_optimization_level=0"
 _LONG_S = 60.0
 """Seconds of compiling here, in all, from which on the log says what helps."""
 
@@ -136,20 +137,25 @@ def growing_graphs(source: str, library: str, count: int, seconds: float) -> Fin
     )
 
 
-def slow_compile(seconds: float) -> Finding | None:
+def slow_compile(seconds: float, xla_flags: str) -> Finding | None:
     """All graphs so far took XLA long, and for one of more than two minutes it asks for a bug report; None: they did
-    not. What level 0 gains: `launcher.xla_flags`.
+    not. What level 0 gains: `launcher.xla_flags`. ``xla_flags``: those of this process.
     """
     if seconds < _LONG_S:
         return None
+    todo = "Nothing to change for trn1."
+    if QUICKLY_COMPILED not in xla_flags.split():
+        todo += (
+            f" Here environment={{'XLA_FLAGS': '{QUICKLY_COMPILED}'}} compiles in half the time or less, and each "
+            "step takes up to three times as long: that helps a job of a few steps."
+        )
     return Finding(
         "slow_compile",
         "note",
         "?",
         f"XLA has compiled for {seconds:.0f} s here, for this machine's processor: that is no time of trn1, where "
         'neuronx-cc may take more or less. After two minutes for one graph XLA asks "Very slow compile?".',
-        "Nothing to change for trn1. Here environment={'XLA_FLAGS': '--xla_backend_optimization_level=0'} compiles in "
-        "half the time or less, and each step takes up to three times as long: that helps a job of a few steps.",
+        todo,
         seconds=seconds,
     )
 

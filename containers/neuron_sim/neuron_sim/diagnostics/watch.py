@@ -192,7 +192,7 @@ class Watch(Listener):
 
     def graph(self, graph: Graph) -> None:
         self._compiled_s += graph.compile_seconds
-        if (slow := for_graphs.slow_compile(self._compiled_s)) is not None:
+        if (slow := for_graphs.slow_compile(self._compiled_s, settings.xla_flags())) is not None:
             self.findings.note(slow, at_once=True)
         if graph.reason is None or self._away or self.fallbacks.explains(graph.reason, graph.compile_seconds):
             return
