@@ -357,6 +357,16 @@ def test_waiting_that_was_seen_here_is_said_not_to_be_in_the_figure(
     assert ("Waiting for input is not modelled." in text_of(report)) is said
 
 
+def test_what_falls_back_to_the_cpu_is_said_not_to_be_in_the_figure(counters: Any) -> None:
+    """The report cannot know what it takes on trn1's host."""
+    found = {**counters(), "diagnostics": [{"kind": "cpu_fallback", "severity": "warning", "line": "a.py:1"}]}
+    told, not_told = (
+        report_for_counters(each, FULL).document().sections[0].notes[-1] for each in (found, counters())
+    )
+    assert "Not included: what trn1 leaves to the CPU." in told
+    assert "leaves to the CPU" not in not_told
+
+
 def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:
     """A price that AWS has changed is one more date; the data say when it was fetched."""
     fetched = Price(

@@ -142,12 +142,7 @@ def screen(
         change=tuple(changes),
         largest=tuple(largest[: _CHANGES - len(changes)]),
         trust=trust(comparison, workload),
-        left_out=left_out(
-            comparison,
-            workload,
-            full_scale,
-            waited=any(item.kind == "input_bound" for item in diagnostics or ()),
-        ),
+        left_out=left_out(comparison, workload, full_scale, {item.kind for item in diagnostics or ()}),
     )
 
 

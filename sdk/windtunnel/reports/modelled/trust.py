@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from windtunnel.priceperf import Comparison, CountedWorkload, Estimate, FullScale, Workload
 from windtunnel.priceperf.calibration.measured_scripts import errors_of_scripts
@@ -76,14 +76,15 @@ def _errors(comparison: Comparison, workload: Workload) -> str:
 
 
 def left_out(
-    comparison: Comparison, workload: Workload, full_scale: FullScale | None, *, waited: bool = False
+    comparison: Comparison, workload: Workload, full_scale: FullScale | None, found: Collection[str] = ()
 ) -> str:
-    """What the bill leaves out because nobody stated it; empty: nothing. ``waited``: steps waited for input."""
+    """What the bill leaves out; empty: nothing. ``found``: the kinds of the rehearsal's findings."""
     lacks = _lacks(comparison, workload, full_scale)
-    if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
+    if "input_bound" in found and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
     stated = f"Not included, as not stated: {', '.join(lacks)}." if lacks else ""
-    return f"{_memory(comparison.estimates, workload)} {stated}".strip()
+    on_the_host = "Not included: what trn1 leaves to the CPU." if "cpu_fallback" in found else ""
+    return " ".join(filter(None, (_memory(comparison.estimates, workload), on_the_host, stated)))
 
 
 def _memory(estimates: Sequence[Estimate], workload: Workload) -> str:
