@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     add_instances(
         parser,
         (
-            "types or families, with blanks or commas between them (default: trn1,p4d); trn1 is "
+            "types or families, with blanks or commas between them (default: trn1,p4d,p5); trn1 is "
             "ml.trn1.32xlarge, priced as SageMaker training; trn1.32xlarge is priced as EC2"
         ),
     )

@@ -292,7 +292,7 @@ def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:
 
 def test_a_shortfall_has_the_lines_that_are_free() -> None:
     """By how much the cheapest misses the limits is its last word, and was cut on a screen of 17 lines."""
-    text = windtunnel.plan("Llama-3.1-405B", deadline_hours=24, budget_usd=1_000).to_text()
+    text = windtunnel.plan("Llama-3.1-405B", ["trn1", "p4d"], deadline_hours=24, budget_usd=1_000).to_text()
     assert len(text.splitlines()) <= LINES
     assert "over the deadline and 19 times the budget." in " ".join(text.replace("│", "").split())
 

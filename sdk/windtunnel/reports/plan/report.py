@@ -31,7 +31,7 @@ from windtunnel.reports.plan.data import plans_data
 from windtunnel.reports.plan.sections import FRONT, headline, sections
 
 SCHEMA = "windtunnel.plan/1"
-INSTANCES = ("trn1", "p4d")
+INSTANCES = ("trn1", "p4d", "p5")
 _OTHER = 20
 """Stated parameters may be this many times the architecture's weights, up or down: tied layers, larger embeddings."""
 TOKENS = 10**9
