@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from neuron_sim.diagnostics import for_library
 from neuron_sim.diagnostics.batch_sizes import Loader
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics.findings import Finding, times
 
 SYNC, WAIT = "torch_xla.sync(wait=True)", "xm.wait_device_ops()"
 """How a script writes a wait that fetches nothing."""
@@ -34,7 +34,7 @@ def host_read(
     # The first screen of a report has room for the first sentence and the advice.
     repeated = ", and what it depends on, such as the forward pass, is computed again" if again else ""
     cut = (
-        f" It cut the step into separate graphs {_times(cuts)}, each compiled and run on its own."
+        f" It cut the step into separate graphs {times(cuts)}, each compiled and run on its own."
         if cuts
         else ""
     )
@@ -66,7 +66,7 @@ def no_number(line: str, how: str, since: int, count: int) -> Finding:
         "no_number",
         "warning",
         line,
-        f"{how} has read nan since training step {since} ({_times(count)}). If this is the loss, the weights are lost: "
+        f"{how} has read nan since training step {since} ({times(count)}). If this is the loss, the weights are lost: "
         "all further training is useless, and is billed.",
         "Usual causes: a learning rate that is too high, a mask of -inf over a whole row, a logarithm of 0 or a "
         "division by 0. torch.autograd.set_detect_anomaly(True) names the operation; run that on the CPU.",
@@ -169,7 +169,7 @@ def custom_operator(name: str, line: str, count: int) -> Finding:
         "custom_operator",
         "note",
         line,
-        f"the custom C++ operator {name} ran {count} times, on this machine's processor: its time on the device's "
+        f"the custom C++ operator {name} ran {times(count)}, on this machine's processor: its time on the device's "
         "GpSimd engine is not modelled, and no estimate has it. Here the graph ends before it; on trn1 it is in it.",
         "Measure it on trn1.",
         count,
@@ -285,7 +285,3 @@ def memory_tight(line: str, share: float, parts: str, todo: str) -> Finding:
         "them; neuronx-cc plans differently.",
         f"For more room: {todo}.",
     )
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"

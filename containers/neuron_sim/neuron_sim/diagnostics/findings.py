@@ -64,6 +64,11 @@ note: Callable[[Finding], None]
 """Takes a finding of this core, from anywhere. `hooks.table` sets it."""
 
 
+def times(count: int) -> str:
+    """How often something happened, in words."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def worst_first(finding: Finding) -> tuple[int, bool, float, int]:
     """Sort key: severity; wrong results before slow ones; what it cost here; how often it happened."""
     slow = finding.kind not in WRONG_RESULT

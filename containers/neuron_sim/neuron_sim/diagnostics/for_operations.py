@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuron_sim.diagnostics import for_library
-from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.diagnostics.findings import Finding, times
 
 _LACKED = "has no XLA form and"
 _ONLY_SOME = {
@@ -40,7 +40,7 @@ def cpu_fallback(
         "cpu_fallback",
         "warning",
         line,
-        f"{op} {lacked} ran on the CPU {count} times{inside}: the graph ends before it, its inputs come to the "
+        f"{op} {lacked} ran on the CPU {times(count)}{inside}: the graph ends before it, its inputs come to the "
         f"host and its results go back to the device.{sizes}",
         for_library.advice(library)
         or todo
