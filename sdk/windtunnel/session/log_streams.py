@@ -13,7 +13,7 @@ Read = Callable[[str, str | None], tuple[Sequence[LogLine], str | None]]
 
 
 class LogStreams:
-    """Gives the new lines of all streams, each line exactly once.
+    """Gives the new lines of all streams, each line once. Who stops amid a page does not get the rest of it.
 
     Args:
         streams: returns the names of the streams to read from now on, besides those that it has named before.

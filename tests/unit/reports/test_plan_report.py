@@ -219,6 +219,26 @@ def test_a_plan_that_may_not_fit_is_named() -> None:
     assert {name for name in needed if name.replace("xl", "xlarge") in note} == tight
 
 
+def test_of_one_cluster_the_splits_that_may_not_fit_are_named() -> None:
+    """Another one of the same instances fits well."""
+    report = windtunnel.plan("Llama-3.1-8B", ["p4d"], nodes=[1], samples=100_000)
+    first = report.document().sections[0]
+    (note,) = [note for note in first.notes if note.startswith("TIGHT MEMORY")]
+    for row in first.rows:
+        tensor, stages, copies = row.cells[0].split("/")
+        named = f"tp{tensor} pp{stages} dp{copies}" in note
+        assert named == (int(row.cells[3].removesuffix(" %")) >= 90)
+
+
+def test_the_only_other_instance_of_the_headline_is_named_if_it_may_not_fit() -> None:
+    report = windtunnel.plan(
+        "Llama-3.1-8B", ["ml.p4de.24xlarge", "ml.p4d.24xlarge"], global_batch=1, deadline_hours=1 / 12,
+        sequence_length=32768,
+    )  # fmt: skip
+    assert "Best on ml.p4d.24xlarge" in report.to_text()
+    assert "TIGHT MEMORY, try it before you rely on it: 1 x p4d.24xlarge" in report.to_text()
+
+
 def test_as_data_every_plan_is_there() -> None:
     """With its split, interval, price; lists are numbers of plans; nothing is lost in JSON."""
     report = small(deadline_hours=48, budget_usd=2_000)

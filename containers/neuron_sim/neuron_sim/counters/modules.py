@@ -38,6 +38,13 @@ def named_modules(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Modul
     return _places(module, "", set())
 
 
+def children(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """The modules right within the module, with their names there."""
+    for name, child in getattr(module, "_modules", {}).items():
+        if child is not None:
+            yield name, child
+
+
 def live() -> list[torch.nn.Module]:
     """All modules that exist, except those whose `__init__` never called torch's, such as NxD Training's for DPO."""
     found = live_objects.live(torch.nn.Module.__subclasscheck__)
@@ -62,9 +69,8 @@ def _places(
             return
         seen.add(id(module))
     yield name, module
-    for part, child in getattr(module, "_modules", {}).items():
-        if child is not None:
-            yield from _places(child, _within(name, part), seen)
+    for part, child in children(module):
+        yield from _places(child, _within(name, part), seen)
 
 
 def _within(prefix: str, name: str) -> str:

@@ -12,6 +12,7 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from neuron_sim.counters import attention, model_parallel
+from neuron_sim.counters.modules import children
 from neuron_sim.counters.modules import live as live_modules
 from neuron_sim.counters.modules import parameters as parameters_of
 
@@ -99,7 +100,7 @@ def _whole(trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module]) 
     An averaged copy, or a teacher, is a module of its own and does not count.
     """
     found = {id(parameter): parameter for parameter in trained}
-    inner = {id(child) for module in modules for child in module.children()}
+    inner = {id(child) for module in modules for _, child in children(module)}
     for module in modules:
         if id(module) not in inner:
             own = {id(parameter): parameter for parameter in parameters_of(module)}

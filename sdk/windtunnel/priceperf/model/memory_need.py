@@ -48,8 +48,8 @@ class MemoryNeed(NamedTuple):
 
     @property
     def is_tight(self) -> bool:
-        """Whether the job fits with so little to spare that it may not; see `TIGHT`."""
-        return TIGHT <= self.part <= 1
+        """Whether the job fits with so little to spare that it may not; see `TIGHT`. By the percentage as shown."""
+        return self.fits and round(self.part, 2) >= TIGHT
 
 
 def usable_bytes(instance: InstanceType) -> float:

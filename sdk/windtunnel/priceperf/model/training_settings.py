@@ -131,7 +131,7 @@ class Training:
         """The training of one copy of the model, with one microbatch a step. Copied without checks: a search asks for
         very many.
         """
-        alone = object.__new__(Training)
+        alone = object.__new__(type(self))
         alone.__dict__.update(self.__dict__, data_parallel=1, global_batch=max(1.0, self.microbatch))
         return alone
 

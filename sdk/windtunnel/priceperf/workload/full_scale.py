@@ -87,7 +87,7 @@ class FullScale:
 
     def with_split(self, evaluation_split: bool) -> FullScale:
         """The same size with that `evaluation_split`. Copied without checks: a comparison asks for each instance."""
-        told = object.__new__(FullScale)
+        told = object.__new__(type(self))
         told.__dict__.update(self.__dict__, evaluation_split=evaluation_split)
         return told
 

@@ -50,7 +50,7 @@ from windtunnel.reports.modelled.labels import label, place, whose_prices
 from windtunnel.reports.modelled.other_batch import by_other_batch
 from windtunnel.reports.modelled.outside import outside
 from windtunnel.reports.modelled.sections import size_words
-from windtunnel.reports.modelled.trust import left_out, trust
+from windtunnel.reports.modelled.trust import left_out, memory, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
 
 LINES = 25
@@ -88,6 +88,7 @@ class Screen:
         change: what the rehearsal found to change in the script, worst first.
         largest: where there are fewer than two changes: the largest parts of the bill on the first instance.
         trust: how far to trust the figures.
+        memory: where the memory may be too small; empty: nowhere.
         left_out: what the figures do not include.
     """
 
@@ -104,6 +105,7 @@ class Screen:
     change: tuple[str, ...]
     largest: tuple[str, ...]
     trust: str
+    memory: str
     left_out: str
 
 
@@ -142,6 +144,7 @@ def screen(
         change=tuple(changes),
         largest=tuple(largest[: _CHANGES - len(changes)]),
         trust=trust(comparison, workload),
+        memory=memory(estimates, workload),
         left_out=left_out(comparison, workload, full_scale, {item.kind for item in diagnostics or ()}),
     )
 
@@ -157,6 +160,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         **{f"{_CHANGE}{text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
         **({f"{_TRUST}{shown.trust}": 4} if shown.trust else {}),
+        shown.memory: 2,
         shown.left_out: 2,
     }
     copies = any(item.training is not None for item in comparison.estimates)

@@ -20,6 +20,7 @@ _WORDS = (
     "change",
     "largest",
     "trust",
+    "memory",
     "left_out",
 )
 

@@ -278,7 +278,9 @@ def _input_words(shown: Sequence[Estimate]) -> str:
 
 def _basis(workload: Workload) -> str:
     if isinstance(workload, CountedWorkload):
-        return "Bytes, attention and sample length as rehearsed. GPUs run the same script, also what was written for XLA."
+        return (
+            "Bytes, attention and sample length as rehearsed. GPUs run the same script, XLA's parts included."
+        )
     return (
         "Cores share one copy of the model, so the step is modelled from its description, which the "
         "rehearsal found: dimensions, batches, split. Attention and recomputation are assumed: what "

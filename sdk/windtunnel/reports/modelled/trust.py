@@ -84,10 +84,10 @@ def left_out(
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
     stated = f"Not included, as not stated: {', '.join(lacks)}." if lacks else ""
     on_the_host = "Not included: what trn1 leaves to the CPU." if "cpu_fallback" in found else ""
-    return " ".join(filter(None, (_memory(comparison.estimates, workload), on_the_host, stated)))
+    return f"{on_the_host} {stated}".strip()
 
 
-def _memory(estimates: Sequence[Estimate], workload: Workload) -> str:
+def memory(estimates: Sequence[Estimate], workload: Workload) -> str:
     """Where the memory may be too small. What a counted job's fullest core held grows at most with the batch."""
     if not isinstance(workload, CountedWorkload):
         tight = [

@@ -22,7 +22,7 @@ from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import LINES, STATE_PRICES, fitted
 from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
-from windtunnel.reports.modelled.labels import TIGHT, bought, outside_quantity, plain_scripts
+from windtunnel.reports.modelled.labels import TIGHT, bought, degrees, outside_quantity, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -79,7 +79,7 @@ def sections(
         limits = labels.limits(found.deadline_hours, found.budget_usd)
         which = f"the cheapest within {limits}, or the nearest" if limits else "the cheapest"
         tables = {"Best on each instance": (which, _best_on_each(found)), **tables}
-    first = [*_leading(found).values(), *next((plans for _, plans in tables.values() if plans), ())]
+    first = [*_named(found).values(), *next((plans for _, plans in tables.values() if plans), ())]
     others = [plan for plan in shown if all(plan is not one for one in first)]
     notes = (
         *_risky(found, others),
@@ -199,6 +199,12 @@ def _leading(found: Plans) -> dict[str, Plan]:
     return {what: plan for what, plan in best.items() if first[id(plan)] == what}
 
 
+def _named(found: Plans) -> dict[str, Plan]:
+    """The plans of the headline: those of `_leading`, and the best on the other instance if there is one alone."""
+    others = _others(found)
+    return _leading(found) | ({f"Best on {others[0].estimate.name}": others[0]} if len(others) == 1 else {})
+
+
 def _best(found: Plans) -> Iterator[str]:
     """The cheapest and the fastest plan within the limits, or by how much the nearest miss them; and the best on the
     other instance that has a price. Several others have a table.
@@ -213,9 +219,7 @@ def _best(found: Plans) -> Iterator[str]:
             if found.lacks_prices
             else f"NOTHING KEEPS {limits}."
         )
-    leading = _leading(found)
-    if len(others := _others(found)) == 1:
-        leading |= {f"Best on {others[0].estimate.name}": others[0]}
+    leading = _named(found)
     within = f" within {limits}" if limits and found.within else ""
     for what, plan in leading.items():
         missed = "" if plan.within(found.deadline_hours, found.budget_usd) else f"; {_over(found, plan)}"
@@ -302,9 +306,15 @@ def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
         limits = " OR ".join(name for name, plans in (("DEADLINE", late), ("BUDGET", dear)) if plans)
         risky = dict.fromkeys(map(labels.cluster, (*late, *dear)))
         yield f"MAY MISS THE {limits} at the high end of the interval: {', '.join(risky)}."
-    tight = dict.fromkeys(labels.cluster(plan) for plan in shown if plan.memory.is_tight)
+    roomy = {labels.cluster(plan) for plan in shown if not plan.memory.is_tight}
+    tight = dict.fromkeys(
+        f"{cluster}, {degrees(plan.training)}" if cluster in roomy else cluster
+        for plan in shown
+        if plan.memory.is_tight
+        for cluster in (labels.cluster(plan),)
+    )
     if tight:
-        yield f"{TIGHT}: {', '.join(tight)}."
+        yield f"{TIGHT}: {'; '.join(tight)}."
 
 
 def _trained_by(found: Plans) -> Iterator[str]:

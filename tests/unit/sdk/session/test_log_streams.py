@@ -47,6 +47,24 @@ def test_each_line_is_given_once(rounds: list[list[tuple[str, int]]]) -> None:
         assert {name: lines for name, lines in log.written.items() if lines} == given_out
 
 
+def test_a_reader_that_stopped_amid_a_page_goes_on_behind_it() -> None:
+    """No line comes twice."""
+    log = Log()
+    log.write("job/algo-1-1", 5)
+    reader = LogStreams(lambda: list(log.written), log.read)
+    assert next(reader.lines()) == ("job/algo-1-1", "job/algo-1-1 0")
+    assert [line for _, line in reader.lines()] == [f"job/algo-1-1 {number}" for number in (2, 3, 4)]
+
+
+def test_the_second_host_may_begin_later() -> None:
+    service = FakeService()
+    follower = LogFollower(service, "job", {"ResourceConfig": {"InstanceCount": 2}})
+    service.printed["job/algo-1-1"] = ["one"]
+    assert list(follower.read()) == ["[algo-1] one"]
+    service.printed["job/algo-2-1"] = ["two"]
+    assert list(follower.read()) == ["[algo-2] two"]
+
+
 @pytest.mark.parametrize(
     "starts_again", [{"EnableManagedSpotTraining": True}, {"RetryStrategy": {"MaximumRetryAttempts": 1}}]
 )
