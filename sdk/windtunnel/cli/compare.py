@@ -198,9 +198,9 @@ def _all_used(args: argparse.Namespace, comparison: Comparison) -> None:
 
 
 def _no_batch(args: argparse.Namespace) -> bool:
-    """Whether no option says how large a step is."""
-    of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device, args.microbatch)
-    return args.batch == "rehearsed" and of_a_step == (None,) * 4
+    """Whether no option says how large a step is. The sequences of a pass do not: nothing says how many passes."""
+    of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device)
+    return args.batch == "rehearsed" and of_a_step == (None,) * 3
 
 
 def _rehearsed(args: argparse.Namespace) -> Any:

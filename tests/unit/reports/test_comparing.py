@@ -468,10 +468,30 @@ def test_a_batch_that_follows_from_the_microbatch_is_not_called_described(
     passes: int | None, said: str
 ) -> None:
     """It is another one on each instance: two trainings are compared."""
-    job = windtunnel.Workload.transformer("BERT-Base", microbatch=8, gradient_accumulation=passes)
-    report = windtunnel.compare(job, [TRN1, P4D], FULL)
-    assert len({item.global_batch for item in report.comparison.estimates}) == 2
-    assert f"Batch: {said} of each copy of the model, so instances differ" in screen_of(report)
+    for split, of in (
+        ({}, "for each worker"),
+        ({"tensor_parallel": 2}, "of each copy of the model"),
+        (
+            {"tensor_parallel": 2, "on_gpu": {"tensor_parallel": None}},
+            "of each copy of the model (for each worker where no split is stated)",
+        ),
+    ):
+        job = windtunnel.Workload.transformer(
+            "BERT-Base", microbatch=8, gradient_accumulation=passes, **split
+        )
+        report = windtunnel.compare(job, [TRN1, P4D], FULL)
+        assert len({item.global_batch for item in report.comparison.estimates}) == 2
+        assert f"Batch: {said} {of}, so instances differ" in screen_of(report)
+
+
+def test_passes_of_a_model_whose_split_is_found_are_those_of_its_workers() -> None:
+    """Which copy makes how many of them is known only when the model is split."""
+    job = windtunnel.Workload.transformer("Llama2-13B", microbatch=1)
+    report = windtunnel.compare(job, [(TRN1, 4)], FULL)
+    (found,) = report.comparison.estimates
+    assert found.training is not None and found.training.microbatches == 8
+    assert found.global_batch == 128
+    assert "Batch: one pass for each worker, so instances differ" in screen_of(report)
 
 
 def test_what_aws_trains_on_one_alone_is_said_wherever_there_are_more(counters: Any) -> None:

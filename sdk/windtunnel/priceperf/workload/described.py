@@ -159,7 +159,8 @@ class Described:
         return self.sequence_length
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
-        """See `Workload.batch`. Without a described global batch: micro-batch x passes x copies of the model.
+        """See `Workload.batch`. Without a described global batch: micro-batch x passes x copies of the model (all
+        workers, if the split is open).
 
         A rehearsed job's global batch grows with ``count``: each instance keeps the same share.
 

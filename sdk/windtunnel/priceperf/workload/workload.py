@@ -165,8 +165,10 @@ class Workload(ABC):
                 at most as many tokens as a published row has.
             sequence_length: tokens (or patches) of a sequence; None: what models of its family usually have.
             global_batch: sequences of one optimizer step over all workers.
-            gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``, which
-                then follows from the number of data-parallel workers. Default if both are None: 1.
+            gradient_accumulation: passes of one optimizer step on each copy of the model, instead of ``global_batch``,
+                which then is microbatch x passes x copies. If nothing of the split is stated, each worker counts as
+                a copy, also where the split that is found has fewer copies (which make more passes then). Default
+                if both are None: 1.
             tensor_parallel: workers that share a layer.
             pipeline_parallel: number of pipeline stages.
             dtype: of weights and activations in memory.

@@ -71,7 +71,7 @@ def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, to
     return Section(
         "Modelled",
         "modelled",
-        f"{modelled_part.size_words(full_scale)}; batch {rule_words(comparison.batch_rule, workload)}",
+        f"{modelled_part.size_words(full_scale)}; batch {rule_words(comparison, workload)}",
         tuple(label(item) for item in estimates),
         tuple(rows),
     )
@@ -159,7 +159,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
     shown = comparison.estimates
     meanings = dict.fromkeys(item.precision for item in shown)
     notes = [
-        f"Batch: {rule_words(comparison.batch_rule, workload)}.",
+        f"Batch: {rule_words(comparison, workload)}.",
         *_chosen(workload, comparison),
         *_by_software(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),

@@ -50,7 +50,7 @@ def missing_words(comparison: Comparison) -> Iterator[str]:
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """Notes on the batch: its rule, the software's speed, a split unusual for GPUs."""
-    yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
+    yield f"Batch: {rule_words(comparison, workload)}."
     yield from _uneven_words(comparison.estimates, workload)
     waiting = [
         f"{fmt.percent(item.step.input_s / item.step.total_s)} on {label(item)}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from windtunnel.priceperf import (
-    BatchRule,
+    Comparison,
     Cost,
     DescribedWorkload,
     Estimate,
@@ -26,13 +26,17 @@ _RULES = {
 }
 
 
-def rule_words(rule: BatchRule, workload: Workload) -> str:
+def rule_words(comparison: Comparison, workload: Workload) -> str:
     """In words, which batch each instance gets."""
+    rule = comparison.batch_rule
     if isinstance(workload, DescribedWorkload) and isinstance(rule, str):
         if workload.rehearsed is None and workload.global_batch is None:
             number = workload.gradient_accumulation or 1
             passes = "one pass" if number == 1 else f"{number:,} passes"
-            return f"{passes} of each copy of the model, so instances differ (--global-batch N gives all the same)"
+            is_open = {workload.there(item.instance).is_split_open for item in comparison.estimates}
+            of = "for each worker" if is_open == {True} else "of each copy of the model"
+            of += " (for each worker where no split is stated)" if len(is_open) > 1 else ""
+            return f"{passes} {of}, so instances differ (--global-batch N gives all the same)"
         if workload.rehearsed is None:
             return "as described"
         return _RULES["of a split job" if rule == "rehearsed" else rule]

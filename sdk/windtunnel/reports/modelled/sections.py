@@ -254,7 +254,7 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
     shown = comparison.estimates
     neuron = [item for item in shown if item.instance.is_neuron]
     notes = [
-        f"Batch: {rule_words(comparison.batch_rule, workload)}. All cores of an instance work.",
+        f"Batch: {rule_words(comparison, workload)}. All cores of an instance work.",
         *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
         (
             "Step: compute and memory time are added, except for the part that overlaps (on trn1 "

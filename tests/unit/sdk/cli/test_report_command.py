@@ -107,12 +107,22 @@ def test_a_length_that_nobody_gave_is_said_to_be_assumed(invoke: Invoke) -> None
 
 
 def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: Invoke) -> None:
-    """Said in the headline, and as data; where the batch is given, nothing is."""
+    """Said in the headline, and as data, whatever else is stated; a batch or passes that are given are as given."""
     text = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000").out + invoke("plan", *LLAMA[1:3]).out
     assert text.count("1,024 sequences a step.") == 2 and " 1,024 (" in text
-    for given, assumed in (((), ["1,024 sequences a step"]), (("--microbatch", "4"), [])):
-        said = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000", *given, "--json").out
-        assert json.loads(said)["assumed"] == assumed
+    for given, assumed in (
+        ("", True),
+        ("--microbatch 1", True),
+        ("--microbatch 1 --tensor-parallel 8 --recompute selective", True),
+        ("--microbatch 1 --gradient-accumulation 4", False),
+        ("--microbatch 1 --batch 64", False),
+        ("--microbatch 1 --batch per-device", False),
+        ("--batch-per-device 4", False),
+    ):
+        words = ("--full-scale-samples", "1000000", "--nodes", "4", *given.split(), "--json")
+        said = json.loads(invoke(*LLAMA[:-2], *words).out)
+        assert said["assumed"] == (["1,024 sequences a step"] if assumed else []), given
+        assert ({item["global_batch"] for item in said["estimates"]} == {1024}) == assumed, given
 
 
 @pytest.mark.parametrize(
