@@ -102,7 +102,7 @@ class Budget:
             return f"Modelled cost: {self.unmodelled}."
         size = "exactly what was rehearsed; state the real job's size with full_scale="
         if self.full_scale is not None:
-            size = f"{fmt.many(self.full_scale.train_samples, 'sample')} x {self.full_scale.epochs:,}"
+            size = f"{fmt.many(self.full_scale.train_samples, 'sample')} x {self.full_scale.epoch_count:,}"
         own = self.estimate.correction
         calibration = (
             ""

@@ -124,13 +124,14 @@ def _with_model(budget: Budget, rehearsed: Rehearsed, corrections: Corrections |
         return replace(budget, unmodelled=str(error).rstrip("."))
     if not estimate.fits:
         return replace(budget, unmodelled=f"the job does not fit the memory of {price.instance_type}")
-    found = None if workload.rehearsed is None else workload.rehearsed.found
+    found = workload.rehearsed and workload.rehearsed.found
+    known = budget.full_scale is not None or isinstance(found, FullScale)
     return replace(
         budget,
         estimate=estimate,
         cost=estimate.cost(price),
         source=rehearsed.source,
-        full_scale=budget.full_scale or (found if isinstance(found, FullScale) else None),
+        full_scale=workload.sized(budget.full_scale) if known else None,
     )
 
 

@@ -199,7 +199,7 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     """Add the options for the size of the real job."""
     size = parser.add_argument_group(
         "the real job behind the rehearsed sample",
-        "What a short rehearsal has found stays, if it is not given here; else 1 epoch, nothing evaluated.",
+        "What the rehearsal found stays, if it is not given here; else 1 epoch, nothing evaluated.",
     )
     size.add_argument(
         "--full-scale-samples", "--samples", type=whole, metavar="N", help="training samples of an epoch"

@@ -28,7 +28,7 @@ def scale(
 def size(*loaders: Loader, **how: Any) -> tuple[int, int, int]:
     found = scale(*loaders, **how)
     assert isinstance(found, FullScale), found
-    return found.train_samples, found.epochs, found.evaluation_samples
+    return found.train_samples, found.epoch_count, found.evaluated
 
 
 @given(
@@ -48,7 +48,7 @@ def test_every_sample_of_every_pass_is_in_it(
         )
     found = scale(*loaders, world=world)
     assert isinstance(found, FullScale)
-    assert found.train_samples * found.epochs == batches * passes * samples * world
+    assert found.train_samples * found.epoch_count == batches * passes * samples * world
     assert found.evaluation_samples == evaluated * 5 * world
 
 

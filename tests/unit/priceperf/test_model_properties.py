@@ -219,10 +219,10 @@ def test_units_hold(workload: Workload, name: str, count: int, times: int) -> No
     item = modelled(workload, name, count)
     cluster = Cluster(CATALOG[name], count)
     run = Run(cluster, item.global_batch, item.precision)
-    longer = estimate(workload, run, replace(SIZE, epochs=SIZE.epochs * times))
+    longer = estimate(workload, run, replace(SIZE, epochs=SIZE.epoch_count * times))
     assert longer.train_s == pytest.approx(times * item.train_s)
     more = estimate(workload, run, replace(SIZE, train_samples=SIZE.train_samples * times))
-    assert abs(more.train_s - times * item.train_s) <= times * SIZE.epochs * item.step.total_s * SLACK
+    assert abs(more.train_s - times * item.train_s) <= times * SIZE.epoch_count * item.step.total_s * SLACK
     assert more.billable_s >= item.billable_s
     assert item.samples_per_s * item.step.total_s == pytest.approx(item.global_batch)
     assert item.samples_per_core * item.cores == pytest.approx(item.global_batch)

@@ -51,7 +51,7 @@ def test_it_is_the_job_that_one_would_describe(tensor: int, pipeline: int) -> No
 def test_its_size_is_what_the_rehearsal_found() -> None:
     """Or what is stated; where neither tells, there is a reason and no answer."""
     job = Workload.from_counters(split_counters())
-    assert job.sized(None) == FullScale(5000, epochs=2, sequence_length=4096, evaluation_split=True)
+    assert job.sized(None) == FullScale(5000, 2, 0, sequence_length=4096, evaluation_split=True)
     assert job.sized(FullScale(7)).train_samples == 7
     told = split_counters()
     told["input"]["loaders"][0] |= {"batches": None, "planned": None, "bound": None}
@@ -126,7 +126,7 @@ def test_its_sequences_are_those_that_were_rehearsed_until_it_is_changed() -> No
     with pytest.raises(InvalidInput, match=r"sequences of 4,096 tokens.*changed\(sequence_length=N\)"):
         compare(job, [TRN1], FullScale(5000, sequence_length=8192))
     longer = job.changed(sequence_length=8192)
-    assert longer.sized(None) == FullScale(5000, epochs=2, sequence_length=8192, evaluation_split=True)
+    assert longer.sized(None) == FullScale(5000, 2, 0, sequence_length=8192, evaluation_split=True)
     (ours,), (theirs,) = (compare(each, [TRN1]).estimates for each in (longer, job))
     assert ours.step.total_s > 1.5 * theirs.step.total_s
 

@@ -128,7 +128,7 @@ def test_long_remarks_cut_neither_what_is_left_out_nor_a_sentence_to_its_first_w
     """A line on trust that ended in "Not ..." said the opposite of "Not in it: ..."."""
     texts = ["word " * 60, "more " * 60]
     entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
-    report = report_for_counters({**counters(), "diagnostics": entries}, FullScale(3_600_000))
+    report = report_for_counters({**counters(), "diagnostics": entries}, FullScale(3_600_000, 1, 0))
     assert "Not included, as not stated: preparation of the data, evaluation." in str(report)
     assert shortened("It is known. Nothing follows from it.", 1, 27) == "It is known. ..."
     assert shortened("This is known; that is not known at all.", 1, 30) == "This is known; ..."

@@ -338,7 +338,7 @@ def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> Non
     texts = report_for_counters(counters(), replace(FULL, sequence_length=128)).document().sections[0].notes
     assert "Not included, as not stated: preparation of the data (tokenising)." in texts[-1]
     unevaluated = (
-        report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().sections[0]
+        report_for_counters(counters(), FullScale(3_600_000, 1, 0, preparation_s=3900)).document().sections[0]
     )
     assert "Not included, as not stated: evaluation." in unevaluated.notes[-1]
     assert not any("Not in it" in line for line in stated.notes)

@@ -224,7 +224,7 @@ def estimate(
         precision=run.precision,
         global_batch=batch,
         step=step,
-        steps=math.ceil(size.train_samples / batch) * size.epochs,
+        steps=math.ceil(size.train_samples / batch) * size.epoch_count,
         calibration=calibration,
         range_check=check,
         fixed=fixed,
@@ -242,8 +242,8 @@ def _evaluation_s(run: Run, size: FullScale, found: Modelled) -> tuple[float, fl
         return 0.0, 0.0
     copies = run.cluster.workers if found.training is None else found.training.data_parallel
     together = run.batch if size.evaluation_split else run.batch / copies
-    steps = math.ceil(size.evaluation_samples / together) * size.epochs
-    prepared = size.evaluation_samples * size.epochs * (1 if size.evaluation_split else copies)
+    steps = math.ceil(size.evaluated / together) * size.epoch_count
+    prepared = size.evaluated * size.epoch_count * (1 if size.evaluation_split else copies)
     loading_s = size.loading_s(prepared, run.instance, run.cluster.count)
     return steps * found.evaluation_step.total_s, loading_s
 

@@ -317,7 +317,7 @@ def _compilation(run: Run, training: Training, flops: float, full_scale: FullSca
     if not run.instance.is_neuron:
         return fixed_costs.compilation(run.instance, 0, False, False)
     of_pass = flops / (training.workers * training.microbatches)
-    evaluates = full_scale.evaluation_samples > 0
+    evaluates = full_scale.evaluated > 0
     graphs = (CompiledGraph(of_pass), *([CompiledGraph(of_pass / 3)] if evaluates else []))
     return fixed_costs.compilation(run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs)
 

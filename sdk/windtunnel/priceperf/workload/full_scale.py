@@ -11,6 +11,8 @@ from ..instances import InstanceType
 
 LARGEST = 1e15
 """Upper limit of every size: more samples than any data set has, and small enough for exact sums of floats."""
+_FOUND = ("epochs", "evaluation_samples", "evaluation_split", "sequence_length")
+"""What a rehearsal may find."""
 _SLOWEST = 1e-6
 """Lower limit of samples a second: one in twelve days."""
 
@@ -19,10 +21,13 @@ _SLOWEST = 1e-6
 class FullScale:
     """The size of the whole job.
 
+    ``epochs``, ``evaluation_samples``, ``evaluation_split`` and ``sequence_length`` are as the rehearsal found them,
+    where you do not give them. If there is none, or it could not tell: 1 epoch, nothing evaluated, unknown length.
+
     Args:
         train_samples: samples of one epoch.
-        epochs: passes over these samples.
-        evaluation_samples: samples evaluated after each epoch.
+        epochs: passes over these samples. (A rehearsal that ran whole counts as one.)
+        evaluation_samples: samples evaluated after each epoch; 0: none.
         dataset_gib: GiB that each instance downloads; None: not known, no download is counted.
         model_gib: GiB that each instance uploads; None: 4 bytes for each saved weight (only the adapters with LoRA),
             or nothing if their number is not known.
@@ -43,8 +48,8 @@ class FullScale:
     """
 
     train_samples: int
-    epochs: int = 1
-    evaluation_samples: int = 0
+    epochs: int | None = None
+    evaluation_samples: int | None = None
     dataset_gib: float | None = None
     model_gib: float | None = None
     preparation_s: float = 0.0
@@ -62,8 +67,8 @@ class FullScale:
                 raise InvalidInput(f"FullScale: {name} must be a whole number, not {quoted(value)}")
         for name, least, needed in (
             ("train_samples", 1, True),
-            ("epochs", 1, True),
-            ("evaluation_samples", 0, True),
+            ("epochs", 1, False),
+            ("evaluation_samples", 0, False),
             ("preparation_s", 0, True),
             ("tokenised_samples", 0, True),
             ("dataset_gib", 0, False),
@@ -85,10 +90,23 @@ class FullScale:
                 valid = "True, False or None" if optional else "True or False"
                 raise InvalidInput(f"FullScale: {name} must be {valid}, not {quoted(value)}")
 
-    def with_split(self, evaluation_split: bool) -> FullScale:
-        """The same size with that `evaluation_split`. Copied without checks: a comparison asks for each instance."""
+    @property
+    def epoch_count(self) -> int:
+        """Passes over the samples; 1 if nothing says how many."""
+        return 1 if self.epochs is None else self.epochs
+
+    @property
+    def evaluated(self) -> int:
+        """Samples evaluated after each epoch; 0 if nothing says how many."""
+        return self.evaluation_samples or 0
+
+    def filled(self, found: FullScale) -> FullScale:
+        """The same size; what is not given is as ``found``. Copied without checks: a comparison asks for each
+        instance.
+        """
+        known = {name: getattr(found, name) for name in _FOUND if getattr(self, name) is None}
         told = object.__new__(type(self))
-        told.__dict__.update(self.__dict__, evaluation_split=evaluation_split)
+        told.__dict__.update(self.__dict__, **known)
         return told
 
     def loading_s(self, samples: float, instance: InstanceType, count: int) -> float:

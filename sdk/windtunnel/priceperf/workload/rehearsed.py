@@ -8,6 +8,8 @@ from typing import Any
 
 from .full_scale import FullScale
 
+DESCRIBED = FullScale(1, 1, 0, evaluation_split=True)
+"""What a caller leaves out of the size of a job that was only described; its samples must be given."""
 _OF_AN_EPOCH = {"epochs", "evaluation_samples", "evaluation_split"}
 
 
@@ -38,16 +40,25 @@ class RehearsedJob:
         if isinstance(self.found, FullScale):
             return self.found
         evaluated = self.evaluation_samples  # of all workers, whether or not each evaluated the same
-        return FullScale(max(1, self.samples), evaluation_samples=evaluated, evaluation_split=True)
+        return FullScale(max(1, self.samples), 1, evaluated, evaluation_split=True)
+
+    def completed(self, stated: FullScale) -> FullScale:
+        """The size that a caller states; what is not given is as the rehearsal found it."""
+        if isinstance(self.found, FullScale):
+            return stated.filled(self.found)
+        if stated.evaluation_samples is None and self.found is None:
+            return stated.filled(self.full_scale())
+        return stated.filled(replace(DESCRIBED, evaluation_split=self.evaluation_split))
 
     def stating(self, given: Mapping[str, Any]) -> FullScale | None:
-        """The size with these fields as a caller states them; the others stay as a short rehearsal found them.
+        """The size with these fields as a caller states them; the others stay as the rehearsal found them, maybe only
+        after `completed`.
 
         None: the caller must state ``train_samples`` too, as nothing else tells how many samples an epoch has.
         """
         if isinstance(self.found, FullScale):
             return replace(self.found, **given)
-        if "train_samples" in given:  # then what ran was a sample of it, and so was its evaluation
+        if "train_samples" in given:
             return FullScale(**given)
         return None if self.found or _OF_AN_EPOCH & given.keys() else replace(self.full_scale(), **given)
 

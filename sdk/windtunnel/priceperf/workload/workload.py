@@ -21,7 +21,7 @@ from .counters import Counters
 from .described import Described, Optimizer
 from .full_scale import FullScale
 from .modelled import Modelled
-from .rehearsed import RehearsedJob
+from .rehearsed import DESCRIBED, RehearsedJob
 from .split_job import described
 
 
@@ -90,9 +90,7 @@ class Workload(ABC):
         size = full_scale or self.full_scale()
         if not isinstance(size, FullScale):
             raise InvalidInput(f"full_scale is FullScale(train_samples=...) or None, not {quoted(size)}")
-        if size.evaluation_split is None:
-            return size.with_split(self.rehearsed is None or self.rehearsed.evaluation_split)
-        return size
+        return size.filled(DESCRIBED) if self.rehearsed is None else self.rehearsed.completed(size)
 
     @abstractmethod
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:

@@ -97,7 +97,7 @@ def _meaning(found: Modelled) -> str:
 
 def _size(found: Modelled) -> str:
     size = found.full_scale
-    epochs = f" x {size.epochs:,} epochs" if size.epochs > 1 else ""
+    epochs = f" x {size.epoch_count:,} epochs" if size.epoch_count > 1 else ""
     samples = fmt.many(size.train_samples, "sample")
     return f"The job: {samples}{epochs}, set-up, compiling. The real one: --full-scale-samples N."
 

@@ -49,7 +49,7 @@ from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label, place, whose_prices
 from windtunnel.reports.modelled.other_batch import by_other_batch
 from windtunnel.reports.modelled.outside import outside
-from windtunnel.reports.modelled.sections import size_words
+from windtunnel.reports.modelled.sections import size_words, stated_size
 from windtunnel.reports.modelled.trust import left_out, memory, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
 
@@ -289,7 +289,7 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
         model = f"{model[:-2]}, {fmt.quantity(workload.saved_weights, '')} of adapters trained; "
     rehearsed = workload.rehearsed
     if full_scale is not None or rehearsed is None:
-        return f"{model}{size_words(size)}"
+        return f"{model}{stated_size(workload, full_scale)}"
     if isinstance(rehearsed.found, FullScale):
         shared = ", with no sampler to share them out" if rehearsed.unshared else ""
         shared = ", over all cores" if rehearsed.as_one_process else shared

@@ -332,15 +332,22 @@ def _job_text(workload: Workload, full_scale: FullScale | None) -> str:
         if isinstance(rehearsed.found, FullScale):
             return f"as the script has it: {size_words(rehearsed.found)}"
         return f"exactly what was rehearsed: {fmt.many(rehearsed.samples, 'sample')}"
-    full_scale = workload.sized(full_scale)
-    return f"the real job: {size_words(full_scale)}"
+    return f"the real job: {stated_size(workload, full_scale)}"
+
+
+def stated_size(workload: Workload, stated: FullScale | None) -> str:
+    """The size of the real job, with a word where the evaluation is that of a sample which ran whole."""
+    words, rehearsed = size_words(size := workload.sized(stated)), workload.rehearsed
+    if stated is None or stated.evaluation_samples is not None or rehearsed is None:
+        return words
+    return f"{words}, as rehearsed" if size.evaluated and rehearsed.found is None else words
 
 
 def size_words(full_scale: FullScale) -> str:
     """The size of a job, as ``3,600,000 samples x 2 epochs``."""
-    text = f"{fmt.many(full_scale.train_samples, 'sample')} x {fmt.many(full_scale.epochs, 'epoch')}"
-    if full_scale.evaluation_samples:
-        text += f", {full_scale.evaluation_samples:,} evaluated an epoch"
+    text = f"{fmt.many(full_scale.train_samples, 'sample')} x {fmt.many(full_scale.epoch_count, 'epoch')}"
+    if full_scale.evaluated:
+        text += f", {full_scale.evaluated:,} evaluated an epoch"
         text += " by each worker" if full_scale.evaluation_split is False else ""
     return text
 

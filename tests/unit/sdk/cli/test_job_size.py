@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from tests.fakes.counters import counters
+from tests.fakes.reports import CountedJob, screen_of
 from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import FakeService
+from windtunnel.priceperf import FullScale
+from windtunnel.reports.for_job import report_for_job
 
 __all__ = ["counters"]
 
@@ -64,16 +67,67 @@ def test_a_comparison_fetches_the_counters_of_a_job_once(
     assert len([key for key in fetched if key.endswith("counters.json")]) == 1
 
 
+SHORT_ONE = {**SHORT, "loaders": [TRAINS, {**EVALUATES, "split": False}]}
+
+
+@pytest.mark.parametrize("seen", [SHORT, SHORT_ONE, None])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"train_samples": 2_000_000},
+        {"train_samples": 2_000_000, "epochs": 10},
+        {"train_samples": 2_000_000, "evaluation_samples": 0},
+        {"train_samples": 2_000_000, "evaluation_samples": 9000, "sequence_length": 256},
+        {"train_samples": 2_000_000, "evaluation_split": False, "compile_cached": True},
+    ],
+)
+def test_python_and_the_command_line_know_one_size(
+    jobs: FakeService, invoke: Invoke, counters: Any, seen: Any, given: dict[str, Any]
+) -> None:
+    """What `FullScale` does not give is as the rehearsal found it, short or whole; 0 evaluated is given too."""
+    counted = counters() if seen is None else counters(input=seen)
+    invoke("run", "src/train.py", "--job-name", "j")
+    jobs.store("j", "windtunnel/counters.json", json.dumps(counted).encode())
+    words = [
+        word
+        for name, value in given.items()
+        for word in (
+            {"evaluation_split": ["--evaluation-not-split"], "compile_cached": ["--compile-cached"]}.get(name)
+            or [f"--{'samples' if name == 'train_samples' else name.replace('_', '-')}", str(value)]
+        )
+    ]
+    report = report_for_job(CountedJob(counted, TrainingJobName="j"), FullScale(**given))
+    data = json.loads(json.dumps(report.to_dict()))
+    said = json.loads(invoke("report", "j", *words, "--json").out)
+    assert said["modelled"] == data["modelled"] and said["answer"] == data["answer"]
+    whole = {"epochs": 1, "evaluation_samples": 160, "sequence_length": None}
+    short = {**FOUND, "evaluation_samples": 800 if seen is SHORT else 400, "evaluation_split": seen is SHORT}
+    known = {**(whole if seen is None else short), **given}
+    size = data["modelled"]["full_scale"]
+    assert {name: size[name] for name in known} == known
+
+
+def test_the_size_that_ran_is_the_same_when_it_is_stated(counters: Any) -> None:
+    """And the evaluation of what may be a sample is named as such."""
+    job = CountedJob(counters(), TrainingJobName="j")
+    for stated in (None, FullScale(train_samples=1600)):
+        size = report_for_job(job, stated).to_dict()["answer"]["instances"][0]
+        assert size == report_for_job(job).to_dict()["answer"]["instances"][0]
+    assert "3,600,000 samples x 1 epoch, 160 evaluated an epoch, as rehearsed" in screen_of(
+        report_for_job(job, FullScale(train_samples=3_600_000))
+    )
+
+
 def test_a_sample_that_ran_whole_says_nothing_of_an_epoch(
     invoke: Invoke, tmp_path: Path, counters: Any
 ) -> None:
-    """What is not of an epoch needs no number of samples; an evaluation is that of the sample, not of the job."""
+    """What is not of an epoch needs no number of samples; its evaluation stays, if none is given."""
     path = tmp_path / "counters.json"
     path.write_text(json.dumps(counters()))
     data = json.loads(invoke("compare", str(path), "--compile-cached", "--json").out)
     assert data["full_scale"]["train_samples"] == 1600 and data["full_scale"]["evaluation_samples"] == 160
     data = json.loads(invoke("compare", str(path), "--samples", "3.6M", "--json").out)
-    assert data["full_scale"]["evaluation_samples"] == 0
+    assert data["full_scale"]["evaluation_samples"] == 160
     for words in (("--epochs", "3"), ("--evaluation-samples", "9"), ("--evaluation-not-split",)):
         said = invoke("compare", str(path), *words, exits=2).err
         assert "need --full-scale-samples N" in said
