@@ -40,11 +40,34 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """As argparse's, but an unknown argument is an error, of its command and not of ``windtunnel`` as a whole."""
-        self._given = self.arrange(args or ())
+        self._given = self._together(self.arrange(args or ()))
         known, unknown = super().parse_known_args(self._given, namespace)
         if unknown:
             self._refuse(unknown)
         return known, unknown
+
+    def _together(self, words: list[str]) -> list[str]:
+        """Turn ``NAME -x DIR`` into ``-x NAME DIR``: argparse fills all arguments that take several words, or maybe
+        none, from the first place where it finds one.
+
+        Words stay where it is not certain which are values: after an unknown option, or one that takes several.
+        """
+        options: list[str] = []
+        own: list[str] = []
+        found = iter(words if self._subparsers is None else ())
+        for word in found:
+            if not word.startswith("-"):
+                own.append(word)
+                continue
+            options.append(word)
+            if not self.has(word) or self._option_string_actions[word.partition("=")[0]].nargs not in (
+                None,
+                0,
+            ):
+                return words
+            if self.takes_value(word):
+                options += [value for value in [next(found, None)] if value is not None]
+        return [*options, *own] if len(own) > 1 else words
 
     def error(self, message: str) -> NoReturn:
         """Print an error without argparse's usage (up to 30 lines); suggest likely words for a wrong choice.

@@ -169,6 +169,8 @@ def test_download_unpacks_only_when_asked(job: FakeService, project: Path) -> No
     found = sorted(str(path.relative_to(project / "d")) for path in (project / "d").rglob("*"))
     assert found == ["model", "model/file", "output", "output/file"]
     assert cli.main(["download", "j", "d", "-x"]) == 2
+    assert cli.main(["download", "j", "-x", "between"]) == 0
+    assert (Path("between") / "model").is_dir()
 
 
 @pytest.mark.parametrize("filters", [True, False])

@@ -40,6 +40,21 @@ def test_an_unknown_option_is_named_before_what_follows_from_it(capsys: pytest.C
 
 
 @pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("download j -x d", {"name": "j", "directory": Path("d"), "extract": True}),
+        ("download -x j d --aws", {"name": "j", "directory": Path("d"), "aws": True}),
+        ("rm a --endpoint b c", {"names": ["a", "b", "c"], "endpoint": True}),
+        ("stop a --aws b", {"names": ["a", "b"], "aws": True}),
+    ],
+)
+def test_an_option_may_stand_between_two_names(words: str, named: dict[str, object]) -> None:
+    """argparse alone calls the second name unrecognized."""
+    given = vars(cli.build_parser().parse_args(words.split()))
+    assert {name: given[name] for name in named} == named
+
+
+@pytest.mark.parametrize(
     "words", ["--foo", "cluster --foo", "cluster report --foo", "run --foo", "compare --foo"]
 )
 def test_an_unknown_option_is_named_before_what_is_missing(
