@@ -862,6 +862,19 @@ def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
     assert "At EC2 Capacity Block prices of 2024-10-01 p5.48xlarge costs least" in before.screen.prices
 
 
+def test_no_way_to_buy_the_hour_costs_anything_where_the_job_does_not_fit() -> None:
+    """The price of an hour stays; the instance that has room has its cost."""
+    job = windtunnel.Workload.transformer(
+        "Llama2-13B", tensor_parallel=8, recompute="selective", microbatch=1, global_batch=1024
+    )
+    report = windtunnel.compare(job, [(TRN1, 4), ("ml.p5.48xlarge", 4)], FullScale(1_000_000))
+    assert [item.fits for item in report.comparison.estimates] == [False, True]
+    (ways,) = [part for part in report.document().sections if part.title == "Ways to buy the hour"]
+    for row in ways.rows:
+        assert re.fullmatch(r"no price|\$[\d.]+: does not fit", row.cells[0]), row
+        assert re.fullmatch(r"no price|\$[\d.]+: \$[\d,]+", row.cells[1]), row
+
+
 def test_each_way_to_buy_the_hour_costs_what_the_job_takes() -> None:
     """Also where compile time would turn who is cheapest, and that is decided without it."""
     early = PriceBook().at(date(2023, 1, 1))

@@ -115,7 +115,7 @@ def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
             Row(
                 offering,
                 (
-                    *("no price" if cost is None else _bought(cost) for cost in costs),
+                    *(_bought(item, cost) for item, cost in zip(estimates, costs, strict=True)),
                     "-"
                     if winner is None
                     else f"{machine(estimates[winner])}, {probability(result.probability)}",
@@ -151,8 +151,10 @@ def _held(price: Price) -> str:
     return f"since {price.days}" if price.until is None else f"{price.days}, the last one known here"
 
 
-def _bought(cost: Cost) -> str:
-    return f"{fmt.price(cost.price.usd_per_hour)}: {fmt.dollars(cost.usd)}"
+def _bought(item: Estimate, cost: Cost | None) -> str:
+    if cost is None:
+        return "no price"
+    return f"{fmt.price(cost.price.usd_per_hour)}: {fmt.dollars(cost.usd) if item.fits else 'does not fit'}"
 
 
 def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
