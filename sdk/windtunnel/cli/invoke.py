@@ -46,7 +46,8 @@ def _invoke(arguments: argparse.Namespace) -> None:
         return
     from windtunnel.rendering.format import lines
 
-    print(lines(answer.body.decode(errors="replace")))
+    text = lines(answer.body.decode(errors="replace"))
+    print(text, end="" if text.endswith("\n") else "\n")  # the shell's prompt begins a line of its own
 
 
 def question_of(arguments: argparse.Namespace) -> bytes:

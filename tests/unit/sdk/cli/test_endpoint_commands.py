@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import Model
+from windtunnel.session.endpoint_service import Answer
 from windtunnel.session.local import LocalSession
 
 
@@ -68,6 +70,18 @@ def test_invoke(endpoint: FakeEndpoints, invoke: Invoke, project: Path) -> None:
         },
         {"EndpointName": "e", "ContentType": "image/png", "Accept": "text/csv", "Body": b"\x89PNG"},
     ]
+
+
+@pytest.mark.parametrize("body", [b"1,2", b"1,2\n"])
+def test_an_answer_ends_its_line_on_a_terminal_alone(
+    endpoint: FakeEndpoints, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    """Once, also where the answer has a line's end; a pipe or a file gets the bytes as they are."""
+    endpoint.answer = Answer(body, "text/csv")
+    asked = ("invoke", "e", "--json", "1")
+    assert invoke(*asked).out == body.decode()
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    assert invoke(*asked).out == "1,2\n"
 
 
 def test_wrong_questions(endpoint: FakeEndpoints, invoke: Invoke) -> None:
