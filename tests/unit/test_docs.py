@@ -16,6 +16,8 @@ import windtunnel
 from windtunnel.cli.main import build_parser
 from windtunnel.priceperf.workload.counted_input import Input, Loader
 from windtunnel.priceperf.workload.counters import Counters, Parameters, Steps, Work
+from windtunnel.reports.diagnostics import diagnostics_of
+from windtunnel.settings import REHEARSE_VARIABLE
 from windtunnel_local import settings
 from windtunnel_local.cluster import machine
 from windtunnel_local.cluster.configuration import read_all
@@ -137,8 +139,34 @@ def test_settings_are_those_that_the_server_reads() -> None:
     told = set(re.findall(r"`(WINDTUNNEL_\w+)`", TEXTS["docs/reference/settings.md"]))
     assert read - told <= {"WINDTUNNEL_SIM_PYTHON"}
     of_the_sdk = {"WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_MAX_COST"}
-    of_a_job = {"WINDTUNNEL_COLLECTIVE_TIMEOUT_SECONDS", "WINDTUNNEL_SHARED_MEMORY_MIB"}
+    of_a_job = {
+        "WINDTUNNEL_COLLECTIVE_TIMEOUT_SECONDS",
+        "WINDTUNNEL_REHEARSE_STEPS",
+        "WINDTUNNEL_SHARED_MEMORY_MIB",
+    }
     assert told - read == of_the_sdk | of_a_job
+
+
+@pytest.mark.parametrize("page", ["ci.md", "clients/boto3.md"])
+def test_a_short_rehearsal_by_a_request_is_told_where_requests_are(page: str) -> None:
+    """No argument of boto3 or of the AWS CLI has its name."""
+    assert REHEARSE_VARIABLE in TEXTS[f"docs/how_to/{page}"]
+
+
+def test_a_build_is_told_under_which_key_findings_are() -> None:
+    """As the command and the report print them."""
+    found = {
+        "kind": "host_read",
+        "severity": "warning",
+        "line": "a.py:1",
+        "message": ".item()",
+        "advice": "Less.",
+    }
+    counters = {"schema": "windtunnel.counters/1", "job": "j", "instance_type": "ml.trn1.2xlarge",
+                "instance_count": 1, "graphs": {"count": 0}, "diagnostics": [found]}  # fmt: skip
+    data = diagnostics_of(counters).to_dict()
+    assert [item["severity"] for item in data["diagnostics"]] == ["warning"]
+    assert "`.diagnostics[].severity`" in TEXTS["docs/how_to/ci.md"]
 
 
 @pytest.mark.parametrize("part", [Counters, Steps, Work, Parameters, Input, Loader])
