@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from contextlib import suppress
 from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +19,8 @@ from windtunnel_local.service.data.checkpoints import Checkpoints, fetch_checkpo
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectInfo
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how_to" / "data_and_hosts.md"
 
 
 class Hooked(FakeObjects):
@@ -223,3 +227,71 @@ def test_a_checkpoint_that_another_job_replaces_is_taken(two: Job, tmp_path: Pat
     objects.put_text("out", "c/latest", "newer")
     fetch_checkpoints(two, folders, objects, lambda: None)
     assert [(folders.checkpoints(host) / "latest").read_text() for host in two.hosts] == ["newer", "newer"]
+
+
+class Files:
+    """What a script of the page needs of torch and torch_xla: one core, and its state in a file."""
+
+    @staticmethod
+    def load(path: Path, **_: str) -> Any:
+        return json.loads(path.read_text())
+
+    @staticmethod
+    def save(state: Any, path: Path) -> None:
+        path.write_text(json.dumps(state))
+
+    @staticmethod
+    def is_master_ordinal() -> bool:
+        return True
+
+
+class Part:
+    """A model or an optimizer: all that it knows is how many epochs it was trained."""
+
+    def __init__(self) -> None:
+        self.trained = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"trained": self.trained}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.trained = state["trained"]
+
+
+def test_the_page_on_checkpoints_is_right(two: Job, tmp_path: Path, objects: Hooked) -> None:
+    """Its script, run until it fails, goes on in another job with the same prefix."""
+    section = PAGE.read_text().partition("## Resume from checkpoints")[2].partition("\n## ")[0]
+    script = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)[1]
+    trained: list[int] = []
+
+    def run(name: str, fails_in: int) -> Part:
+        folders = JobPaths(tmp_path / "jobs" / name)
+        for host in two.hosts:
+            for folder in folders.folders(host):
+                folder.mkdir(parents=True)
+        fetch_checkpoints(two, folders, objects, lambda: None)
+        model = Part()
+
+        def train(epoch: int) -> None:
+            if epoch == fails_in:
+                raise KeyboardInterrupt
+            trained.append(epoch)
+            model.trained += 1
+
+        known = {
+            "torch": Files,
+            "xm": Files,
+            "model": model,
+            "optimizer": Part(),
+            "epochs": 5,
+            "train": train,
+        }
+        with suppress(KeyboardInterrupt):
+            exec(script.replace("/opt/ml/checkpoints", str(folders.checkpoints("algo-1"))), known)  # noqa: S102
+        store_checkpoints(two, folders, objects)
+        return model
+
+    run("one", fails_in=3)
+    assert objects.keys("out") == ["c/last.pt"]
+    assert run("other", fails_in=99).trained == 5
+    assert trained == [0, 1, 2, 3, 4]
