@@ -23,7 +23,7 @@ from windtunnel.priceperf import FullScale, Price, PriceBook
 from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
 from windtunnel.priceperf.money.prices import BUILT_IN
 from windtunnel.reports.cluster.report import ClusterReport, cluster_report
-from windtunnel.reports.modelled.answer import LINES
+from windtunnel.reports.modelled.fitted_notes import LINES
 
 WARNED = {
     "kind": "host_read",

@@ -23,7 +23,7 @@ from windtunnel.priceperf import (
     PriceUnknown,
 )
 from windtunnel.rendering.format import HOURS_FROM_S
-from windtunnel.reports.modelled.answer import LINES
+from windtunnel.reports.modelled.fitted_notes import LINES
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
 

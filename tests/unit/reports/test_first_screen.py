@@ -48,9 +48,10 @@ from windtunnel.rendering.format import dollars, shortened
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.modelled.answer import LINES, _verdict, answer_section, screen
+from windtunnel.reports.modelled.answer import _verdict, answer_section, screen
 from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
+from windtunnel.reports.modelled.fitted_notes import LINES
 from windtunnel.reports.modelled.sections import size_words
 
 PRINTABLE = "".join(map(chr, range(32, 127)))

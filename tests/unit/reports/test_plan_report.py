@@ -11,7 +11,7 @@ import pytest
 import windtunnel
 from tests.fakes.reports import screen_of
 from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
-from windtunnel.reports.modelled.answer import LINES
+from windtunnel.reports.modelled.fitted_notes import LINES
 from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.sections import shortlist
 

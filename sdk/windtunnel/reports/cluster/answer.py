@@ -14,7 +14,8 @@ from windtunnel.reports.cluster import published
 from windtunnel.reports.cluster.bill import Bill
 from windtunnel.reports.cluster.modelled import Modelled
 from windtunnel.reports.cluster.slurm_job import SlurmJob
-from windtunnel.reports.modelled.answer import LINES, TITLE, fitted
+from windtunnel.reports.modelled.answer import TITLE
+from windtunnel.reports.modelled.fitted_notes import LINES, fitted
 from windtunnel.reports.modelled.labels import outside_words
 
 _LONG_H = 10_000

@@ -5,8 +5,8 @@ At most `LINES` lines in a terminal of 100 columns, title and frame included; ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from itertools import product
 
@@ -27,8 +27,6 @@ from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
 from windtunnel.reports.modelled.batch_and_prices import (
-    MISSING,
-    PRICES,
     batch_words,
     each,
     how_known,
@@ -46,6 +44,7 @@ from windtunnel.reports.modelled.cheapest import (
     without_compile,
 )
 from windtunnel.reports.modelled.dominates import dominating
+from windtunnel.reports.modelled.fitted_notes import CHANGE, LARGEST, LINES, TRUST, fitted
 from windtunnel.reports.modelled.labels import label, place, whose_prices
 from windtunnel.reports.modelled.other_batch import by_other_batch
 from windtunnel.reports.modelled.outside import outside
@@ -53,13 +52,10 @@ from windtunnel.reports.modelled.sections import size_words, stated_size
 from windtunnel.reports.modelled.trust import left_out, memory, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
 
-LINES = 25
 TITLE = "The answer"
 _ROWS, _CHANGES = 7, 2
-_TRUST = "Trust: "
 _UNPRICED = 2
 """Most instances without a price that the verdict names."""
-_LARGEST, _CHANGE = ("Most of it: ", "Then: "), "To change: "
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 REHEARSE_MORE = (
     "each training step of the rehearsal compiled. Rehearse more steps (rehearse=True, --rehearse 7), "
@@ -157,9 +153,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.compiling: 2,
         shown.batch: 4,
         shown.prices: 3,
-        **{f"{_CHANGE}{text}": 3 for text in shown.change},
-        **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
-        **({f"{_TRUST}{shown.trust}": 4} if shown.trust else {}),
+        **{f"{CHANGE}{text}": 3 for text in shown.change},
+        **{f"{place}{text}": 2 for place, text in zip(LARGEST, shown.largest, strict=False)},
+        **({f"{TRUST}{shown.trust}": 4} if shown.trust else {}),
         shown.memory: 2,
         shown.left_out: 2,
     }
@@ -180,35 +176,6 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         if sum(map(bool, notes)) <= room:
             break
     return fitted(table, notes, room, tuple(_table(shown, comparison, 2 * len(shown.order))))
-
-
-def fitted(table: Section, notes: Mapping[str, int], room: int, all_rows: tuple[Row, ...] = ()) -> Section:
-    """The table with its notes: each cut to its number of lines, and all of them together to ``room`` lines. Its
-    ``whole`` has all notes in full, and ``all_rows`` if the table lacks some.
-
-    If they do not fit, the second largest part of the bill goes first. Then notes are shortened, the last first,
-    all to two lines before any to one, that on prices after the others. Those on trust and on missing instances,
-    and the verdict, follow when all others have one line, as half of them is of no use. If one line each is still
-    too much, changes and the largest part go: the rest of the report has them.
-    """
-    most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
-    if sum(most.values()) > room:
-        most = {text: lines for text, lines in most.items() if not text.startswith(_LARGEST[1])}
-    verdict = next((text for text in most if not text.startswith(MISSING)), "")
-    last_cut = [text for text in most if text.startswith((_TRUST, MISSING)) or text == verdict]
-    last_cut.sort(key=lambda text: not text.startswith(_TRUST))
-    others = [text for text in reversed(most) if text not in last_cut]
-    others.sort(key=lambda text: text.startswith(PRICES))
-    for least, text in (*product((2, 1), others), *product((2, 1), last_cut)):
-        while most[text] > least and sum(most.values()) > room:
-            most[text] -= 1
-    spare = [text for text in most if text.startswith((*_LARGEST, _CHANGE))]
-    while spare and sum(most.values()) > room:
-        del most[spare.pop()]
-    whole = replace(table, rows=all_rows or table.rows, notes=tuple(filter(None, notes)))
-    return replace(
-        table, notes=tuple(fmt.shortened(text, limit) for text, limit in most.items()), whole=whole
-    )
 
 
 def longest_s(items: Iterable[Estimate]) -> float:

@@ -19,9 +19,10 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.assumed import told
-from windtunnel.reports.modelled.answer import LINES, STATE_PRICES, fitted
+from windtunnel.reports.modelled.answer import STATE_PRICES
 from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
+from windtunnel.reports.modelled.fitted_notes import LINES, fitted
 from windtunnel.reports.modelled.labels import TIGHT, bought, degrees, outside_quantity, plain_scripts
 from windtunnel.reports.plan import labels
 
