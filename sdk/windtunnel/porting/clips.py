@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from dataclasses import dataclass, replace
 
 from windtunnel.porting.finding import Edit, replaced
@@ -12,6 +13,8 @@ from windtunnel.porting.subject import Subject
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
 """Calls that exchange gradients before the step."""
+_SEVERAL = re.compile(r"optim|(?<![a-z])opts?(?![a-z])", re.IGNORECASE)
+"""Names of optimizers, as what a loop goes over has them."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Clipped:
 def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
     """The optimizer whose step a call is; None for other calls.
 
-    That is ``x.step()`` where x has "optim" in its name, or is made as an optimizer in any file. For
+    That is ``x.step()`` where x has "optim" in its name, is made as an optimizer in any file, or goes over several. For
     ``scaler.step(optimizer)``, where the scaler may be a parameter, it is the argument.
     """
     if not is_method(call, "step"):
@@ -35,7 +38,23 @@ def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
     name = ast.unparse(receiver(call))
     if "optim" in name.lower() or any(name in one.optimizers for one in subject.program):
         return receiver(call)
+    if _goes_over_optimizers(subject, receiver(call)):
+        return receiver(call)
     return call.args[0] if "scaler" in name.lower() and call.args else None
+
+
+def _goes_over_optimizers(subject: Subject, owner: ast.expr) -> bool:
+    """Whether it is the variable of ``for o in opts: o.step()``, or of such a comprehension."""
+    script, name = subject.script, ast.unparse(owner)
+    for outer in script.above(owner):
+        for one in [outer] if isinstance(outer, ast.For) else getattr(outer, "generators", ()):
+            if ast.unparse(one.target) == name:
+                held = [one.iter, *script.values(ast.unparse(one.iter))]
+                made = [script.callee(part) for value in held for part in ast.walk(value)]
+                return bool(_SEVERAL.search(ast.unparse(one.iter))) or any(
+                    callee.startswith("torch.optim.") and ".lr_scheduler" not in callee for callee in made
+                )
+    return False
 
 
 def early(subject: Subject) -> list[ast.Call]:

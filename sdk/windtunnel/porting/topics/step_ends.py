@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 
+from windtunnel.porting.clips import stepped
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.nodes import arguments, calls_in, computes_gradients, constant, is_method, receiver
 from windtunnel.porting.script import Loop, Scope, Script
@@ -13,6 +15,8 @@ from windtunnel.porting.tensors import FETCHES
 
 _LOADERS = ("MpDeviceLoader", "per_device_loader", "ParallelLoader")
 _ENDS = (*_LOADERS, "mark_step", "torch_xla.sync", "torch_xla.step")
+_LEAVES = (ast.Break, ast.Continue, ast.Return)
+"""What a step may leave the loop's body by."""
 
 
 def ends_of_steps(subject: Subject) -> Iterator[Finding]:
@@ -29,7 +33,8 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
             continue
         edits: tuple[Edit, ...] = ()
         if loader is None:
-            edits = (_end_of(subject, node),)
+            end = _end_of(subject, node)
+            edits = () if end is None else (end,)
         elif trains or not _compares_on_the_host(script, node):
             given = f"{script.segment(loader)}, {subject.device_at(node)}"
             wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
@@ -84,9 +89,9 @@ def _ends(one: Subject, call: ast.Call) -> bool:
     )
 
 
-def within(subject: Subject, loop: Loop) -> Iterator[tuple[Subject, ast.Call]]:
-    """The calls in a loop, and in functions of the program that are called there by their names."""
-    parts: list[tuple[Subject, ast.AST]] = [(subject, loop)]
+def within(subject: Subject, place: ast.AST) -> Iterator[tuple[Subject, ast.Call]]:
+    """The calls in a place, and in functions of the program that are called there by their names."""
+    parts: list[tuple[Subject, ast.AST]] = [(subject, place)]
     seen: set[ast.AST] = set()
     while parts:
         one, part = parts.pop()
@@ -112,23 +117,52 @@ def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> b
     return wraps or any(_is_wrapped(other, value, seen) for other, value in given)
 
 
-def _end_of(subject: Subject, loop: Loop) -> Edit:
-    """Insert a line that ends a step, behind the last statement that computes gradients, or changes weights by them."""
+def _end_of(subject: Subject, loop: Loop) -> Edit | None:
+    """Insert a line that ends a step, behind the last statement that computes gradients, or changes weights by them.
+
+    Where the text does not tell what changes the weights, it may be anything that is called behind the gradients. None
+    where the loop may be left before all of that has run.
+    """
     script, line = subject.script, subject.names.end_of_step()
-    functions = {getattr(step, "name", "") for one in subject.program for step in one.steps}
-    of_steps = []
-    for call in calls_in(loop):
-        called = script.called(call)
-        changes = called.startswith("step") and "opt" in ast.unparse(call).lower()
-        passes = any(isinstance(given, ast.Name) and given.id in functions for given in arguments(call))
-        of_steps += [call] if changes or passes or called in functions or computes_gradients(call) else []
-    last = max(of_steps, key=script.start, default=None)
+    calls = list(calls_in(loop))
+    changes = [call for call in calls if _changes_weights(subject, call)]
+    last = max(
+        [*changes, *(call for call in calls if _is_of_a_step(subject, call))], key=script.start, default=None
+    )
     around = {last, *script.above(last)} if last else set()
     statement = next((one for one in loop.body if one in around), loop.body[-1])
+    if last and not changes:
+        behind = loop.body[loop.body.index(statement) + 1 :]
+        called = [number for number, one in enumerate(behind, 1) if any(map(_may_step, calls_in(one)))]
+        behind = behind[: called[-1]] if called else []
+        if any(isinstance(part, _LEAVES) for one in behind for part in ast.walk(one)):
+            return None
+        statement = [statement, *behind][-1]
     place = script.end(statement)
     if not script.is_alone(statement):
         return Edit(place, place, f"; {line}")
     return Edit(place, place, f"{script.newline}{script.before(statement)}{line}")
+
+
+def _may_step(call: ast.Call) -> bool:
+    """Whether a call is of more than Python's own functions, such as `print`."""
+    return not hasattr(builtins, ast.unparse(call.func))
+
+
+def _is_of_a_step(subject: Subject, call: ast.Call) -> bool:
+    """Whether a call computes gradients, or is of a function that does, or is given one."""
+    functions = {getattr(step, "name", "") for one in subject.program for step in one.steps}
+    passes = any(isinstance(given, ast.Name) and given.id in functions for given in arguments(call))
+    return passes or subject.script.called(call) in functions or computes_gradients(call)
+
+
+def _changes_weights(subject: Subject, call: ast.Call) -> bool:
+    """Whether a call steps something, or is of a function of the program that steps an optimizer."""
+    return is_method(call, "step") or any(
+        stepped(one, part) is not None
+        or (one.script.called(part).startswith("step") and "opt" in ast.unparse(part).lower())
+        for one, part in within(subject, call)
+    )
 
 
 def _moves_batches(part: ast.AST) -> bool:

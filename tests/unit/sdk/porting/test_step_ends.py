@@ -96,6 +96,68 @@ def test_a_loop_over_what_is_not_known_is_ended(loop: str, ended: str) -> None:
     assert made.endswith(ended) and "step_without_end" not in "\n".join(said(made))
 
 
+_SEVERAL = """\
+import torch
+opts = [torch.optim.Adam(net.a.parameters()), torch.optim.SGD(net.b.parameters(), lr=1)]
+scaler = torch.cuda.amp.GradScaler()
+net = torch.nn.parallel.DistributedDataParallel(net.cuda())
+def apply(opts):
+    for one in opts:
+        one.step()
+for x in load():
+    net(x.cuda()).backward()
+    {}
+    print(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "for o in opts: o.step()",
+        "[o.step() for o in opts]",
+        "for o in opts: scaler.step(o)\n    scaler.update()",
+        "opts[0].step()\n    opts[1].step()",
+        "adam.step()\n    generator.step()",
+        "apply(opts)",
+        "if x > 0:\n        apply(opts)",
+        "learner.update()",
+        "with clock:\n        learner.update()",
+    ],
+)
+def test_several_optimizers_step_before_the_end(steps: str) -> None:
+    """In a row, in a loop, in a comprehension, in a function, and by what is not known: else the end would divide the
+    step into two graphs.
+    """
+    made = changed(_SEVERAL.format(steps))
+    assert made.endswith("    torch_xla.sync()\n    print(x)\n") and made.count("sync()") == 1
+    assert "backward()\n    torch_xla" not in made
+
+
+def test_a_step_of_which_the_end_is_not_known_is_not_edited() -> None:
+    """What is called behind the gradients may step, and a `break` may pass it over: the remark says where."""
+    text = _SEVERAL.format("if x > 9: break\n    learner.update()")
+    assert "sync()" not in changed(text)
+    assert "call torch_xla.sync() at the end of each step" in "\n".join(said(text))
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ("for o in (gen, opt): o.step()", True),
+        ("for o in held: o.step()", True),
+        ("for o in options: o.step()", False),
+        ("for o in rates: o.step()", False),
+        ("for env in envs: env.step()", False),
+    ],
+)
+def test_optimizers_of_a_loop_exchange_gradients(steps: str, told: bool) -> None:
+    """By the name of what holds them, or as torch's are made in it; schedulers and games step, too."""
+    text = "import torch\nheld = [torch.optim.SGD(net.parameters())]\nnet.cuda()\n"
+    text += "rates = [torch.optim.lr_scheduler.StepLR(o, 1) for o in held]\n"
+    assert [one[:2] for one in said(text + steps) if "no_exchange" in one] == ["5:"] * told
+
+
 def test_a_step_in_a_function_is_ended_behind_its_call() -> None:
     """A `break` behind it does not pass it over."""
     text = (
