@@ -5,6 +5,7 @@ from __future__ import annotations
 from windtunnel.porting.topics import (
     backends,
     batches,
+    before_moves,
     cuda_only,
     data_without_loader,
     device,
@@ -56,6 +57,7 @@ TOPICS = (
     first_weights.unequal_weights,
     precision.mixed_precision,
     step_ends.ends_of_steps,
+    before_moves.varying_work,
     batches.same_data,
     data_without_loader.same_draws,
     splits.split_by_chance,

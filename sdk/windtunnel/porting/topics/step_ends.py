@@ -70,7 +70,7 @@ def _is_ended(subject: Subject, loop: Loop, loader: ast.expr | None) -> bool:
     if loader is None or _is_read(subject, loop):
         return True
     plain = subject.loaders.maker(ast.unparse(loader), loop) is not None
-    return not plain or _is_wrapped(subject, loader, set())
+    return not plain or is_wrapped(subject, loader, set())
 
 
 def _is_read(subject: Subject, loop: Loop) -> bool:
@@ -106,7 +106,7 @@ def within(subject: Subject, place: ast.AST) -> Iterator[tuple[Subject, ast.Call
             ]
 
 
-def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> bool:
+def is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> bool:
     """Whether this expression of a loop may be an MpDeviceLoader, here or by what its function is called with."""
     scope, name = one.script.scope(node), ast.unparse(node)
     if (scope, name) in seen:
@@ -114,7 +114,7 @@ def _is_wrapped(one: Subject, node: ast.expr, seen: set[tuple[Scope, str]]) -> b
     seen.add((scope, name))
     given = [*((one, value) for value in one.script.values(name)), *one.passed(scope, name)]
     wraps = any(one.script.is_call_of(part, *_LOADERS) for part in ast.walk(node))
-    return wraps or any(_is_wrapped(other, value, seen) for other, value in given)
+    return wraps or any(is_wrapped(other, value, seen) for other, value in given)
 
 
 def _end_of(subject: Subject, loop: Loop) -> Edit | None:
