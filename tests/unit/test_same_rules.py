@@ -28,6 +28,7 @@ from windtunnel.job import log
 from windtunnel.porting.names import GONE
 from windtunnel.porting.program import read
 from windtunnel.porting.script import Script
+from windtunnel.porting.topics import cpu_fallbacks, shapes
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT, Diagnostic, worst_first
@@ -229,6 +230,20 @@ def test_an_optimizer_that_reads_is_advised_alike(optimizer: str, file: str, ins
     (found,) = [one for one in read(Script(Path("train.py"), text.encode())) if one.kind == "host_read"]
     assert instead in found.text
     assert instead in for_library.advice(f"torch/optim/{file}:1")
+
+
+def test_check_knows_the_functions_whose_fallbacks_the_simulator_finds() -> None:
+    """By their names in torch. Of repeat_interleave only that with a tensor of counts, which a text does not tell."""
+    parsed = ast.parse(text("containers/neuron_sim/neuron_sim/diagnostics/fallbacks.py"))
+    (called,) = [
+        node.value
+        for node in parsed.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CALLED"
+    ]
+    operations = {node.value for node in ast.walk(called) if isinstance(node, ast.Constant)} - {"aten::"}
+    functions = {re.sub(r"^_|\..*|_dim$|2$", "", str(one)) for one in operations}
+    known = cpu_fallbacks.FUNCTIONS | shapes.BY_DATA
+    assert functions - {"repeat_interleave"} == known - {"argwhere"}  # which is nonzero by another name
 
 
 def test_lookups_are_operations() -> None:

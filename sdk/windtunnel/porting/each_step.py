@@ -6,6 +6,8 @@ import ast
 import functools
 from collections.abc import Iterator, Sequence
 
+from windtunnel.porting.evaluations import evaluated_models, evaluation_loops
+from windtunnel.porting.loaders import taken_apart
 from windtunnel.porting.nodes import calls_in, handed, is_method, parameters, receiver
 from windtunnel.porting.passes import each_pass
 from windtunnel.porting.reads import Tensors
@@ -130,9 +132,28 @@ def is_of_a_device(subject: Subject, function: ast.AST) -> bool:
     )
 
 
+def evaluations_on_the_device(subject: Subject) -> Iterator[tuple[ast.For, Tensors]]:
+    """The loops of a file that evaluate a model, with their tensors: what the model gives, and what each loop moves."""
+    for loop in evaluation_loops(subject):
+        if is_of_a_device(subject, subject.script.scope(loop)):
+            models = evaluated_models(subject.script)
+            yield loop, Tensors(subject.script, loop, models={*models, *_moved(subject, loop)})
+
+
 @functools.lru_cache(maxsize=64)
-def _moved(one: Subject) -> set[str]:
-    """What a file moves to the device, by the names that it has there."""
-    made = {target for target, node in one.script.assigned if node.value in one.moves}
-    owners = map(receiver, one.moves)
+def _moved(one: Subject, loop: Loop | None = None) -> set[str]:
+    """What a file, or one loop of it, moves to the device, by the names that it has there."""
+    moves = {move for move in one.moves if loop is None or loop in one.script.above(move)}
+    made = set[str]()
+    for node in one.script.walk(ast.Assign):
+        for name, value, _ in taken_apart(node):
+            given: ast.AST = value
+            if isinstance(value, ast.ListComp | ast.GeneratorExp):
+                given = value.elt
+            elif isinstance(value, ast.DictComp):
+                given = value.value
+            made |= {name} if given in moves else set()
+    if loop is not None:
+        return made  # x of `model(x.to(device))` stays on the host
+    owners = map(receiver, moves)
     return made | {ast.unparse(owner) for owner in owners if isinstance(owner, ast.Name | ast.Attribute)}

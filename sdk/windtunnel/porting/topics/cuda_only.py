@@ -22,12 +22,6 @@ _REFUSED = {
 }
 """Functions whose graph neuronx-cc is documented to refuse, as the simulated compiler does, and what they need."""
 _SPARSE = ("torch.nn.Embedding", "torch.nn.Embedding.from_pretrained", "torch.nn.functional.embedding")
-_BAGS = (
-    "torch.nn.EmbeddingBag",
-    "torch.nn.EmbeddingBag.from_pretrained",
-    "torch.nn.functional.embedding_bag",
-)
-_WEIGHT_NORM = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm")
 _SPLITS = ("output_split_sizes", "input_split_sizes")
 _TO_SPARSE = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc")
 _MAKES_SPARSE = (
@@ -82,7 +76,6 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
         yield from _sparse(script)
         yield from _sparse_tensors(subject)
         yield from _unequal_parts(script)
-        yield from _normed_weights(script)
         yield from _averages(script)
 
 
@@ -117,32 +110,12 @@ def _sparse(script: Script) -> Iterator[Finding]:
                 "sparse=True: XLA's device has no sparse gradients, so the backward pass raises (SparseXLA).",
                 (replaced(script, given, "False"),),
             )
-        elif name in _BAGS:
-            yield Finding(
-                call.lineno,
-                f"{name.removesuffix('.from_pretrained')} has no XLA form: the CPU computes it in each step. With "
-                "bags of one size take torch.nn.Embedding, and .sum(1) or .mean(1) of what it gives.",
-                kind="cpu_fallback",
-            )
         elif name == "torch.optim.SparseAdam":
             yield Finding(
                 call.lineno,
                 "SparseAdam raises, as gradients are dense on XLA's device. torch.optim.Adam takes them; it also "
                 "changes rows that are not in the batch.",
             )
-
-
-def _normed_weights(script: Script) -> Iterator[Finding]:
-    """The first weight_norm of a file: a vocoder has dozens."""
-    for call, name in script.calls:
-        if name in _WEIGHT_NORM:
-            yield Finding(
-                call.lineno,
-                "weight_norm has no XLA form: the CPU computes each such weight in each step. Leave it out, or write "
-                "it as a parametrization of torch's operations: g * v / v.norm(dim=(1, 2), keepdim=True).",
-                kind="cpu_fallback",
-            )
-            return
 
 
 def _averages(script: Script) -> Iterator[Finding]:

@@ -7,8 +7,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from windtunnel.porting.each_step import LEAVES, handed_over, is_of_a_device, steps_on_the_device
-from windtunnel.porting.evaluations import evaluated_models, evaluation_loops
+from windtunnel.porting.each_step import (
+    LEAVES,
+    evaluations_on_the_device,
+    handed_over,
+    steps_on_the_device,
+)
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.forwards import forward_passes, is_trained
 from windtunnel.porting.nodes import constant, is_method
@@ -45,10 +49,7 @@ def reads_of_evaluations(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     if not _has_loops_of_its_own(subject):
         return
-    for loop in evaluation_loops(subject):
-        if not is_of_a_device(subject, script.scope(loop)):
-            continue
-        tensors = Tensors(script, loop, models=evaluated_models(script))
+    for loop, tensors in evaluations_on_the_device(subject):
         reads = list(_reads(script, each_pass(loop.body), tensors))
         more = [str(line) for line in dict.fromkeys(one.lineno for one in reads) if line != reads[0].lineno]
         if reads:

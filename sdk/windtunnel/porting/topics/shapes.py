@@ -7,14 +7,14 @@ import functools
 import re
 from collections.abc import Iterator
 
-from windtunnel.porting.each_step import handed_over, steps_on_the_device
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.forwards import forward_passes
 from windtunnel.porting.nodes import argument, arguments, calls_in, constant, is_method, keyword, receiver
+from windtunnel.porting.on_the_device import runs_on_the_device
 from windtunnel.porting.reads import ORDERS, Tensors
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
+from windtunnel.porting.topics.cpu_fallbacks import is_of_tensors
 
 _COLLATORS = re.compile(r"DataCollator(ForSeq2Seq|WithPadding|ForLanguageModeling|ForTokenClassification)$")
 _LONGEST = (True, "longest")
@@ -25,7 +25,7 @@ _PACKS = (".pack_padded_sequence", ".pack_sequence")
 _CHANCE = re.compile(
     r"random\.(random|uniform|randint)|numpy\.random\.(rand|random|uniform|randint)|torch\.rand"
 )
-_BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
+BY_DATA = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 _COMPARES = (
     "bool", "gt", "ge", "lt", "le", "eq", "ne", "isnan", "isfinite", "logical_and", "logical_or", "logical_not",
 )  # fmt: skip
@@ -280,35 +280,34 @@ def _is_packed_on_the_host(subject: Subject, call: ast.Call) -> bool:
 
 
 def of_values(subject: Subject) -> Iterator[Finding]:
-    """What gives as many elements as it finds, in a step or in a forward pass."""
+    """What gives as many elements as it finds, in a step, in a forward pass, or for each batch that is evaluated."""
     script = subject.script
     if subject.managed or not subject.uses_device:
         return
-    places: list[tuple[ast.AST, Tensors]] = [*steps_on_the_device(subject)]
-    places += [(one.function, one.tensors) for one in forward_passes(subject)]
-    for (where, function), (names, *_) in handed_over(tuple(subject.program)).items():
-        places += [(function, Tensors(script, function, names))] if where is subject else []
     said: set[int] = set()
-    for node, tensors in ((node, tensors) for place, tensors in places for node in ast.walk(place)):
-        if not isinstance(node, ast.Call | ast.Subscript) or node.lineno in said:
-            continue
-        if (
-            _gives_by_data(script, node, tensors)
-            if isinstance(node, ast.Call)
-            else _is_masked(script, node, tensors)
-        ):
-            said.add(node.lineno)
-            yield Finding(
-                node.lineno,
-                f"{script.segment(node.func if isinstance(node, ast.Call) else node)} gives as many elements as it "
-                "finds: another shape in each step, which is compiled again. Keep the shape, and mask: "
-                "torch.where(condition, x, 0).",
-                sure=False,
-            )
+    for place, tensors, surely in runs_on_the_device(subject):
+        for node in ast.walk(place):
+            if not isinstance(node, ast.Call | ast.Subscript) or node.lineno in said:
+                continue
+            if (
+                _gives_by_data(script, node, tensors, surely=surely)
+                if isinstance(node, ast.Call)
+                else _is_masked(script, node, tensors)
+            ):
+                said.add(node.lineno)
+                yield Finding(
+                    node.lineno,
+                    f"{script.segment(node.func if isinstance(node, ast.Call) else node)} gives as many elements as it "
+                    "finds: another shape in each step, which is compiled again. Keep the shape, and mask: "
+                    "torch.where(condition, x, 0).",
+                    sure=False,
+                )
 
 
-def _gives_by_data(script: Script, call: ast.Call, tensors: Tensors) -> bool:
-    """Whether a call is as ``torch.nonzero(x)``."""
+def _gives_by_data(script: Script, call: ast.Call, tensors: Tensors, *, surely: bool) -> bool:
+    """Whether a call is as ``torch.nonzero(x)``. ``surely``: only where x surely is on the device."""
+    if surely and not is_of_tensors(call, tensors):
+        return False
     name, called = script.dotted(call.func), script.called(call)
     of_torch = name == f"torch.{called}"
     if called == "where":
@@ -316,7 +315,7 @@ def _gives_by_data(script: Script, call: ast.Call, tensors: Tensors) -> bool:
     of_the_host = any(script.is_call_of(part, "tensor") for one in call.args for part in calls_in(one))
     of_a_tensor = called == "nonzero" or tensors.gave(receiver(call))
     return (
-        called in _BY_DATA
+        called in BY_DATA
         and not of_the_host
         and (of_torch or (of_a_tensor and not name.startswith("numpy.")))
     )

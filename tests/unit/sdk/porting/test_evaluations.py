@@ -42,6 +42,52 @@ def test_the_reads_of_a_loop_are_told_once() -> None:
     assert "(also in lines 21, 22): " in found
 
 
+_COUNTED = """\
+        x, y, n = {}
+        best = model(x).argmax(-1)
+        for b in range(len(best)):
+            found = torch.unique_consecutive(best[b])
+            found = found[found != 0]
+            errors += abs(len(found) - n[b].item())
+    return errors
+"""
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "(t.to(device) for t in (x, y, n))",
+        "[t.cuda() for t in (x, y, n)]",
+        "x.to(device), y.to(device), n.to(device)",
+    ],
+)
+def test_what_an_evaluation_counts(moved: str) -> None:
+    """As of texts that are decoded: other shapes for each sample, and a read of a part of the batch that was moved."""
+    text = HEAD + LOOP + EVALUATED.partition("        out =")[0] + _COUNTED.format(moved)
+    (read,) = [one for one in said(text) if "host_read" in one]
+    assert "n[b].item() for each batch that is evaluated" in read
+    shapes = [one.partition(" gives as many")[0] for one in said(text, "as many elements")]
+    assert [one.partition("note: ")[2] for one in shapes] == [
+        "torch.unique_consecutive",
+        "found[found != 0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("argmax(-1)", "argmax(-1).cpu()"),
+        ("best = model(x)", "out = model(x).cpu()\n        best = out"),
+    ],
+)
+def test_what_an_evaluation_counts_on_the_host(old: str, new: str) -> None:
+    """Of results that are fetched first nothing changes its shape on the device."""
+    counted = _COUNTED.format("(x.cuda(), y, n)").replace(old, new)
+    text = HEAD + LOOP + EVALUATED.partition("        out =")[0] + counted
+    assert said(text, "as many elements") == []
+    assert not any("n[b].item()" in one for one in said(text))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
