@@ -10,6 +10,7 @@ from windtunnel.porting.finding import Finding, Removal, replaced
 from windtunnel.porting.gpu_tests import FUNCTIONS, QUESTIONS, TYPES, is_dead
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
+from windtunnel.porting.topics.processes import start_of_as_many
 
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
 
@@ -47,8 +48,13 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
             if not _counts_for_one(subject):
                 number = subject.names.told_by_torchrun("LOCAL_WORLD_SIZE", 1)
                 text = f"torchrun starts a process for each NeuronCore. Their number is {number}."
-            edit = replaced(script, call, number)
-            yield Finding(call.lineno, f"{name}() is 0 on trn1, where {text}", (edit,))
+            start = start_of_as_many(subject, call)
+            if start is not None:
+                there = subject.line_in(start[0], start[1].lineno)
+                text += f" Write it together with what {there} says, which starts as many."
+            # Edited alone, each of torchrun's processes would start as many.
+            count = (replaced(script, call, number),) if start is None else ()
+            yield Finding(call.lineno, f"{name}() is 0 on trn1, where {text}", count)
         elif short in ("manual_seed", "manual_seed_all"):
             if not script.calls_any("set_rng_state"):
                 edit = replaced(script, call.func, f"{xm}.set_rng_state")

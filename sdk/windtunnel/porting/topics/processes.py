@@ -15,6 +15,7 @@ from windtunnel.porting.nodes import (
     is_main,
     is_method,
     keyword,
+    parameters,
 )
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -24,6 +25,7 @@ _STARTS = (".spawn", ".launch")
 _FACTORIES = {
     f"torch.{name}" for name in ("rand", "randn", "randint", "zeros", "ones", "full", "arange", "tensor")
 }
+_SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn")
 _PROCESSES = ("torch.multiprocessing.Process", "multiprocessing.Process")
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
@@ -38,7 +40,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
     yield from _own_url(subject)
     yield from _barriers(subject)
     for call, name in subject.script.calls:
-        if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
+        if name in _SPAWNS:
             yield Finding(
                 call.lineno,
                 "torch.multiprocessing.spawn starts a process for each GPU. On trn1 torchrun starts one for each "
@@ -46,13 +48,64 @@ def groups(subject: Subject) -> Iterator[Finding]:
             )
         elif name in _PROCESSES and subject.several and subject.uses_device:
             target = argument(call, "target")
-            if target and _trains(subject, subject.script.dotted(target).rpartition(".")[2]):
+            if target and _starts_training(subject, call):
                 yield Finding(
                     call.lineno,
                     "torchrun starts a process for each NeuronCore; one that is started here has no core. Call "
                     f"{subject.script.segment(target)} once, and let the processes exchange gradients. They "
                     "cannot share one model: the device's memory is not shared (share_memory raises).",
                 )
+
+
+def start_of_as_many(subject: Subject, count: ast.Call) -> tuple[Subject, ast.Call] | None:
+    """The program's call that starts as many processes as a call counts, with its file; None: there is none."""
+    for one in subject.program:
+        for call, name in one.script.calls:
+            numbers: list[ast.expr] = []
+            if name in _SPAWNS and (told := argument(call, "nprocs", 2)) is not None:
+                numbers = [told]
+            elif name in _PROCESSES and _starts_training(one, call):
+                numbers = [loop.iter for loop in one.loops_around(call) if isinstance(loop, ast.For)]
+                numbers += [
+                    over.iter for outer in one.script.above(call) for over in getattr(outer, "generators", ())
+                ]
+            if any(_comes_from(one, number, count, set()) for number in numbers):
+                return one, call
+    return None
+
+
+def _comes_from(one: Subject, value: ast.expr, call: ast.Call, seen: set[ast.AST]) -> bool:
+    """Whether a value is computed from a call's, perhaps by names and by what functions are given or return."""
+    if value in seen:
+        return False
+    seen.add(value)
+    for part in ast.walk(value):
+        if part is call:
+            return True
+        given: list[tuple[Subject, ast.expr]] = []
+        if isinstance(part, ast.Name | ast.Attribute):
+            scopes, name = one.script.scopes(part), ast.unparse(part)
+            given += one.passed(scopes[0], name)
+            if isinstance(part, ast.Attribute) or name not in parameters(scopes[0]):
+                seen_there = (made for made in one.script.values(name) if one.script.scope(made) in scopes)
+                given += ((one, made) for made in seen_there)
+        elif isinstance(part, ast.Call):
+            for other in one.program:
+                function = other.script.functions.get(one.script.called(part))
+                returned = (
+                    [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+                    if function
+                    else []
+                )
+                given += ((other, made) for made in returned if made is not None)
+        if any(_comes_from(other, made, call, seen) for other, made in given):
+            return True
+    return False
+
+
+def _starts_training(subject: Subject, call: ast.Call) -> bool:
+    target = argument(call, "target")
+    return target is not None and _trains(subject, subject.script.dotted(target).rpartition(".")[2])
 
 
 def _trains(subject: Subject, name: str) -> bool:

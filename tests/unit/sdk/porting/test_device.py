@@ -175,7 +175,8 @@ def test_the_number_of_gpus_of_one_process() -> None:
     )
     assert "\nn = 1\n" in changed(text)
     assert said(text, "a process has one NeuronCore, and needs no DataParallel. Write 1.")
-    assert "LOCAL_WORLD_SIZE" in changed(text + "torch.multiprocessing.spawn(main, nprocs=n)\n")
+    spawns = text + "torch.multiprocessing.spawn(main, nprocs=n)\n"
+    assert said(spawns, "LOCAL_WORLD_SIZE") and "n = torch.cuda.device_count()" in changed(spawns)
 
 
 _EITHER = """\

@@ -234,3 +234,46 @@ def test_a_group_of_a_program_whose_first_file_has_no_torch() -> None:
     made = patch.ported(scripts[0], read_program(scripts)[scripts[0]]).text.decode()
     assert "import torch\nimport torch_xla.distributed.xla_backend" in made
     assert made.endswith('__main__\':\n    torch.distributed.init_process_group("xla")\n    train()\n')
+
+
+_FOR_EACH_GPU = """\
+import torch
+import torch.multiprocessing as mp
+from torch.multiprocessing import Process
+def train(rank, n):
+    for batch in data:
+        model(batch.cuda()).backward()
+def read(rank):
+    print(rank)
+def gpus():
+    return torch.cuda.device_count()
+def start(n):
+    mp.spawn(train, args=(n,), nprocs=n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "together"),
+    [
+        ("n = torch.cuda.device_count()\nmp.spawn(train, nprocs=n, args=(n,))", True),
+        ("n = torch.cuda.device_count()\nworld = n * hosts\nmp.spawn(train, (n,), world)", True),
+        ("args.n = torch.cuda.device_count()\nstart(args.n)", True),
+        ("n = gpus()\nmp.spawn(train, nprocs=n)", True),
+        (
+            "n = torch.cuda.device_count()\nfor rank in range(n):\n    Process(target=train, args=(rank, n)).start()",
+            True,
+        ),
+        ("n = torch.cuda.device_count()\nall = [Process(target=train) for rank in range(n)]", True),
+        ("n = torch.cuda.device_count()\nmp.spawn(train, nprocs=8)", False),
+        ("n = torch.cuda.device_count()\nfor rank in range(n):\n    Process(target=read).start()", False),
+        ("n = torch.cuda.device_count()\nbatch = 64 // n", False),
+    ],
+)
+def test_a_number_of_gpus_stays_as_long_as_a_process_is_started_for_each(lines: str, together: bool) -> None:
+    """Else each of torchrun's processes would start as many: the start needs a decision of yours."""
+    text = _FOR_EACH_GPU + lines + "\n"
+    if "gpus()" not in lines:
+        text = text.replace("return torch.cuda.device_count()", "return 8")
+    (told,) = [one for one in said(text) if "device_count() is 0 on trn1" in one]
+    assert ("Write it together with what line" in told) is together
+    assert ("LOCAL_WORLD_SIZE" not in changed(text)) is together
