@@ -15,7 +15,7 @@ _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "c
 _TRUTH = 'type=lambda text: text.lower() == "true"'
 _INSTEAD = f'nargs="?", const=True, default=False, {_TRUTH}'
 """Arguments for a flag: it then takes the value that the toolkit passes, and still works without one."""
-_USUAL = ("add_argument", "parse_args", "set_defaults", "error", "print_help", "exit")
+_USUAL = ("add_argument", "parse_args", "parse_known_args", "set_defaults", "error", "print_help", "exit")
 """Methods of a parser that add no options, or only options that this module reads."""
 _NO = ("false", "no", "off", "0")
 _READ = {"str": str, "int": int, "float": float}
@@ -27,12 +27,13 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
     ``script --flag True``, and options that the script does not have.
 
     None where that may go well: the parser ignores what it does not know, gets other words than the command line's, or
-    has positional arguments.
+    has positional arguments. But one that ignores ``-d 64``, as its option is ``--d``, ignores what was meant for it.
     """
     calls = _declarations(script)
     yield from _of_hydra(script, hyperparameters)
-    if not _gets_all_words(script):
+    if not _gets_the_command_line(script):
         return
+    ends = _gets_all_words(script)
     if not all(_options(call) and all(name.startswith("-") for name in _options(call)) for call in calls):
         return
     known = [option for call in calls for option in _options(call)] if _has_all_options(script) else []
@@ -41,12 +42,23 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
         named = [call for call in calls if option in _options(call)]
         if known and not any(one.startswith(option) for one in known):
             same = [one for one in known if _plain(one) == _plain(option)]
+            if f"-{option}" in same:  # of one letter
+                what = "ends with 'unrecognized arguments'" if ends else "leaves it unread"
+                yield Finding(
+                    next(call.lineno for call in calls if f"-{option}" in _options(call)),
+                    f"SageMaker gives a hyperparameter of one letter with one dash, as {option} VALUE. The script has "
+                    f'only -{option}, and {what}. Write add_argument("{option}", "-{option}", ...), or give both a '
+                    "longer name.",
+                )
+                continue
+            if not ends:
+                continue
             instead = f" It has {same[0]}: name the hyperparameter {same[0].lstrip('-')!r}." if same else ""
             yield Finding(
                 calls[0].lineno,
                 f"the script has no option {option}: its argparse ends with 'unrecognized arguments'.{instead}",
             )
-        if named and all(map(_takes_none, named)):
+        if ends and named and all(map(_takes_none, named)):
             yield Finding(
                 named[0].lineno,
                 f"{option} is a flag without a value, but SageMaker gives each hyperparameter a value: called with "

@@ -160,6 +160,24 @@ def test_an_option_that_the_script_does_not_have() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parse", "what"),
+    [("parse_args", "ends with 'unrecognized arguments'"), ("parse_known_args", "leaves it unread")],
+)
+def test_an_option_of_one_letter(parse: str, what: str) -> None:
+    """AWS's toolkit gives it one dash. It is named right, so that naming it otherwise is no advice."""
+    lines = 'parser.add_argument("--epochs")\nparser.add_argument("--d", type=int)'
+    (said,) = refused(lines, "d", parse=parse)
+    assert said.startswith("4: SageMaker gives a hyperparameter of one letter with one dash, as -d VALUE")
+    assert f"has only --d, and {what}" in said and "name the hyperparameter" not in said
+    assert 'add_argument("-d", "--d", ...)' in said and "longer name" in said
+    assert refused(lines.replace('"--d"', '"-d", "--d"'), "d", parse=parse) == []
+    assert refused(lines.replace('"--d"', '"--dim"'), "dim", parse=parse) == []
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--d")
+    assert parser.parse_known_args(["-d", "64"]) == (argparse.Namespace(d=None), ["-d", "64"])
+
+
+@pytest.mark.parametrize(
     "more",
     [
         "add_more(parser)",
