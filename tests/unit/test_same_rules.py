@@ -154,9 +154,14 @@ def test_findings_that_reports_ask_for_are_findings_of_the_simulator() -> None:
         kind
         for part in ("reports", "priceperf/workload")
         for path in (ROOT / "sdk/windtunnel" / part).rglob("*.py")
-        for kind in re.findall(r'\b(?:one|item|finding)\.kind == "(\w+)"', path.read_text())
+        for pattern in (r'\b(?:one|item|finding)\.kind == "(\w+)"', r'"(\w+)" in found\b')
+        for kind in re.findall(pattern, path.read_text())
     }
-    assert {"input_bound", "device_memory", "step_without_end", "growing_graphs"} <= asked <= kinds()
+    assert (
+        {"input_bound", "cpu_fallback", "device_memory", "step_without_end", "growing_graphs"}
+        <= asked
+        <= kinds()
+    )
 
 
 def kinds() -> set[str]:
