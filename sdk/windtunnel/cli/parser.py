@@ -7,7 +7,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, NoReturn
 
 from windtunnel.errors import did_you_mean
@@ -59,14 +59,12 @@ class Parser(argparse.ArgumentParser):
             if not word.startswith("-"):
                 own.append(word)
                 continue
-            options.append(word)
-            if not self.has(word) or self._option_string_actions[word.partition("=")[0]].nargs not in (
-                None,
-                0,
-            ):
+            option = self._option_string_actions.get(word.partition("=")[0])
+            if option is None or option.nargs not in (None, 0):
                 return words
+            options.append(word)
             if self.takes_value(word):
-                options += [value for value in [next(found, None)] if value is not None]
+                options.extend(islice(found, 1))
         return [*options, *own] if len(own) > 1 else words
 
     def error(self, message: str) -> NoReturn:

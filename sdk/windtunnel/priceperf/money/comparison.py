@@ -6,7 +6,7 @@ The job uses all cores of each instance. `BatchRule` says which batch each insta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -136,13 +136,13 @@ def compare(
     if not shown:
         raise impossible[0][2]
     size_known = full_scale is not None or not workload.unknown_size
-    is_known = size_known and workload.host_known
-    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on) if is_known else ()
+    costs = _costs(shown, book, on)
     missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
     why = tuple(NotPossible(name, cluster, str(error)) for name, cluster, error in impossible)
-    return Comparison(
-        tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known, why, workload.host_known
+    found = Comparison(
+        tuple(shown), tuple(others), costs, (), rule, missing, size_known, why, workload.host_known
     )
+    return replace(found, verdicts=_verdicts(shown, others, book, on)) if found.is_known else found
 
 
 def chosen_clusters(

@@ -93,8 +93,8 @@ class Counted:
     on_neuron: Precision = AUTO_CAST
     """How the Neuron compiler ran fp32 products in the rehearsal."""
     peak_bytes: float = math.inf
-    always_compiled: bool = False
-    """No training step ran without compiling, so the host's part of a step was not measured."""
+    host_known: bool = True
+    """See `Workload.host_known`."""
 
     @property
     def passes(self) -> int:
@@ -147,11 +147,6 @@ class Counted:
             scores=forward.scores * share,  # there are as many scores, read and written a third as often
             backward=False,
         )
-
-    @property
-    def host_known(self) -> bool:
-        """See `Workload.host_known`."""
-        return not self.always_compiled
 
     @property
     def is_transformer(self) -> bool:
@@ -355,7 +350,8 @@ class Counted:
             evaluation_split=counters.input is None or world_size == 1 or counters.input.evaluation_split,
             on_neuron=_on_neuron(counters.graphs),
             peak_bytes=counters.device_memory_peak_bytes or math.inf,
-            always_compiled=train.trace_seconds is not None and train.least_trace_seconds is None,
+            # Counters of earlier versions have neither: what they lack widens the interval.
+            host_known=train.trace_seconds is None or train.least_trace_seconds is not None,
         )
 
 

@@ -57,10 +57,6 @@ _ROWS, _CHANGES = 7, 2
 _UNPRICED = 2
 """Most instances without a price that the verdict names."""
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
-REHEARSE_MORE = (
-    "each training step of the rehearsal compiled. Rehearse more steps (rehearse=True, --rehearse 7), "
-    "with batches of one shape."
-)
 NAME_OTHERS = "Name other instances: --instances TYPE TYPE."
 STATE_PRICES = "State them with --price TYPE=USD, or ask AWS: windtunnel prices refresh."
 _MISSING_PRICE = f"No answer: none of these has a price in the book, so there are only times. {STATE_PRICES}"
@@ -279,7 +275,10 @@ def _verdict(
     if found.obstacle == "size":
         return f"No answer, as the size of the whole job is not known: {workload.unknown_size}. {GIVE_SIZE}"
     if found.obstacle == "host":
-        return f"No answer, as the host's part of a step was not measured: {REHEARSE_MORE}"
+        return (
+            "No answer, as the host's part of a step was not measured: each training step of the rehearsal compiled. "
+            "Rehearse more steps (rehearse=True, --rehearse 7), with batches of one shape."
+        )
     if found.obstacle is not None:
         return _obstacle(found, comparison, workload, full_scale, book)
     best = found.winner

@@ -17,7 +17,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.rendering import format as fmt
 
-TIGHT = "TIGHT MEMORY, try it before you rely on it"
+MAY_NOT_FIT = "TIGHT MEMORY, try it before you rely on it"
 _RULES = {
     "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's batch, or each has a core's",
     "global": "all instances have the job's own global batch",

@@ -9,7 +9,7 @@ from windtunnel.priceperf.calibration.measured_scripts import errors_of_scripts
 from windtunnel.priceperf.model.memory_need import usable_bytes
 from windtunnel.priceperf.model.precision import is_fp32_on_neuron
 from windtunnel.rendering import format as fmt
-from windtunnel.reports.modelled.labels import TIGHT, label
+from windtunnel.reports.modelled.labels import MAY_NOT_FIT, label
 from windtunnel.reports.modelled.sections import unseen_error, used_calibrations
 
 STATE_LOADER = "--loader-samples-per-second"
@@ -95,7 +95,7 @@ def memory(estimates: Sequence[Estimate], workload: Workload) -> str:
             for item in estimates
             if (need := item.memory) is not None and need.is_tight
         ]
-        return f"{TIGHT}: {', '.join(tight)}." if tight else ""
+        return f"{MAY_NOT_FIT}: {', '.join(tight)}." if tight else ""
     tried = workload.step.samples * workload.passes
     unknown = [
         label(item)

@@ -23,7 +23,7 @@ from windtunnel.reports.modelled.answer import STATE_PRICES
 from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.fitted_notes import LINES, fitted
-from windtunnel.reports.modelled.labels import TIGHT, bought, degrees, outside_quantity, plain_scripts
+from windtunnel.reports.modelled.labels import MAY_NOT_FIT, bought, degrees, outside_quantity, plain_scripts
 from windtunnel.reports.plan import labels
 
 SHOWN = 5
@@ -308,14 +308,13 @@ def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
         risky = dict.fromkeys(map(labels.cluster, (*late, *dear)))
         yield f"MAY MISS THE {limits} at the high end of the interval: {', '.join(risky)}."
     roomy = {labels.cluster(plan) for plan in shown if not plan.memory.is_tight}
-    tight = dict.fromkeys(
-        f"{cluster}, {degrees(plan.training)}" if cluster in roomy else cluster
-        for plan in shown
-        if plan.memory.is_tight
-        for cluster in (labels.cluster(plan),)
-    )
+    tight: dict[str, None] = {}
+    for plan in shown:
+        if plan.memory.is_tight:
+            cluster = labels.cluster(plan)
+            tight[f"{cluster}, {degrees(plan.training)}" if cluster in roomy else cluster] = None
     if tight:
-        yield f"{TIGHT}: {'; '.join(tight)}."
+        yield f"{MAY_NOT_FIT}: {'; '.join(tight)}."
 
 
 def _trained_by(found: Plans) -> Iterator[str]:
