@@ -6,6 +6,8 @@ import argparse
 from typing import Any
 
 from windtunnel.cli import output
+from windtunnel.cli.exit_codes import EXIT_FAILED
+from windtunnel.priceperf.workload.counters import SEVERITIES
 
 
 def add_parser(commands: Any) -> None:
@@ -18,10 +20,18 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("job", metavar="JOB", help="name of a training job")
     output.add_arguments(parser, charts=False)
+    parser.add_argument(
+        "--fail-on", choices=SEVERITIES, help="exit with 1 if a finding is as severe as this, or more"
+    )
     parser.set_defaults(func=_diagnostics)
 
 
 def _diagnostics(arguments: argparse.Namespace) -> int:
     from windtunnel.job.training_job import TrainingJob
 
-    return output.show(TrainingJob.attach(arguments.job).diagnostics(), arguments)
+    found = TrainingJob.attach(arguments.job).diagnostics()
+    output.show(found, arguments)
+    if arguments.fail_on is None:
+        return 0
+    grave = SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
+    return EXIT_FAILED if any(one.severity in grave and one.is_to_change for one in found) else 0

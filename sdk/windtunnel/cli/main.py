@@ -1,8 +1,8 @@
 """`windtunnel`: start the backend, run and watch jobs, read the bill.
 
-Exit codes: 0 done; 1 the job that was run failed or was stopped, something is not there, or `check` has findings;
-2 the command line or an argument is wrong, or a job was refused before it began; 130 detached with Ctrl-C. Our own
-errors are printed as one message on stderr, without a traceback.
+Exit codes: 0 done; 1 the job that was run failed or was stopped, something is not there, `check` has findings, or what
+--fail-on or --max-cost asks for was found; 2 the command line or an argument is wrong, or a job was refused before it
+began; 130 detached with Ctrl-C. Our own errors are printed as one message on stderr, without a traceback.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
+from windtunnel.cli.amounts import dollars
+from windtunnel.cli.exit_codes import EXIT_FAILED
 from windtunnel.cli.gpu_script import add_gpu_script, has_effect, precisions_of
 from windtunnel.cli.options import (
     add_batch,
@@ -27,14 +29,16 @@ from windtunnel.cli.options import (
 from windtunnel.cli.price_options import add_prices, all_priced, prices_of
 from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
+from windtunnel.rendering.format import dollars_within
 
 if TYPE_CHECKING:
-    from windtunnel.reports.job.report import ReportableJob
+    from windtunnel.reports.job.report import PricePerformance, ReportableJob
 
 _OF_A_JOB = (
     "job", "describe", "rehearsal", "aws", "instances", "price", "offering", "discount", "batch_per_device",
     "gpu_script", "full_scale_samples", "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib",
     "preparation_seconds", "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
+    "max_cost",
 )  # fmt: skip
 
 
@@ -75,6 +79,12 @@ def add_parser(commands: Any) -> None:
     add_gpu_script(report)
     add_user_calibration(report)
     add_sizes(report)
+    report.add_argument(
+        "--max-cost",
+        type=dollars,
+        metavar="USD",
+        help="exit with 1 if the modelled cost on the instance asked for is higher, or not known",
+    )
     report.set_defaults(func=run_report)
 
 
@@ -137,7 +147,25 @@ def run_report(args: argparse.Namespace) -> int:
             all_priced(args, report.comparison.named)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    return output.show(report, args)
+    output.show(report, args)
+    return 0 if args.max_cost is None else _held_to(args.max_cost, report)
+
+
+def _held_to(limit: float, report: PricePerformance) -> int:
+    """Say on stderr if the instance asked for costs more than ``limit`` dollars. Returns the exit code."""
+    if report.screen is None or report.comparison is None:
+        output.complain(f"--max-cost {limit:g}: the cost is not known: {report.unavailable}")
+        return EXIT_FAILED
+    first = report.screen.order[0]
+    name, cost = report.comparison.estimates[first].name, report.screen.costs[first]
+    if cost is None or not (report.comparison.is_known and report.comparison.estimates[first].fits):
+        output.complain(f"--max-cost {limit:g}: the cost on {name} is not known, and the report says why")
+        return EXIT_FAILED
+    if cost.usd <= limit:
+        return 0
+    modelled = dollars_within(cost.usd, cost.low_usd, cost.high_usd)
+    output.complain(f"--max-cost {limit:g}: the job is modelled to cost {modelled} on {name}")
+    return EXIT_FAILED
 
 
 def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -24,9 +25,9 @@ def service(jobs: FakeService) -> FakeService:
     return jobs
 
 
-def put_counters(service: FakeService) -> None:
+def put_counters(service: FakeService, found: Mapping[str, object] = FOUND) -> None:
     counters = {"schema": "windtunnel.counters/1", "job": "j", "instance_type": "ml.trn1.2xlarge",
-                "instance_count": 1, "graphs": {"count": 0}, "diagnostics": [FOUND]}  # fmt: skip
+                "instance_count": 1, "graphs": {"count": 0}, "diagnostics": [found]}  # fmt: skip
     service.store("j", "windtunnel/counters.json", json.dumps(counters).encode())
 
 
@@ -53,3 +54,21 @@ def test_a_job_without_counters_is_one_clean_message(
     with pytest.raises(JobNotFinished):
         TrainingJob("j", local).diagnostics()
     assert "has no counters" in invoke("diagnostics", "j", exits=1).err
+
+
+@pytest.mark.parametrize(("severity", "exits"), [("error", 0), ("warning", 1), ("note", 1)])
+def test_a_build_fails_on_findings_of_a_severity(
+    service: FakeService, invoke: Invoke, severity: str, exits: int
+) -> None:
+    """On those that are as severe or more, here a warning. What was found is printed all the same."""
+    put_counters(service)
+    said = invoke("diagnostics", "j", "--json", "--fail-on", severity, exits=exits)
+    assert json.loads(said.out)["diagnostics"][0]["severity"] == "warning"
+
+
+def test_a_build_does_not_fail_on_how_long_this_machine_compiles(
+    service: FakeService, invoke: Invoke
+) -> None:
+    """There is nothing to change in the script."""
+    put_counters(service, {**FOUND, "kind": "slow_compile", "severity": "note"})
+    invoke("diagnostics", "j", "--fail-on", "note")

@@ -416,3 +416,20 @@ def test_any_job_is_priced_at_any_day(invoke: Invoke, counters_file: str) -> Non
     assert "2023-01-01" in data["price_notes"][0]
     said = invoke("compare", counters_file, "--prices-on", "2019-01-01", *size, exits=2).err
     assert "the first in the book is of 2022-10-10" in said
+
+
+def test_a_build_fails_on_a_cost(jobs: FakeService, invoke: Invoke, counters: Any) -> None:
+    """That of the instance asked for. A cost that nobody knows is not below a limit either."""
+    invoke("run", "src/train.py", "--job-name", "j")
+    report = ("report", "j", "--full-scale-samples", "3.6M", "--evaluation-samples", "0", "--max-cost")
+    assert "the job left no counters" in invoke(*report, "50", exits=1).err
+    jobs.store("j", "windtunnel/counters.json", json.dumps(counters()).encode())
+    asked = json.loads(invoke(*report, "1000", "--json").out)["answer"]["instances"][0]
+    assert asked["priced_as"] == "ml.trn1.32xlarge"
+    for limit, exits in ((asked["usd"] * 1.01, 0), (asked["usd"] * 0.99, 1)):
+        said = invoke(*report, str(limit), exits=exits)
+        assert ("is modelled to cost $" in said.err) == bool(exits)
+        assert "THE ANSWER" in said.out
+    each_compiled = counters(train={**counters()["train"], "trace_seconds": 1.0})
+    jobs.store("j", "windtunnel/counters.json", json.dumps(each_compiled).encode())
+    assert "is not known" in invoke(*report, "1M", exits=1).err
