@@ -87,6 +87,7 @@ def add_parser(commands: Any) -> None:
     fixed.add_argument("--microbatch", type=count, metavar="N", help="sequences of a pass")
     fixed.add_argument("--recompute", choices=("none", "selective", "full"))
     fixed.add_argument("--zero", choices=("none", "optimizer", "full"), help="full: ZeRO-3, FSDP")
+    fixed.add_argument("--attention", choices=("eager", "flash"), help="default: what scripts have there")
     parser.set_defaults(func=run_plan)
 
 
@@ -96,7 +97,7 @@ def run_plan(args: argparse.Namespace) -> int:
 
     given = (
         "tokens", "samples", "steps", "global_batch", "sequence_length", "parameters", "nodes", "on",
-        "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",
+        "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "attention", "software",
         "lora_rank", "lora_targets",
     )  # fmt: skip
     if numbered := [name for name in args.instances or () if "=" in name]:

@@ -479,11 +479,24 @@ def test_a_split_that_is_stated_in_part_is_not_open() -> None:
 
 
 def test_sharing_the_state_is_taken_where_copies_would_recompute_all() -> None:
-    """If it is faster, and recomputation is not described."""
-    job = Workload.transformer("MPT-1b", sequence_length=16384)
+    """If it is faster, and recomputation is not described. Small models are copies otherwise."""
+    job = Workload.transformer("MPT-760m", sequence_length=32768)
     assert split_on(replace(job, zero="none"), PAIR[1]).recompute == "full"
     assert (split_on(job, PAIR[1]).zero, split_on(job, PAIR[1]).recompute) == ("optimizer", "none")
     assert split_on(replace(job, recompute="full"), PAIR[1]).zero == "none"
+
+
+@pytest.mark.parametrize("name", ["Llama-3.2-1B", "MPT-3b", "Mistral-7B", "Llama-3.1-8B"])
+@pytest.mark.parametrize("nodes", [1, 4, 16])
+@pytest.mark.parametrize(
+    ("smaller", "larger"), [("ml.p5.48xlarge", "ml.p5en.48xlarge"), (PAIR[1], "ml.p4de.24xlarge")]
+)
+def test_more_memory_makes_no_step_longer(name: str, nodes: int, smaller: str, larger: str) -> None:
+    """Where whole copies fit only the larger memory, they may be slower than a split."""
+    for length, batch in ((512, 512), (2048, 256), (4096, 128)):
+        job = Workload.transformer(name, sequence_length=length, global_batch=batch)
+        first, second = compare(job, [smaller, larger], FullScale(10**6), instance_count=nodes).estimates
+        assert not first.fits or second.step.total_s <= first.step.total_s * 1.001
 
 
 def test_an_open_split_runs_where_copies_get_no_sequence() -> None:

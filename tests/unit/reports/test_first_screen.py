@@ -41,7 +41,7 @@ from windtunnel.priceperf import (
     by_offering,
     compare,
 )
-from windtunnel.priceperf.instances import instance_type
+from windtunnel.priceperf.instances import instance_type, named_instance
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.format import dollars, shortened
@@ -52,6 +52,7 @@ from windtunnel.reports.modelled.answer import _verdict, answer_section, screen
 from windtunnel.reports.modelled.answer_data import answer_data
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.fitted_notes import LINES
+from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.sections import size_words
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
@@ -130,7 +131,7 @@ def test_long_remarks_cut_neither_what_is_left_out_nor_a_sentence_to_its_first_w
     texts = ["word " * 60, "more " * 60]
     entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
     report = report_for_counters({**counters(), "diagnostics": entries}, FullScale(3_600_000, 1, 0))
-    assert "Not included, as not stated: preparation of the data, evaluation." in str(report)
+    assert "Not included, as not stated: preparation of the data." in str(report)
     assert shortened("It is known. Nothing follows from it.", 1, 27) == "It is known. ..."
     assert shortened("This is known; that is not known at all.", 1, 30) == "This is known; ..."
     assert shortened("This has no clause which could go.", 1, 30) == "This has no clause which ..."
@@ -386,8 +387,8 @@ def test_one_instance_outside_hides_no_answer_between_the_others() -> None:
     assert pair.answer is not None
     assert three.verdict.startswith(
         "No winner: the job is outside the range of p5.48xlarge (sequence length 128 tokens, "
-        "calibrated from 197 to 65,536 tokens). Of the others p4d.24xlarge costs least, "
-        f"{probability(pair.answer.probability)}. "
+        "calibrated from 197 to 65,536 tokens). Of the others p4d.24xlarge costs least (with a "
+        f"compile cache), {probability(pair.answer.probability)}. "
     )
     alone = screen(compare(job, [TRN1, P5], size), job, size, PriceBook()).verdict
     assert "outside the range of p5.48xlarge" in alone and "Of the others" not in alone
@@ -581,7 +582,7 @@ def test_the_verdict_keeps_its_probability_beside_many_instances() -> None:
     size = FullScale(3_000_000)
     described = Workload.transformer("BERT-Base", sequence_length=128, microbatch=32)
     section = first(compare(described, names, size, on=date(2025, 1, 1)), described, size)
-    assert " of the 3 with a price with" in section.notes[0]
+    assert " of the 3 with a price (with a compile cache) with" in section.notes[0]
     assert re.search(r"\d % probability\. At \$", section.notes[0]) and section.notes[0].endswith(".")
 
 
@@ -852,7 +853,8 @@ def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
     assert blocks.cells[2].startswith(f"${newest.usd_per_hour:g}:") and "no price" not in blocks.cells
     alone = windtunnel.compare(job, ["ml.p5.48xlarge", "ml.trn2.48xlarge"], size)
     assert re.search(
-        r"derived\. At EC2 Capacity Block prices of 2026-05-01 \S+ costs least \(\$[\d,]+\), \d\d %\.$",
+        r"derived\. At EC2 Capacity Block prices of 2026-05-01 \S+ costs least \(with a compile cache\) \(\$[\d,]+\), "
+        r"\d\d %, though blocks are sold by whole days\.$",
         alone.screen.prices,
     )
     alone = windtunnel.compare(job, ["ml.p4d.24xlarge", "p5.48xlarge"], size, prices=cheap_p4d())
@@ -956,3 +958,43 @@ def test_a_batch_that_does_not_divide_is_said_with_the_nearest_that_does() -> No
     searched = Workload.transformer("BERT-Large", global_batch=50)  # with 480 it would get another split
     words = windtunnel.compare(searched, [(TRN1, 2), (P5, 5)], FullScale(1_000_000)).screen.batch
     assert "Fractions are averages: 50 does not divide over the copies." in words
+
+
+def test_eager_attention_that_nobody_stated_is_told() -> None:
+    """With what a flash kernel would save: not for models whose scripts have it, nor once attention is stated."""
+    size = FullScale(1_000_000)
+    for name, stated, told in (
+        ("OPT-1.3B", {}, True),
+        ("OPT-1.3B", {"attention": "eager"}, False),
+        ("Llama-3.2-1B", {}, False),
+    ):
+        job = Workload.transformer(name, sequence_length=2048, global_batch=1024, **stated)  # type: ignore[arg-type]
+        comparison = compare(job, PAIR, size)
+        note = screen(comparison, job, size, PriceBook()).attention
+        assert note.startswith("EAGER ATTENTION assumed. With a flash kernel (--attention flash)") == told
+        assert "p4d" not in note
+    eager, flash = (
+        compare(job.changed(attention=kind), [TRN1], size).estimates[0].step.total_s
+        for kind in ("eager", "flash")
+    )
+    assert flash < eager
+    plans = [windtunnel.plan("OPT-1.3B", [TRN1], nodes=[1], attention=kind) for kind in (None, "flash")]
+    assert ["EAGER ATTENTION assumed" in str(report) for report in plans] == [True, False]
+    assert {plan.training.attention for plan in plans[1].plans.plans} == {"flash"}
+
+
+def test_of_many_instances_the_cheapest_are_shown() -> None:
+    """After the one asked for and those that the verdict names; the rest of the report has all."""
+    job = Workload.transformer("Llama-3.1-8B", sequence_length=2048, global_batch=512)
+    names = ["g5", "g6e", "p4de", "trn1n", "ml.p5en.48xlarge", "p5e", "trn2", "trn1", "p4d", "p5", "p6-b200"]
+    size = FullScale(1_000_000)
+    comparison = compare(job, [named_instance(name) for name in names], size)
+    shown = screen(comparison, job, size, PriceBook())
+    rows = [row.label for row in answer_section(shown, comparison).rows if row.style != "detail"]
+    usd = {
+        label(item): cost.usd
+        for item, cost in zip(comparison.estimates, shown.costs, strict=True)
+        if cost is not None
+    }
+    cheapest = sorted(usd, key=usd.__getitem__)[: len(rows) - 3]
+    assert rows[-1].startswith("and ") and set(cheapest) <= set(rows)

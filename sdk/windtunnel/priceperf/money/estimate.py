@@ -38,6 +38,8 @@ class Estimate(NamedTuple):
     """Samples of one optimizer step over all workers."""
     step: StepTime
     steps: int
+    full_steps: float
+    """Steps of full batches with as many samples. An epoch's last step may have a smaller batch, and is shorter."""
     calibration: Calibration
     range_check: RangeCheck
     fixed: tuple[FixedCost, ...]
@@ -81,7 +83,7 @@ class Estimate(NamedTuple):
     @property
     def train_s(self) -> float:
         """Seconds of all training steps."""
-        return self.steps * self.step.total_s
+        return self.full_steps * self.step.total_s
 
     @property
     def step_interval_s(self) -> tuple[float, float]:
@@ -98,7 +100,7 @@ class Estimate(NamedTuple):
     def train_interval_s(self) -> tuple[float, float]:
         """Low and high end of `train_s`."""
         low, high = self.step_interval_s
-        return self.steps * low, self.steps * high
+        return self.full_steps * low, self.full_steps * high
 
     @property
     def billable_s(self) -> int:
@@ -225,6 +227,7 @@ def estimate(
         global_batch=batch,
         step=step,
         steps=math.ceil(size.train_samples / batch) * size.epoch_count,
+        full_steps=size.train_samples / batch * size.epoch_count,
         calibration=calibration,
         range_check=check,
         fixed=fixed,
@@ -242,7 +245,7 @@ def _evaluation_s(run: Run, size: FullScale, found: Modelled) -> tuple[float, fl
         return 0.0, 0.0
     copies = run.cluster.workers if found.training is None else found.training.data_parallel
     together = run.batch if size.evaluation_split else run.batch / copies
-    steps = math.ceil(size.evaluated / together) * size.epoch_count
+    steps = size.evaluated / together * size.epoch_count
     prepared = size.evaluated * size.epoch_count * (1 if size.evaluation_split else copies)
     loading_s = size.loading_s(prepared, run.instance, run.cluster.count)
     return steps * found.evaluation_step.total_s, loading_s

@@ -1,7 +1,7 @@
 """Whether a cheapest instance can be named, and if not, why.
 
 Compile time is modelled from few published figures, and there is none once a cache has the graphs. So it never
-decides: if it would change the answer, the answer is taken from the costs without it.
+decides: if it would change the answer or its probability, the answer is taken from the costs without it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Answer:
 
     Attributes:
         whole: the decision from the whole bill, with compile time.
-        decided: the decision that counts: ``whole``, or that without compile time if compile time changes it.
+        decided: the decision that counts: ``whole``, or that without compile time if compile time changes it, be it a
+            probability alone.
         obstacle: why no cheapest can be named; None: one can.
         hindered: positions of the estimates that cause the obstacle.
     """
@@ -66,8 +67,13 @@ class Answer:
 
     @property
     def without_compile(self) -> bool:
-        """Whether compile time was left out because it would have changed the answer."""
+        """Whether compile time was left out because it would have changed the decision."""
         return self.decided is not self.whole
+
+    @property
+    def turned(self) -> bool:
+        """Whether compile time would have changed which instance is named, or whether it is `clear`."""
+        return (self.whole.cheapest, self.whole.clear) != (self.decided.cheapest, self.decided.clear)
 
 
 def answers(comparison: Comparison) -> tuple[Answer, ...]:
@@ -103,9 +109,14 @@ def answer(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
     bare = [item.taking("compile", 0.0) for item in estimates]
     left = [None if cost is None else item.cost(cost.price) for item, cost in zip(bare, costs, strict=True)]
     without = decide(on, bare, left)
-    turned = (without.cheapest, without.clear) != (whole.cheapest, whole.clear)
     obstacle, hindered = _obstacle(estimates, whole)
-    return Answer(whole, without if turned else whole, obstacle, hindered)
+    return Answer(whole, whole if _said(without) == _said(whole) else without, obstacle, hindered)
+
+
+def _said(decision: Decision) -> tuple[object, ...]:
+    """What a reader learns of a decision: probabilities in whole percent."""
+    chances = [None if chance is None else round(chance, 2) for chance in decision.probabilities]
+    return decision.cheapest, decision.clear, chances
 
 
 def _obstacle(estimates: Sequence[Estimate], decision: Decision) -> tuple[Obstacle | None, tuple[int, ...]]:

@@ -44,7 +44,9 @@ GPU_SETTINGS = (
 """Settings that ``on_gpu`` may change: those of how the job runs, not of what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
 """fp32 numbers that each optimizer keeps for a weight; ``sgd`` is with momentum."""
-
+_SMALL = 1e9
+"""Weights below which a model is trained as copies. No published row of such a model has tensor or pipeline
+parallelism, but a search would find it for them on many instances, and their scripts would have to be rewritten."""
 
 _Self = TypeVar("_Self", bound="Described")
 
@@ -323,9 +325,7 @@ def _compilation(run: Run, training: Training, flops: float, full_scale: FullSca
 
 
 def _split(job: Described, run: Run) -> Training:
-    """The step, split as described. If nothing of the split is stated and data parallelism alone does not fit, or fits
-    only with full recomputation that is not asked for, the fastest split that fits. Raises `InvalidInput`.
-    """
+    """The step, split as described; if nothing of the split is stated, as `_or_split` has it. Raises `InvalidInput`."""
     copies = job.data_parallel(run.cluster)
     training: Training | None = None
     products = run.precision.ran_as("fp32")
@@ -365,9 +365,13 @@ def _split(job: Described, run: Run) -> Training:
 
 
 def _or_split(copies: Training | None, split: OpenSplit, run: Run) -> Training | None:
-    """``copies`` (data parallelism alone), or the fastest split if they do not fit, or recompute all and are slower."""
+    """``copies`` (data parallelism alone), or the fastest split.
+
+    A small model is taken to be trained as copies where these fit without recomputing all, as its scripts do, even if
+    another split would be faster.
+    """
     fit = copies is not None and memory_need(copies, run.instance).fits
-    if copies and fit and (copies.recompute != "full" or split.recompute == "full"):
+    if copies and fit and split.parameters < _SMALL and (copies.recompute, split.recompute) != ("full", None):
         return copies
     found = fastest_that_fits(split, run.cluster)
     if found is None or not (copies and fit):

@@ -82,7 +82,9 @@ class OpenSplit(NamedTuple):
                 )
         if not 1 <= self.parameters <= LARGEST:
             raise InvalidInput(f"parameters must be 1 or more, at most {LARGEST:g}, not {self.parameters}")
-        for name, valid in (("recompute", get_args(Recompute)), ("zero", get_args(ZeroStage))):
+        for name, valid in (
+            ("recompute", get_args(Recompute)), ("zero", get_args(ZeroStage)), ("attention", get_args(Attention)),
+        ):  # fmt: skip
             if getattr(self, name) not in (None, *valid):
                 raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
         must_divide_heads(self.tensor_parallel, self.architecture)

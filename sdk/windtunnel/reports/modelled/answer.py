@@ -5,6 +5,7 @@ At most `LINES` lines in a terminal of 100 columns, title and frame included; ev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -26,6 +27,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
+from windtunnel.reports.modelled.attention import eager_words
 from windtunnel.reports.modelled.batch_and_prices import (
     batch_words,
     each,
@@ -80,6 +82,7 @@ class Screen:
         change: what the rehearsal found to change in the script, worst first.
         largest: where there are fewer than two changes: the largest parts of the bill on the first instance.
         trust: how far to trust the figures.
+        attention: where eager attention is assumed, and what a flash kernel would change; empty: nowhere.
         memory: where the memory may be too small; empty: nowhere.
         left_out: what the figures do not include.
     """
@@ -97,6 +100,7 @@ class Screen:
     change: tuple[str, ...]
     largest: tuple[str, ...]
     trust: str
+    attention: str
     memory: str
     left_out: str
 
@@ -136,6 +140,7 @@ def screen(
         change=tuple(changes),
         largest=tuple(largest[: _CHANGES - len(changes)]),
         trust=trust(comparison, workload),
+        attention=_attention(estimates, workload),
         memory=memory(estimates, workload),
         left_out=left_out(comparison, workload, full_scale, {item.kind for item in diagnostics or ()}),
     )
@@ -147,6 +152,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.missing: 3,
         shown.verdict: 5,
         shown.compiling: 2,
+        shown.attention: 2,
         shown.batch: 4,
         shown.prices: 3,
         **{f"{CHANGE}{text}": 3 for text in shown.change},
@@ -180,12 +186,13 @@ def longest_s(items: Iterable[Estimate]) -> float:
 
 
 def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
-    """The rows: at most ``most``, but two instances at least. The first ones in order are kept, and those that the
-    verdict names.
+    """The rows: at most ``most``, but two instances at least. Kept are the first one, those that the verdict names, and
+    the cheapest.
 
     Rows with what a compile cache saves are left out before any instance is.
     """
-    first = list(dict.fromkeys((shown.order[0], *_named(shown.answer), *shown.order)))
+    by_cost = sorted(shown.order, key=lambda index: _usd(comparison.estimates[index], shown.costs[index]))
+    first = list(dict.fromkeys((shown.order[0], *_named(shown.answer), *by_cost)))
     for count, with_cache in product(range(min(len(shown.order), most), 0, -1), (True, False)):
         order = [index for index in shown.order if index in first[:count]]
         longest = longest_s(comparison.estimates[index] for index in order)
@@ -196,6 +203,11 @@ def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
         if len(rows) <= most or count <= 2:
             break
     return rows
+
+
+def _usd(item: Estimate, cost: Cost | None) -> float:
+    """US dollars; infinite without a price, or if the job does not fit."""
+    return math.inf if cost is None or not item.fits else cost.usd
 
 
 def _named(found: Answer | None) -> tuple[int, ...]:
@@ -223,7 +235,8 @@ def _rows(comparison: Comparison, shown: Screen, index: int, longest: float) -> 
     batch = f"{_number(item.global_batch)} ({_number(each(item))})"
     figures = _figures(item, shown.costs[index], longest) if item.fits else ("does not fit", "-")
     yield Row(name, (batch, *figures), "total" if won else "normal")
-    if (decided := without_compile(shown.answer)) and _compile_s(item):
+    decided = without_compile(shown.answer)
+    if decided and shown.answer and shown.answer.turned and _compile_s(item):
         bare = item.taking("compile", 0.0)
         yield Row(CACHED, ("", *_figures(bare, decided.costs[index], longest)), "detail")
 
@@ -349,6 +362,11 @@ def _obstacle(
         return f"No winner: the job runs on {names}, but cannot run on {others}. {NAME_OTHERS}"
     alone = "the only one modelled" if comparison.not_calibrated else "compared with nothing"
     return f"No winner: {names} is {alone}. {NAME_OTHERS}"
+
+
+def _attention(estimates: Sequence[Estimate], workload: Workload) -> str:
+    is_open = isinstance(workload, DescribedWorkload) and workload.attention == "auto"
+    return eager_words(estimates) if is_open and workload.rehearsed is None else ""
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:

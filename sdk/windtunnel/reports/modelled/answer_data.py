@@ -20,6 +20,7 @@ _WORDS = (
     "change",
     "largest",
     "trust",
+    "attention",
     "memory",
     "left_out",
 )

@@ -23,7 +23,7 @@ from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
 from windtunnel.priceperf.workload.splits import batch_that_divides
 from windtunnel.rendering import format as fmt
-from windtunnel.reports.modelled.cheapest import probability
+from windtunnel.reports.modelled.cheapest import cached, probability
 from windtunnel.reports.modelled.labels import (
     bought,
     degrees,
@@ -251,8 +251,9 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
                 sure = ", outside the calibrated range"
             held = sorted({known.price.effective_from for known in decided.costs if known is not None})
             of = " to ".join(map(str, dict.fromkeys((held[0], held[-1]))))
-            least = f"{machine(best)} costs least ({fmt.dollars(cost.usd)})"
-            yield f"At {bought(cost.price)} prices of {of} {least}{sure}."
+            least = f"{machine(best)} costs least{cached(other)} ({fmt.dollars(cost.usd)})"
+            days = ", though blocks are sold by whole days" if bought(cost.price) == CAPACITY_BLOCK else ""
+            yield f"At {bought(cost.price)} prices of {of} {least}{sure}{days}."
 
 
 def _of(price: Price, day: date) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from windtunnel.priceperf import Answer, Comparison, Estimate, FullScale, PriceBook, Workload
 from windtunnel.priceperf.money.winner import answer
+from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.cheapest import cached, otherwise, probability
 from windtunnel.reports.modelled.labels import label, outside_quantity, outside_words
 from windtunnel.reports.modelled.other_batch import other_batch
@@ -50,4 +51,6 @@ def _of_the_others(found: Answer, comparison: Comparison) -> Iterator[str]:
     others = [comparison.estimates[index] for index in left]
     then = answer(found.decided.on, others, [found.whole.costs[index] for index in left])
     if then.winner is not None:
-        yield f"Of the others {label(others[then.winner])} costs least{cached(then)}, {probability(then.probability)}."
+        chance, cost = probability(then.probability), then.decided.costs[then.winner]
+        usd = f" at {fmt.dollars(cost.usd)}" if cost and then.turned else ""  # not that of the table
+        yield f"Of the others {label(others[then.winner])} costs least{usd}{cached(then)}, {chance}."

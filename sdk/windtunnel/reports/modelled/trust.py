@@ -124,7 +124,8 @@ def _lacks(comparison: Comparison, workload: Workload, full_scale: FullScale | N
         ]
         of_texts = any(size.sequence_length is not None for size in sizes)
         lacks.append(f"preparation of the data{' (tokenising)' if of_texts else ''}")
-    if not any(
+    evaluation_stated = full_scale is not None and full_scale.evaluation_samples is not None
+    if not evaluation_stated and not any(
         cost.seconds for item in comparison.estimates for cost in item.fixed if cost.name == "evaluation"
     ):
         lacks.append("evaluation")

@@ -8,6 +8,9 @@ from typing import Any
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.reports.modelled.data import cost_data, rounded
 
+_FIXED = ("tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "attention")
+"""What a user can fix instead of searching for it."""
+
 
 def plans_data(found: Plans) -> dict[str, Any]:
     """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` hold indices of
@@ -25,11 +28,7 @@ def plans_data(found: Plans) -> dict[str, Any]:
             "global_batch": job.global_batch,
             "lora": None if job.lora is None else asdict(job.lora),
             "train_samples": found.size.train_samples,
-            "fixed": {
-                name: value
-                for name in ("tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero")
-                if (value := getattr(job, name)) is not None
-            },
+            "fixed": {name: value for name in _FIXED if (value := getattr(job, name)) is not None},
         },
         "deadline_hours": found.deadline_hours,
         "budget_usd": found.budget_usd,

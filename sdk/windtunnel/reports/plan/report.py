@@ -15,7 +15,7 @@ from windtunnel.priceperf import Architecture, FullScale, InvalidInput, PriceBoo
 from windtunnel.priceperf.errors import quoted
 from windtunnel.priceperf.model.config_json import known_architecture
 from windtunnel.priceperf.model.lora import LoraTargets, lora_of
-from windtunnel.priceperf.model.training_settings import Recompute, ZeroStage
+from windtunnel.priceperf.model.training_settings import Attention, Recompute, ZeroStage
 from windtunnel.priceperf.money.plan import Plans, plans
 from windtunnel.priceperf.workload.full_scale import LARGEST
 from windtunnel.priceperf.workload.splits import OpenSplit
@@ -118,6 +118,7 @@ def plan(
     microbatch: int | None = None,
     recompute: Recompute | None = None,
     zero: ZeroStage | None = None,
+    attention: Attention | None = None,
     software: str | Sequence[str] = (),
     lora_rank: int | None = None,
     lora_targets: LoraTargets | None = None,
@@ -147,6 +148,8 @@ def plan(
         microbatch: sequences of one pass.
         recompute: ``none``, ``selective`` or ``full``.
         zero: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
+        attention: ``eager`` or ``flash`` on all instances. None: what today's scripts of such a model have there, and
+            the report says so where it costs time.
         software: the training software, as in `Workload.transformer`; of several, each instance takes the first with
             published rows on its chip.
         lora_rank: as in `Workload.transformer`, like the next.
@@ -178,6 +181,7 @@ def plan(
         recompute,
         zero,
         lora_of(lora_rank, lora_targets, model),
+        attention=attention,
     )
     job.check()
     size_assumed = tokens is samples is steps is None

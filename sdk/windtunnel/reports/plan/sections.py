@@ -20,6 +20,7 @@ from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.answer import STATE_PRICES
+from windtunnel.reports.modelled.attention import eager_words
 from windtunnel.reports.modelled.batch_and_prices import offerings_words
 from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.fitted_notes import LINES, fitted
@@ -93,7 +94,14 @@ def sections(
     listed = [_table(title, about, plans) for title, (about, plans) in tables.items() if plans]
     if not listed:
         return (replace(_searched(found, notes), first=True),)
-    read_first = (*_risky(found, first), *_trained_by(found), *_prices(found, on), *_outside(first))
+    eager = "" if found.job.attention else eager_words(plan.estimate for plan in first)
+    read_first = (
+        *_risky(found, first),
+        *filter(None, [eager]),
+        *_trained_by(found),
+        *_prices(found, on),
+        *_outside(first),
+    )
     return (_on_the_first_screen(listed[0], read_first, above), *listed[1:], _searched(found, notes))
 
 
@@ -211,7 +219,7 @@ def _best(found: Plans) -> Iterator[str]:
     other instance that has a price. Several others have a table.
     """
     if not found.plans:
-        yield "NO PLAN: there is no way to run this job on what was asked for."
+        yield "NO PLAN on what was asked for. The reasons are below."
         return
     limits = labels.limits(found.deadline_hours, found.budget_usd)
     if not found.within:
