@@ -153,10 +153,11 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     model's name on the hub.
 
     Raises:
-        InvalidInput: the file cannot be read or fetched.
+        InvalidInput: the file cannot be read or fetched, or the name shows a model that cannot be described.
     """
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
+    from windtunnel.priceperf.model.config_json import must_be_describable
     from windtunnel.priceperf.model.hub_models import hub_config
 
     path = Path(text)
@@ -168,6 +169,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     elif path.suffix == ".json":
         name = path.resolve().parent.name
     elif text.count("/") == 1 and hub_config(text) is None:
+        must_be_describable(text)
         path, name = config_of(text), text
     else:
         return text  # a model that is known without the hub, or an unknown one, which is refused later

@@ -112,7 +112,21 @@ def test_shared_heads_of_falcon() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "t5"}, "model_type of a config must be one of bert, .*, not 't5'"),
+        (
+            {"model_type": "ibert"},
+            "model_type of a config must be one of bert, .*, not 'ibert'.*run SCRIPT --rehearse",
+        ),
+        (
+            {"model_type": "t5"},
+            "'t5' is an encoder-decoder, .* rehearsed: windtunnel run SCRIPT --rehearse 16",
+        ),
+        ({"model_type": "qwen3_moe"}, "'qwen3_moe' is a mixture of experts"),
+        ({"num_local_experts": 8}, "num_local_experts of the config is 8, .*run SCRIPT --rehearse 16"),
+        ({"n_routed_experts": 64}, "n_routed_experts of the config is 64"),
+        (
+            {"quantization_config": {"load_in_4bit": True}},
+            "quantization_config of the config is not modelled",
+        ),
         ({"model_type": ["bert"]}, r"not \['bert'\]"),
         ({"num_key_value_heads": 100}, "100 key-value heads do not divide its 12"),
         ({"hidden_size": 769}, "12 attention heads do not divide its hidden size of 769"),
@@ -126,3 +140,9 @@ def test_what_is_not_modelled_is_told(change: dict[str, Any], message: str) -> N
     """With what is missing, or what would do."""
     with pytest.raises(InvalidInput, match=message):
         from_config({**BERT, **change})
+
+
+def test_a_config_may_say_that_there_are_no_experts_and_nothing_is_quantised() -> None:
+    """As some tools write them for a dense model."""
+    said = {"num_experts": 0, "num_local_experts": 1, "n_routed_experts": None, "quantization_config": None}
+    assert from_config({**LLAMA, **said}) == from_config(LLAMA)

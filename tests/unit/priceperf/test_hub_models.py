@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from windtunnel.cli.options import architecture_of
 from windtunnel.priceperf import ARCHITECTURES, InvalidInput, Workload
 from windtunnel.priceperf.model.config_json import NAMES_PAGE, from_config, known_architecture
 from windtunnel.priceperf.model.hub_models import hub_config, hub_names
@@ -117,6 +118,35 @@ def test_an_unknown_name_gets_a_dozen_names_and_the_page_that_has_all() -> None:
     assert 5 <= len(known & set(words)) <= 12
     page = Path(__file__).parents[3].joinpath(NAMES_PAGE).read_text(encoding="utf-8")
     assert known == set(page.rstrip(".\n").rpartition("\n")[2].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("t5-large", "an encoder-decoder"),
+        ("google/flan-t5-xl", "an encoder-decoder"),
+        ("facebook/bart-large", "an encoder-decoder"),
+        ("whisper-large-v3", "an encoder-decoder"),
+        ("Mixtral-8x7B-v0.1", "a mixture of experts"),
+        ("deepseek-ai/DeepSeek-V3", "a mixture of experts"),
+        ("mamba-130m", "built of states"),
+    ],
+)
+def test_a_name_that_shows_another_kind_of_model_is_told_what_takes_it(name: str, kind: str) -> None:
+    """Before a config.json is asked for, which would be refused too; also before the hub is asked."""
+    message = f"'{name}' is {kind}, which cannot be described.*windtunnel run SCRIPT --rehearse 16"
+    with pytest.raises(InvalidInput, match=message):
+        known_architecture(name)
+    if "/" in name:
+        with pytest.raises(InvalidInput, match=message):
+            architecture_of(name)
+
+
+@pytest.mark.parametrize("name", ["bartowski/Our-Llama", "DeepSeek-R1-Distill-Llama-8B", "our-gpt5"])
+def test_a_name_that_only_looks_like_one_is_just_unknown(name: str) -> None:
+    """A model distilled from one with experts has none; an owner's name is not the model's."""
+    with pytest.raises(InvalidInput, match="is not known"):
+        known_architecture(name)
 
 
 def test_heads_that_8_cores_do_not_share_alike_are_shared_by_two() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,15 @@ _TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
     "vision": ("beit", "deit", "dinov2", "vit", "vit_mae"),
 }  # fmt: skip
 """Known model_types by family. Others are refused: they may be built differently (experts, states, local attention)."""
+_NOT_DESCRIBED: Mapping[str, str] = {
+    "an encoder-decoder": r"(?<![a-z])(m|by|um|long)?t5|bart(?![a-z])|pegasus|marian|whisper|m2m_?100|nllb|blenderbot",
+    "a mixture of experts": r"mixtral|moe(?![a-z])|\dx\d+b|dbrx|gpt[-_]oss|grok|deepseek[-_]?(v[23]|r1$)|llama[-_]?4",
+    "built of states": r"mamba|rwkv|jamba",
+}
+"""What a name or a model_type shows to be built differently."""
+_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_moe_experts")
+REHEARSE = "Its script can be rehearsed: windtunnel run SCRIPT --rehearse 16"
+"""The end of each message that a model is built differently."""
 _TIED = ("cohere", "gemma", "gemma2", "gemma3_text", "smollm3")
 _UNTIED = ("codegen", "gpt_neox", "gptj", "phi")
 """If a config has no tie_word_embeddings: models whose head shares the embedding (`_TIED`) or has its own weights
@@ -60,12 +70,18 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
         return from_config(architecture)
     if isinstance(architecture, Architecture):
         return architecture, architecture.parameters
+    if not isinstance(architecture, str):
+        raise InvalidInput(
+            "architecture must be a model's name, the content of its config.json or an Architecture, not "
+            f"{quoted(architecture)}"
+        )
     config = hub_config(architecture)
     found = architecture_named(config["_name_or_path"] if config else architecture)
     if found is not None:
         return found, found.parameters
     if config is not None:
         return from_config(config)
+    must_be_describable(architecture)
     known = list(dict.fromkeys((*ARCHITECTURES, *hub_names())))
     near = did_you_mean(architecture, known)
     some = "" if near else f", such as {', '.join(_SOME)}"
@@ -76,6 +92,13 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
     )
 
 
+def must_be_describable(name: str) -> None:
+    """Refuse a name or a model_type that shows that the model is built otherwise. Raises `InvalidInput`."""
+    for kind, shown in _NOT_DESCRIBED.items():
+        if re.search(shown, name.lower().rpartition("/")[2]):
+            raise InvalidInput(f"{name!r} is {kind}, which cannot be described. {REHEARSE}")
+
+
 def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
     """The dimensions in a configuration of the transformers library, and the number of weights.
 
@@ -83,16 +106,18 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         config: the content of a `config.json`, or `AutoConfig.from_pretrained(...).to_dict()`.
 
     Raises:
-        InvalidInput: an unknown model_type, or dimensions that are missing or impossible.
+        InvalidInput: an unknown model_type, experts, quantised weights, or dimensions that are missing or impossible.
     """
     kind = config.get("model_type")
     family = next((family for family, kinds in _TYPES.items() if kind in kinds), None)
     if family is None:
+        must_be_describable(str(kind))
         known = ", ".join(name for kinds in _TYPES.values() for name in kinds)
         raise InvalidInput(
             f"the model_type of a config must be one of {known}, not {quoted(kind)}. Give an Architecture with its "
-            "dimensions, if it is a plain encoder, decoder or vision transformer all the same"
+            f"dimensions, if it is a plain encoder, decoder or vision transformer all the same. {REHEARSE}"
         )
+    _must_be_plain(config)
     hidden, heads, kv_heads, head_size = _attention(config)
     model = Architecture(
         layers=_needed(config, "layers"),
@@ -109,6 +134,20 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
     tables = 1 if _is_tied(config) else 2
     table = model.vocabulary * (_number(config, "embedding") or hidden)
     return model, model.layers * model.layer_weights + tables * table
+
+
+def _must_be_plain(config: Mapping[str, Any]) -> None:
+    """Refuse what a known model_type may have, and what would change its figures. Raises `InvalidInput`."""
+    for name in _EXPERTS:
+        if isinstance(experts := config.get(name), int) and experts > 1:
+            raise InvalidInput(
+                f"{name} of the config is {experts}, and a mixture of experts cannot be described. {REHEARSE}"
+            )
+    if config.get("quantization_config"):
+        raise InvalidInput(
+            "quantization_config of the config is not modelled: weights in 4 or 8 bits (QLoRA) have other times and "
+            "memory. Without it, the config is that of a model whose weights are in bf16"
+        )
 
 
 def _length(config: Mapping[str, Any], model: Architecture) -> int:

@@ -15,7 +15,7 @@ from typing import TypeVar, get_args
 from ..errors import InvalidCounters, InvalidInput
 from ..instances import instance_type
 from ..model.architectures import Architecture
-from ..model.config_json import from_config
+from ..model.config_json import REHEARSE, from_config
 from ..model.lora import Lora, LoraTargets
 from ..model.training_settings import DTYPE_BYTES
 from .cluster import Cluster
@@ -58,7 +58,7 @@ def described(cls: type[_T], counters: Counters) -> _T:
         try:
             return _described(cls, counters, train, world_size, held, split, length)
         except InvalidInput as error:
-            why = str(error)
+            why = str(error).removesuffix(f". {REHEARSE}")  # which has been done
     raise InvalidCounters(split_over_cores(counters, world_size, why))
 
 

@@ -190,9 +190,9 @@ def test_a_config_of_another_kind_is_told_which_option_takes_what(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without Python's `Architecture`, the sentence lacked its object."""
-    (tmp_path / "config.json").write_text('{"model_type": "mixtral"}')
+    (tmp_path / "config.json").write_text('{"model_type": "ibert"}')
     assert cli.main(["compare", "--architecture", str(tmp_path), "--samples", "9"]) == 2
-    said = "not 'mixtral'. Give --architecture a config.json with one of these, if it is a plain encoder"
+    said = "not 'ibert'. Give --architecture a config.json with one of these, if it is a plain encoder"
     assert said in capsys.readouterr().err
 
 
