@@ -22,7 +22,9 @@ from typing import Literal, get_args
 from ..errors import InvalidInput, did_you_mean
 from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture
-from ..model.inference_call import MODELLED_FAMILIES, Inference
+from ..model.config_json import from_config
+from ..model.hub_models import hub_config
+from ..model.inference_call import MODELLED_FAMILIES, Inference, stored_gib
 from .data_files import table
 
 Use = Literal["fit", "test"]
@@ -85,22 +87,30 @@ def _row(line: dict[str, str]) -> InferenceRow:
 
 
 def architecture_of(name: str) -> Architecture:
-    """The dimensions of an architecture, or of a published model by its name (``roberta-base``), with or without its
-    owner on the Hugging Face hub.
+    """The dimensions of an architecture, of a published model by its name (``roberta-base``), with or without its
+    owner on the Hugging Face hub, or of a model that is known without it (``ViT-Large``).
 
     Raises:
-        InvalidInput: the name is neither; the message lists both.
+        InvalidInput: the name is none of them; the message lists architectures that fit a core, and published models.
     """
     by_model = {row.model: row.architecture for use in get_args(Use) for row in inference_rows(use)}
     short = {model.rpartition("/")[2]: known for model, known in by_model.items()}
     found = architecture(
         {**by_model, **short}.get(name.lower()) or short.get(name.lower().rpartition("/")[2], name)
     )
+    if found is None and (config := hub_config(name)) is not None:
+        found, _ = from_config(config)
     if found is None:
-        modelled = [known for known, one in ARCHITECTURES.items() if one.family in MODELLED_FAMILIES]
+        modelled = [known for known, one in ARCHITECTURES.items() if _is_offered(one)]
         raise InvalidInput(
             f"architecture {name!r} is not known.{did_you_mean(name, [*modelled, *short])} "
             f"Known: {', '.join(modelled)}; and the models "
             f"{', '.join(sorted(short))}."
         )
     return found
+
+
+def _is_offered(model: Architecture) -> bool:
+    """Whether its inference is modelled, and one core has memory for it."""
+    core_gib = instance_type("trn1.2xlarge").core_memory_gib
+    return model.family in MODELLED_FAMILIES and stored_gib(model) <= core_gib

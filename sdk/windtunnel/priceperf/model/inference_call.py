@@ -133,6 +133,11 @@ class CallTime:
         return math.fsum(self.parts.values())
 
 
+def stored_gib(model: Architecture) -> float:
+    """GiB of a model's weights in a core's memory."""
+    return _STORED * model.parameters / GIB
+
+
 def call_time(
     inference: Inference,
     instance: InstanceType,
@@ -144,10 +149,10 @@ def call_time(
     Raises:
         InvalidInput: the weights do not fit a core's memory.
     """
-    stored_gib = _STORED * inference.architecture.parameters / GIB
-    if stored_gib > instance.core_memory_gib:
+    stored = stored_gib(inference.architecture)
+    if stored > instance.core_memory_gib:
         raise InvalidInput(
-            f"the weights need {stored_gib:.1f} GiB in fp32, a {instance.core_name} of {instance.name} has "
+            f"the weights need {stored:.1f} GiB in fp32, a {instance.core_name} of {instance.name} has "
             f"{instance.core_memory_gib:g} GiB: a model that is split over cores is not modelled"
         )
     slower = constants.inferentia2 if instance.accelerator.name == _INFERENTIA2 else 1.0

@@ -120,6 +120,14 @@ def test_the_model_says_how_right_it_is(invoke: Invoke) -> None:
     assert "set aside" in invoke("inference", "--validate").out
 
 
+def test_a_model_that_a_comparison_knows_is_known_here(invoke: Invoke) -> None:
+    """ViT-Large has no published row, and its family has: its range is wider where it lies outside of them."""
+    (row,) = estimated(
+        invoke, "google/vit-large-patch16-224", "--instances", "trn1.2xlarge", "--batch-size", "1"
+    )["estimates"]
+    assert row["sequence_length"] == 197 and row["throughput_per_second"] > 0
+
+
 def test_a_sequence_longer_than_the_models_positions_is_said(invoke: Invoke) -> None:
     """Its time is modelled all the same: another model of that shape may take such sequences."""
     ask = ("inference", "bert-base-uncased", "--sequence-length")
@@ -130,7 +138,8 @@ def test_a_sequence_longer_than_the_models_positions_is_said(invoke: Invoke) -> 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["inference", "BERT-Huge"], 2, "GPT3-175B, ViT-Base, MPT-125m"),
+        (["inference", "BERT-Huge"], 2, "GPT-2-Medium, ViT-Base, MPT-125m"),  # GPT3's weights fit no core
+        (["inference", "meta-llama/Llama-3.2-1B"], 2, "not for llama"),
         (["inference", "Llama2-7B"], 2, "not for llama"),
         (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 2, "Calibrated are ml.trn1.2xlarge"),
         (["inference", "BERT-Base", "--instances", "p5"], 2, "Inference on ml.p5.48xlarge is not calibrated"),
