@@ -26,8 +26,8 @@ from windtunnel.priceperf.workload.cluster import BATCH_RULES
 
 TRN1, SMALL, P4D = "ml.trn1.32xlarge", "ml.trn1.2xlarge", "ml.p4d.24xlarge"
 OTHERS = ("ml.trn1n.32xlarge", "trn1.32xlarge", "p4d.24xlarge", "ml.p4de.24xlarge", SMALL, P4D, TRN1)
-LONG = FullScale(30_000_000, sequence_length=128)
-SHORT = FullScale(1_000_000, sequence_length=128)
+LONG = FullScale(30_000_000)
+SHORT = FullScale(1_000_000)
 """Of which compiling can be as much as trn1 costs less."""
 
 

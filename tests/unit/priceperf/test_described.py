@@ -112,9 +112,11 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
         ({"recompute": "some"}, "recompute must be one of auto, none, selective, full"),
         ({"on_gpu": {"layers": 3}}, "on_gpu knows microbatch, tensor_parallel"),
         ({"on_gpu": {"tensor_parallel": 5}}, "tensor_parallel 5 does not divide"),
-        ({"parameters": "7B"}, "parameters must be a number from 1"),
-        ({"parameters": 0}, "parameters must be a number from 1"),
-        ({"parameters": math.inf}, "parameters must be a number from 1"),
+        ({"architecture": None}, "architecture must be a model's name, .* or an Architecture, not None"),
+        ({"parameters": "7B"}, "parameters must be about .* 6.74 billion, not '7B': 8 billion are 8e9"),
+        ({"parameters": 0}, "parameters must be about .*, not 0"),
+        ({"parameters": math.inf}, "parameters must be about .*, not inf"),
+        ({"parameters": 1e12}, "parameters must be about .*, not 1000000000000.0"),
         ({"head_part": 1.5}, "head_part must be a number from 0 to 1"),
         ({"head_part": None}, "head_part must be a number from 0 to 1"),
     ],
@@ -136,6 +138,17 @@ def test_workers_that_do_not_divide_are_told_with_numbers() -> None:
         compare(llama(), [("ml.trn1.32xlarge", 1000)], SIZE)
     with pytest.raises(InvalidInput, match="FullScale"):
         compare(llama(), PAIR)
+    with pytest.raises(InvalidInput, match="whole number of instances, as 4, not '2'"):
+        compare(llama(), PAIR, SIZE, instance_count="2")  # type: ignore[arg-type]
+
+
+def test_the_size_of_a_job_does_not_change_its_sequences() -> None:
+    """Another length there would leave the step as it is, so it is refused, with what does it."""
+    with pytest.raises(
+        InvalidInput, match=r"sequences of 4,096 tokens.*Workload\.transformer\(sequence_length=N\)"
+    ):
+        compare(llama(), PAIR, replace(SIZE, sequence_length=2048))
+    assert llama().sized(replace(SIZE, sequence_length=4096)).sequence_length == 4096
 
 
 @given(

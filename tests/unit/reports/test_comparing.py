@@ -25,7 +25,8 @@ from windtunnel.priceperf import (
 from windtunnel.rendering.format import HOURS_FROM_S
 from windtunnel.reports.modelled.fitted_notes import LINES
 
-FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
+FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
+OF_128 = replace(FULL, sequence_length=128)
 
 
 def compiled_to(counters: dict[str, Any], dtype: str) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def test_a_job_its_counters_and_a_description_compare_alike(counters: Any) -> No
 
 def test_the_answer_is_in_the_text(counters: Any) -> None:
     """Each date of prices, break-even, per million, sensitivity, batch rule, range, ways to buy the hour."""
-    text = text_of(windtunnel.compare(counters(), full_scale=FULL, scaling="strong"))
+    text = text_of(windtunnel.compare(counters(), full_scale=OF_128, scaling="strong"))
     for needed in (
         "at prices of 2022-10-10", "at prices of 2025-06-01", "WHO IS CHEAPEST", "EC2 Capacity Block",
         "break-even", "a million samples", "a million tokens", "IF ONE THING WERE DIFFERENT", "spot",
@@ -295,7 +296,7 @@ def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float)
 def test_json_is_plain_and_repeatable(counters: Any) -> None:
     """Decisions, sensitivity and scaling as data; probabilities add up; no price, no cost."""
     report = windtunnel.compare(
-        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.trn2.48xlarge"], FULL, scaling="weak"
+        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.trn2.48xlarge"], OF_128, scaling="weak"
     )
     data = json.loads(report.to_json())
     assert data["schema"] == "windtunnel.comparison/1"
@@ -314,7 +315,7 @@ def test_json_is_plain_and_repeatable(counters: Any) -> None:
     assert {"change", "costs", "cheapest", "probability"} <= set(data["sensitivity"][0])
     assert len(data["scaling"]) == 3
     again = windtunnel.compare(
-        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.trn2.48xlarge"], FULL, scaling="weak"
+        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.trn2.48xlarge"], OF_128, scaling="weak"
     )
     assert report.to_json() == again.to_json()
 
@@ -358,6 +359,8 @@ def test_scaling_prints_and_serialises(counters: Any) -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     """The error says what can."""
+    with pytest.raises(InvalidInput, match="at least one instance type"):
+        windtunnel.compare(giant(), [], windtunnel.FullScale(10_000))
     with pytest.raises(InvalidInput, match=r"Workload\.transformer"):
         windtunnel.compare(3)  # type: ignore[arg-type]
     with pytest.raises(JobNotFinished, match="no counters"):

@@ -88,6 +88,14 @@ def test_tokens_samples_and_steps_are_one_size() -> None:
         small(tokens=0)
 
 
+def test_one_number_of_instances_is_a_number() -> None:
+    """And what is none is refused in words."""
+    assert {plan.estimate.instance_count for plan in small(nodes=2).plans.plans} == {2}
+    for wrong in (2.5, ["2"]):
+        with pytest.raises(InvalidInput, match="whole number of instances"):
+            small(nodes=wrong)
+
+
 def test_a_job_of_less_than_a_step_is_said_so() -> None:
     """It is planned as the step that it begins."""
     assert "2.05 million tokens in one step, not full, of 1,024 sequences" in small(samples=500).to_text()

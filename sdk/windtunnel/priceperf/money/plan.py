@@ -189,7 +189,7 @@ def plans(
     instances: Sequence[str],
     size: FullScale,
     *,
-    nodes: Sequence[int] | None = None,
+    nodes: int | Sequence[int] | None = None,
     software: Sequence[str] = (),
     deadline_hours: float | None = None,
     budget_usd: float | None = None,
@@ -203,7 +203,7 @@ def plans(
         instances: names as for `instance_type`, or a family (``trn1``: its largest type, as SageMaker
             training). Types that no calibration models are listed in `Plans.places`.
         size: of the whole job.
-        nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
+        nodes: the number of instances, or several to try; None: 1 to `MOST_NODES`.
         software: possible training software. On each instance the first one counts that has published rows of the
             chip; if none has, on GPUs a plain script that is named.
         deadline_hours: for the whole job, with provisioning; None: no limit.
@@ -223,7 +223,8 @@ def plans(
     if not instances:
         raise InvalidInput("name at least one instance type to plan for, as trn1 or ml.p4d.24xlarge")
     book = prices or PriceBook()
-    counts = range(1, MOST_NODES + 1) if nodes is None else sorted(set(nodes))
+    asked_for = [nodes] if isinstance(nodes, int | float) else nodes
+    counts = range(1, MOST_NODES + 1) if asked_for is None else sorted(set(asked_for))
     if not counts:
         raise InvalidInput("name at least one number of instances")
     found: list[Plan] = []

@@ -97,6 +97,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """Check the count."""
+        if isinstance(self.count, bool) or not isinstance(self.count, int | float):
+            raise InvalidInput(f"a job has a whole number of instances, as 4, not {quoted(self.count)}")
         if not self.count >= 1:
             raise InvalidInput(f"a job has at least 1 instance, not {self.count}")
         if self.count > MOST_INSTANCES:

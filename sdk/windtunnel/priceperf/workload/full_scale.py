@@ -37,8 +37,8 @@ class FullScale:
         tokenised_samples: text samples that the script itself tokenises, in one process, before it trains;
             for when you do not know how long that takes.
         compile_cached: True if all graphs come from a compile cache.
-        sequence_length: tokens of a sample; only compared with the calibrated range. For a rehearsed job that is
-            modelled by its description it must be the job's own: `DescribedWorkload.changed` models another one.
+        sequence_length: tokens of a sample; only compared with the calibrated range. For a described job
+            it must be the job's own: `DescribedWorkload.changed` models another one.
         loader_samples_per_s: samples that one data loader process prepares (decodes, augments) a second while every
             vCPU runs one. Steps wait if the vCPUs of all instances prepare fewer samples than the steps train. None:
             not known, no step waits.

@@ -23,6 +23,7 @@ from .full_scale import FullScale
 from .modelled import Modelled
 from .rehearsed import DESCRIBED, RehearsedJob
 from .split_job import described
+from .stated_model import weights_of
 
 
 class Workload(ABC):
@@ -182,7 +183,7 @@ class Workload(ABC):
                 as `windtunnel.plan` finds it.
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and for all models on GPUs, except
                 with ``software`` whose published rows of such models are eager.
-            parameters: number of weights; None: as many as the architecture has.
+            parameters: number of weights, about the architecture's (`weights_of`); None: as many as it has.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1
                 on NeuronCores 4. Some libraries reduce in fp32 (4) what is stored in bf16.
@@ -202,7 +203,7 @@ class Workload(ABC):
             InvalidInput: an unknown name or software, a number out of range, heads that tensor parallelism does not
                 divide, or both ``global_batch`` and ``gradient_accumulation``.
         """
-        model, weights = known_architecture(architecture)
+        model, own = known_architecture(architecture)
         return DescribedWorkload(
             model,
             microbatch,
@@ -217,7 +218,7 @@ class Workload(ABC):
             recompute=recompute,
             zero=zero,
             attention=attention,
-            parameters=weights if parameters is None else parameters,
+            parameters=weights_of(own, parameters),
             head_part=head_part,
             gradient_bytes=gradient_bytes,
             neuron_version=neuron_version,
@@ -236,17 +237,18 @@ class DescribedWorkload(Described, Workload):
     """A workload described by its settings; see `Workload.transformer`."""
 
     def sized(self, full_scale: FullScale | None) -> FullScale:
-        """See `Workload.sized`. A rehearsed job keeps the sequence length of its rehearsal.
+        """See `Workload.sized`. The job keeps the sequence length of its description.
 
         Raises:
             InvalidInput: as `Workload.sized`, or ``full_scale`` states another sequence length.
         """
         size = super().sized(full_scale)
-        if self.rehearsed is not None and size.sequence_length not in (None, self.sequence_length):
+        if size.sequence_length not in (None, self.sequence_length):
             raise InvalidInput(
                 f"the job has sequences of {self.sequence_length:,} tokens, and FullScale(sequence_length="
                 f"{size.sequence_length}) would leave its step as it is. Price it with those: "
-                "Workload.changed(sequence_length=N), windtunnel compare JOB --sequence-length N"
+                f"{'Workload.changed' if self.rehearsed else 'Workload.transformer'}(sequence_length=N), windtunnel "
+                f"compare {'JOB' if self.rehearsed else '--architecture NAME'} --sequence-length N"
             )
         return size
 

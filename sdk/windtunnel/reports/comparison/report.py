@@ -186,7 +186,7 @@ def compare(
         InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
     """
     title, workload = read(job)
-    chosen = instances or default_instances(workload)
+    chosen = default_instances(workload) if instances is None else instances
     size = workload.sized(full_scale)
     book, price_notes = book_and_notes(prices, on)
     own = loaded(user_calibration)

@@ -19,6 +19,7 @@ from windtunnel.priceperf.model.training_settings import Attention, Recompute, Z
 from windtunnel.priceperf.money.plan import Plans, plans
 from windtunnel.priceperf.workload.full_scale import LARGEST
 from windtunnel.priceperf.workload.splits import OpenSplit
+from windtunnel.priceperf.workload.stated_model import weights_of
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
@@ -32,8 +33,6 @@ from windtunnel.reports.plan.sections import FRONT, headline, sections
 
 SCHEMA = "windtunnel.plan/1"
 INSTANCES = ("trn1", "p4d", "p5")
-_OTHER = 20
-"""Stated parameters may be this many times the architecture's weights, up or down: tied layers, larger embeddings."""
 TOKENS = 10**9
 """Size of the job where none is given: cost and time of other sizes are in proportion, except for the fixed costs."""
 
@@ -112,7 +111,7 @@ def plan(
     parameters: float | None = None,
     deadline_hours: float | None = None,
     budget_usd: float | None = None,
-    nodes: Sequence[int] | None = None,
+    nodes: int | Sequence[int] | None = None,
     tensor_parallel: int | None = None,
     pipeline_parallel: int | None = None,
     microbatch: int | None = None,
@@ -142,7 +141,7 @@ def plan(
         parameters: weights of the model. None: the architecture's.
         deadline_hours: the most hours from the request to the trained model.
         budget_usd: the most that the job may cost, in US dollars.
-        nodes: numbers of instances to try. None: 1 to 64.
+        nodes: the number of instances, or several to try. None: 1 to 64.
         tensor_parallel: workers that share a layer, fixed instead of searched; so are the next four.
         pipeline_parallel: stages of layers.
         microbatch: sequences of one pass.
@@ -162,17 +161,13 @@ def plan(
         NotCalibrated: no calibration models any of them.
         InvalidInput: an argument out of its range, or more than one size.
     """
-    model, weights = known_architecture(architecture)
-    if parameters is not None and not weights / _OTHER <= parameters <= weights * _OTHER:
-        raise InvalidInput(
-            f"parameters must be about those of the architecture, {fmt.in_words(weights)}, not {quoted(parameters)}: "
-            "8 billion are 8B"
-        )
+    model, own = known_architecture(architecture)
+    weights = weights_of(own, parameters)
     length = model.usual_length if sequence_length is None else sequence_length
     batch = GLOBAL_BATCH if global_batch is None else global_batch
     job = OpenSplit(
         model,
-        weights if parameters is None else parameters,
+        weights,
         length,
         batch,
         tensor_parallel,

@@ -101,7 +101,7 @@ def test_the_model_may_be_named_without_an_option(invoke: Invoke) -> None:
         (("--tensor-parallel", "7"), "does not divide the 32 attention heads"),
         (("--instances", "trn1=4"), "--nodes 4"),
         (("--instances", "inf2"), "Calibrated are ml.trn1.2xlarge"),
-        (("--parameters", "8"), "about those of the architecture, 8.03 billion, not 8: 8 billion are 8B"),
+        (("--parameters", "8"), "about those of the architecture, 8.03 billion, not 8: 8 billion are 8e9"),
         (("--budget", "-3"), "--budget must be above 0"),
         (("--tokens", "1B", "--samples", "4"), "one size of the job, not tokens and samples"),
     ],
