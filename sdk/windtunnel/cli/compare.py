@@ -173,7 +173,7 @@ def run_compare(args: argparse.Namespace) -> int:
     length = report.workload.tokens_per_sample if described and args.sequence_length is None else None
     assumed = [] if length is None else [sequences_of(length)]
     assumed += [sequences_a_step(GLOBAL_BATCH)] if batch_assumed else []
-    return output.show(replace(report, assumed=tuple(assumed)), args)
+    return output.show(replace(report, assumed=(*assumed, *report.assumed)), args)
 
 
 def _all_used(args: argparse.Namespace, comparison: Comparison) -> None:

@@ -142,6 +142,38 @@ def test_what_is_not_modelled_is_told(change: dict[str, Any], message: str) -> N
         from_config({**BERT, **change})
 
 
+@pytest.mark.parametrize(
+    ("kind", "said", "window"),
+    [
+        ("mistral", {"sliding_window": 4096}, 4096),
+        ("mistral", {"sliding_window": None}, None),
+        ("mistral", {}, None),
+        ("qwen2", {"sliding_window": 4096}, None),
+        ("qwen2", {"sliding_window": 4096, "use_sliding_window": False}, None),
+        ("qwen2", {"sliding_window": 4096, "use_sliding_window": True}, 4096),
+        ("gemma2", {"sliding_window": 4096, "layer_types": ["sliding_attention", "full_attention"]}, 4096),
+        (
+            "qwen3",
+            {"sliding_window": 4096, "use_sliding_window": True, "layer_types": ["full_attention"]},
+            None,
+        ),
+    ],
+)
+def test_a_window_is_that_which_transformers_uses(
+    kind: str, said: dict[str, Any], window: int | None
+) -> None:
+    """In some layers at least; a config may have one that no layer uses."""
+    assert from_config({**LLAMA, "model_type": kind, **said})[0].window == window
+
+
+def test_learned_positions_have_an_end() -> None:
+    """Those of rotary models can be stretched, so no number of them is kept."""
+    assert from_config({**BERT, "max_position_embeddings": 512})[0].positions == 512
+    assert from_config({**GPT2, "n_positions": 1024})[0].positions == 1024
+    assert from_config(GPT2)[0].positions is None
+    assert from_config({**LLAMA, "max_position_embeddings": 2048})[0].positions is None
+
+
 def test_a_config_may_say_that_there_are_no_experts_and_nothing_is_quantised() -> None:
     """As some tools write them for a dense model."""
     said = {"num_experts": 0, "num_local_experts": 1, "n_routed_experts": None, "quantization_config": None}

@@ -88,6 +88,16 @@ def test_a_sequence_is_as_long_as_those_it_was_trained_with(length: int, names: 
     assert found == dict.fromkeys(names.split(), length)
 
 
+def test_names_have_the_positions_and_the_window_of_their_configs() -> None:
+    """Whichever of the two lists a name is in."""
+    assert {known_architecture(name)[0].positions for name in ("BERT-Large", "BERT-Large-Cased")} == {512}
+    assert {known_architecture(name)[0].positions for name in ("GPT-2", "GPT-2-XL")} == {1024}
+    windows = {
+        name: known_architecture(name)[0].window for name in ("Mistral-7B", "Mistral-7B-v0.3", "Gemma-2-9B")
+    }
+    assert windows == {"Mistral-7B": 4096, "Mistral-7B-v0.3": None, "Gemma-2-9B": 4096}
+
+
 @pytest.mark.parametrize("given", ["", "it", "other/Llama-3-8B", "Llama-3-8B-pruned"])
 def test_what_is_somebody_elses_is_not_known(given: str) -> None:
     """Its dimensions may be others."""

@@ -51,7 +51,8 @@ class Architecture:
     """Dimensions of a transformer. ``vocabulary`` 0: it has none (vision).
 
     ``trained_length``: tokens of a training sequence, if other than its family's. ``name``: its name in reports, if it
-    is not in `ARCHITECTURES`.
+    is not in `ARCHITECTURES`. ``positions``: the most tokens for which it has learned positions; None: it has none, or
+    they are not known. ``window``: tokens that a token sees in some of its layers; None: all.
 
     Raises:
         InvalidInput: a dimension below 1, or an unknown family.
@@ -66,6 +67,8 @@ class Architecture:
     family: ModelFamily
     trained_length: int | None = field(default=None, compare=False)
     name: str = field(default="", compare=False)
+    positions: int | None = field(default=None, compare=False)
+    window: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check every dimension."""
@@ -124,11 +127,11 @@ class Architecture:
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {
-    "BERT-Large": Architecture(24, 1024, 16, 4096, 1024, 30522, "encoder"),
-    "BERT-Base": Architecture(12, 768, 12, 3072, 768, 30522, "encoder"),
-    "DistilBERT": Architecture(6, 768, 12, 3072, 768, 30522, "encoder"),
-    "GPT-2": Architecture(12, 768, 12, 3072, 768, 50257, "decoder", 1024),
-    "GPT-2-Medium": Architecture(24, 1024, 16, 4096, 1024, 50257, "decoder", 1024),
+    "BERT-Large": Architecture(24, 1024, 16, 4096, 1024, 30522, "encoder", positions=512),
+    "BERT-Base": Architecture(12, 768, 12, 3072, 768, 30522, "encoder", positions=512),
+    "DistilBERT": Architecture(6, 768, 12, 3072, 768, 30522, "encoder", positions=512),
+    "GPT-2": Architecture(12, 768, 12, 3072, 768, 50257, "decoder", 1024, positions=1024),
+    "GPT-2-Medium": Architecture(24, 1024, 16, 4096, 1024, 50257, "decoder", 1024, positions=1024),
     "GPT3-6.7B": Architecture(32, 4096, 32, 16384, 4096, 50304, "decoder"),
     "GPT3-23B": Architecture(28, 8192, 64, 32768, 8192, 50304, "decoder"),
     "GPT3-46B": Architecture(56, 8192, 64, 32768, 8192, 50304, "decoder"),

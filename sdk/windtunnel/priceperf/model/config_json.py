@@ -51,6 +51,13 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "embedding": ("embedding_size", "word_embed_proj_dim"),
 }
 """The names of each dimension in configs; the first one present counts."""
+_LEARNED = (
+    "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta", "gpt2", "gpt_bigcode", "gpt_neo",
+    "opt",
+)  # fmt: skip
+"""model_types with an embedding for each position: they take no longer sequences. Other positions can be stretched."""
+_WINDOW_UNUSED = ("qwen2", "qwen3", "smollm3")
+"""model_types whose sliding_window counts only with use_sliding_window."""
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _MOST = 10**9
 _SOME = (
@@ -130,7 +137,13 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         family=family,
     )
     name = str(config.get("_name_or_path") or kind)
-    model = replace(model, trained_length=_length(config, model), name=name)
+    model = replace(
+        model,
+        trained_length=_length(config, model),
+        name=name,
+        positions=min(_positions(config), default=None) if kind in _LEARNED else None,
+        window=_window(config),
+    )
     tables = 1 if _is_tied(config) else 2
     table = model.vocabulary * (_number(config, "embedding") or hidden)
     return model, model.layers * model.layer_weights + tables * table
@@ -161,9 +174,21 @@ def _length(config: Mapping[str, Any], model: Architecture) -> int:
         if isinstance(image, int) and isinstance(patch, int) and 1 <= patch <= image:
             return (image // patch) ** 2 + 1
         return model.usual_length
-    positions = (config.get(name) for name in _POSITIONS)
-    usual = trained_length(config) or model.usual_length
-    return min([usual, *(each for each in positions if isinstance(each, int) and each >= 1)])
+    return min([trained_length(config) or model.usual_length, *_positions(config)])
+
+
+def _positions(config: Mapping[str, Any]) -> list[int]:
+    named = (config.get(name) for name in _POSITIONS)
+    return [each for each in named if isinstance(each, int) and each >= 1]
+
+
+def _window(config: Mapping[str, Any]) -> int | None:
+    """Tokens that a token sees in some layers, as transformers reads a configuration; None: all in each."""
+    window, layers = config.get("sliding_window"), config.get("layer_types")
+    used = config.get("use_sliding_window", config["model_type"] not in _WINDOW_UNUSED)
+    if not used or (isinstance(layers, list) and "sliding_attention" not in layers):
+        return None
+    return window if isinstance(window, int) and window >= 1 else None
 
 
 def _attention(config: Mapping[str, Any]) -> tuple[int, int, int, int]:

@@ -18,6 +18,7 @@ from windtunnel.priceperf import (
     BatchRule,
     Comparison,
     Decision,
+    DescribedWorkload,
     FullScale,
     PriceBook,
     Scaling,
@@ -34,7 +35,7 @@ from windtunnel.rendering.document import Document
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import ThemeName
 from windtunnel.rendering.report import Report
-from windtunnel.reports.assumed import told
+from windtunnel.reports.assumed import of_the_model, told
 from windtunnel.reports.comparison import sections as compared
 from windtunnel.reports.comparison.data import comparison_data, scaling_data
 from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
@@ -204,6 +205,9 @@ def compare(
     )
     if on is not None and not any(cost for _, costs in comparison.costs for cost in costs):
         book.price(comparison.estimates[0].name, on)  # raises, and says what is missing
+    assumed = []
+    if isinstance(workload, DescribedWorkload):
+        assumed = of_the_model(workload.architecture, workload.sequence_length)
     tables = [
         scale_workload(
             workload,
@@ -232,5 +236,6 @@ def compare(
         tuple(tables),
         price_notes,
         own.notes(comparison.estimates),
-        stated=full_scale,
+        tuple(assumed),
+        full_scale,
     )

@@ -25,7 +25,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
-from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step, sequences_of
+from windtunnel.reports.assumed import GLOBAL_BATCH, of_the_model, sequences_a_step, sequences_of
 from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.chart import plan_charts
 from windtunnel.reports.plan.data import plans_data
@@ -200,6 +200,7 @@ def plan(
     assumed = [labels.tokens(TOKENS)] if size_assumed else []
     assumed += [sequences_of(length)] if sequence_length is None else []
     assumed += [sequences_a_step(batch)] if global_batch is None else []
+    assumed += of_the_model(model, length)
     title = architecture if isinstance(architecture, str) else fmt.one_line(model.name, 40)
     title = title or f"{weights / 1e9:.1f} B {model.family}"
     return PlanReport(title, found, tuple(assumed), size_assumed, price_notes, on)

@@ -106,6 +106,24 @@ def test_a_length_that_nobody_gave_is_said_to_be_assumed(invoke: Invoke) -> None
     assert "so assumed" not in invoke(*described, "--sequence-length", "8192").out
 
 
+@pytest.mark.parametrize(
+    ("model", "length", "said"),
+    [
+        ("GPT-2", "4096", "positions for 4,096 tokens (the model has 1,024)"),
+        ("GPT-2", "1024", None),
+        ("Mistral-7B", "32768", "full attention (the model's window of 4,096 tokens takes less)"),
+        ("Mistral-7B", "4096", None),
+    ],
+)
+def test_a_sequence_longer_than_a_model_is_made_for_is_said(
+    invoke: Invoke, model: str, length: str, said: str | None
+) -> None:
+    """In a comparison and a plan alike, also as data: it is modelled as if the model were made for it."""
+    size = ("--samples", "100000", "--global-batch", "1024", "--sequence-length", length, "--json")
+    for command in (("compare", "--architecture", model), ("plan", model, "--nodes", "8")):
+        assert json.loads(invoke(*command, *size).out)["assumed"] == ([] if said is None else [said])
+
+
 def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(invoke: Invoke) -> None:
     """Said in the headline, and as data, whatever else is stated; a batch or passes that are given are as given."""
     text = invoke(*LLAMA[:-2], "--full-scale-samples", "1000000").out + invoke("plan", *LLAMA[1:3]).out
