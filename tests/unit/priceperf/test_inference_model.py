@@ -14,7 +14,7 @@ from windtunnel.priceperf.calibration import inference_calibration as calibratio
 from windtunnel.priceperf.calibration.inference_fitting import fit, predicted
 from windtunnel.priceperf.calibration.inference_rows import inference_rows
 from windtunnel.priceperf.calibration.left_out import fitted
-from windtunnel.priceperf.model.inference_call import Inference, call_time, served
+from windtunnel.priceperf.model.inference_call import Inference, call_time, misfit, served
 
 TRN1, INF2 = instance_type("trn1.2xlarge"), instance_type("inf2.xlarge")
 BERT = Inference(ARCHITECTURES["BERT-Base"], 8, 128)
@@ -69,8 +69,8 @@ def test_a_group_takes_no_part_in_the_width_that_judges_it(monkeypatch: pytest.M
 
 
 @given(
-    batch=st.integers(1, 512),
-    length=st.integers(8, 2048),
+    batch=st.integers(1, 64),
+    length=st.integers(8, 1024),
     name=st.sampled_from(["BERT-Base", "DistilBERT", "ViT-Base"]),
 )
 def test_more_work_never_takes_less_time(batch: int, length: int, name: str) -> None:
@@ -126,10 +126,26 @@ def test_what_cannot_be_modelled_is_refused_by_name() -> None:
         Inference(ARCHITECTURES["Llama2-7B"], 1, 128)
     with pytest.raises(InvalidInput, match="a model that is split over cores is not modelled"):
         total_s(Inference(ARCHITECTURES["GPT3-6.7B"], 1, 128))
+    with pytest.raises(InvalidInput, match=r"one layer need 128\.0 GiB .* 16 GiB: batches of up to 7 fit"):
+        total_s(Inference(ARCHITECTURES["BERT-Large"], 64, 8192))
+    with pytest.raises(InvalidInput, match="GiB: take shorter sequences"):
+        total_s(Inference(ARCHITECTURES["BERT-Large"], 1, 100_000))
     with pytest.raises(NotCalibrated, match=r"no published throughput of A100.*ml\.trn1\.2xlarge"):
         calibration.interval(BERT, CATALOG["ml.p4d.24xlarge"], "throughput")
     with pytest.raises(InvalidInput, match="batch_size must be from 1"):
         replace(BERT, batch_size=0)
+
+
+def test_the_activations_of_a_layer_are_scores_or_the_feed_forward_network() -> None:
+    """Whichever is larger, in 16 bits; all published rows fit with them, and the largest batch that is named fits."""
+    assert BERT.activation_bytes == 2 * 8 * 128 * 3072
+    longer = replace(BERT, sequence_length=8192)
+    assert longer.activation_bytes == 2 * 8 * 12 * 8192**2
+    assert "batches of up to 10 fit" in (misfit(replace(longer, batch_size=64), TRN1) or "")
+    assert misfit(replace(longer, batch_size=10), TRN1) is None
+    assert misfit(replace(longer, batch_size=11), TRN1) is not None
+    for row in (*inference_rows(), *inference_rows("test")):
+        assert misfit(row.inference, row.instance) is None
 
 
 def test_inferentia2_is_a_little_slower_than_trainium1() -> None:

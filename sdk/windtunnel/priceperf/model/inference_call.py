@@ -86,6 +86,17 @@ class Inference:
         return _READ * self.architecture.layers * self.architecture.layer_weights
 
     @property
+    def activation_bytes(self) -> float:
+        """The least bytes of the largest tensor of a layer: what is inside the feed-forward network, or the scores.
+
+        No library gives the modelled families a flash attention kernel on NeuronCores, so a layer's scores are written
+        out. Only one tensor counts, in 16 bits: the compiler may split or avoid the others.
+        """
+        model = self.architecture
+        per_token = max(model.ffn_hidden_size, model.attention_heads * self.sequence_length)
+        return _READ * self.batch_size * self.sequence_length * per_token
+
+    @property
     def answer_bytes(self) -> float:
         """Bytes of the answer that go back to the host; 0 unless it is the hidden states."""
         tokens = self.batch_size * self.sequence_length
@@ -138,6 +149,25 @@ def stored_gib(model: Architecture) -> float:
     return _STORED * model.parameters / GIB
 
 
+def misfit(inference: Inference, instance: InstanceType) -> str | None:
+    """Why a call does not fit a core's memory, and what does; None: it fits."""
+    weights_gib = stored_gib(inference.architecture)
+    free_gib = instance.core_memory_gib - weights_gib
+    has = f"a {instance.core_name} of {instance.name} has {instance.core_memory_gib:g} GiB"
+    if free_gib < 0:
+        needed = f"the weights need {weights_gib:.1f} GiB in fp32"
+        return f"{needed}, {has}: a model that is split over cores is not modelled"
+    layer_gib, batch = inference.activation_bytes / GIB, inference.batch_size
+    if layer_gib <= free_gib:
+        return None
+    most = int(free_gib / layer_gib * batch)
+    return (
+        f"the activations of one layer need {layer_gib:.1f} GiB with batches of {batch} and "
+        f"{inference.sequence_length:,} tokens, the weights {weights_gib:.1f} GiB, and {has}: "
+        f"{f'batches of up to {most:,} fit' if most else 'take shorter sequences'}"
+    )
+
+
 def call_time(
     inference: Inference,
     instance: InstanceType,
@@ -147,14 +177,10 @@ def call_time(
     """The modelled time of one call on one core. ``neuron_version``: None: the newest.
 
     Raises:
-        InvalidInput: the weights do not fit a core's memory.
+        InvalidInput: the call does not fit a core's memory.
     """
-    stored = stored_gib(inference.architecture)
-    if stored > instance.core_memory_gib:
-        raise InvalidInput(
-            f"the weights need {stored:.1f} GiB in fp32, a {instance.core_name} of {instance.name} has "
-            f"{instance.core_memory_gib:g} GiB: a model that is split over cores is not modelled"
-        )
+    if why := misfit(inference, instance):
+        raise InvalidInput(why)
     slower = constants.inferentia2 if instance.accelerator.name == _INFERENTIA2 else 1.0
     bandwidth = instance.core_memory_bandwidth
     parts = {

@@ -89,7 +89,7 @@ def estimate_inference(
     Raises:
         UnknownInstance: no such instance type.
         NotCalibrated: no published row is of its chip.
-        InvalidInput: the model does not fit a core's memory.
+        InvalidInput: the call does not fit a core's memory.
     """
     instance = instance_type(name)
     call = call_time(inference, instance, constants())

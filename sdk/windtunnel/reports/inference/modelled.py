@@ -6,16 +6,16 @@ windtunnel.reports.inference.modelled.modelled("BERT-Base", batch_sizes=[1, 8], 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from windtunnel.priceperf import Architecture
+from windtunnel.priceperf import Architecture, InvalidInput
 from windtunnel.priceperf.calibration.inference_calibration import check_calibrated
 from windtunnel.priceperf.calibration.inference_rows import architecture_of
 from windtunnel.priceperf.instances import instance_type, instance_types, named_instance
 from windtunnel.priceperf.model.hub_models import hub_config
-from windtunnel.priceperf.model.inference_call import Inference
+from windtunnel.priceperf.model.inference_call import Inference, misfit
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.inference_estimate import InferenceEstimate, estimate_inference
 from windtunnel.prices.cache import load
@@ -32,10 +32,19 @@ TEXT_LENGTH = 128
 """Tokens of a text where no length is given: that of the published rows."""
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Batches of one size on one instance that do not fit a core's memory."""
+
+    instance_type: str
+    batch_size: int
+    reason: str
+
+
 @dataclass(eq=False, repr=False)
 class InferenceEstimateReport(Report):
-    """Modelled inference of one model. ``estimates``: in order of instance, then of batch size. ``positions``: the
-    most tokens for which the model has position embeddings; None: not known.
+    """Modelled inference of one model. ``estimates``: in order of instance, then of batch size. ``left_out``: what does
+    not fit, and why. ``positions``: the most tokens for which the model has position embeddings; None: not known.
     """
 
     title: str
@@ -43,6 +52,7 @@ class InferenceEstimateReport(Report):
     rate_per_s: float | None = None
     price_notes: tuple[str, ...] = ()
     positions: int | None = None
+    left_out: tuple[LeftOut, ...] = ()
 
     def document(self) -> Document:
         """A table for each instance; the headline names the cheapest."""
@@ -71,6 +81,7 @@ class InferenceEstimateReport(Report):
             "interval_percent": round(COVERAGE * 100),
             "rate_per_second": self.rate_per_s,
             "estimates": [self._data(item) for item in self.estimates],
+            "left_out": [*map(asdict, self.left_out)],
             "price_notes": list(self.price_notes),
         }
 
@@ -125,6 +136,10 @@ class InferenceEstimateReport(Report):
         return tuple(cells)
 
     def _notes(self) -> Iterator[str]:
+        for name in dict.fromkeys(left.instance_type for left in self.left_out):
+            own = [left for left in self.left_out if left.instance_type == name]
+            sizes = ", ".join(f"{left.batch_size:,}" for left in own)
+            yield f"Left out of {name}: batches of {sizes}: {own[0].reason}."
         if self.positions is not None and self.estimates[0].inference.sequence_length > self.positions:
             yield (
                 f"{self.title} has {self.positions:,} positions (max_position_embeddings): as published, it takes no "
@@ -202,7 +217,7 @@ def modelled(
 
     Raises:
         UnknownInstance, NotCalibrated: an instance or a family of models that cannot be modelled.
-        InvalidInput: an unknown architecture, a size out of range, a model that does not fit a core.
+        InvalidInput: an unknown architecture, a size out of range, nothing fits a core.
     """
     known = architecture_of(model) if isinstance(model, str) else model
     title = (
@@ -211,16 +226,21 @@ def modelled(
     for family in {*map(named_instance, instances)}.difference(instances):
         # Nobody is asked for a type of a family that has no rows.
         check_calibrated(instance_type(family))
-    instance_types(instances)  # raises if some are unknown, and names them all
+    for instance in instance_types(instances):  # raises if some are unknown, and names them all
+        check_calibrated(instance)
     length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
     loaded = load()
     calls = [Inference(known, batch, length, hidden_output) for batch in dict.fromkeys(batch_sizes)]
-    found = tuple(
-        estimate_inference(call, name, loaded.book, on) for name in dict.fromkeys(instances) for call in calls
-    )
+    asked = [
+        (name, call, misfit(call, instance_type(name))) for name in dict.fromkeys(instances) for call in calls
+    ]
+    found = tuple(estimate_inference(call, name, loaded.book, on) for name, call, why in asked if why is None)
+    left_out = tuple(LeftOut(name, call.batch_size, why) for name, call, why in asked if why is not None)
+    if not found:
+        raise InvalidInput(left_out[0].reason)
     config = hub_config(model) if isinstance(model, str) else None
     positions = (config or {}).get("max_position_embeddings")
-    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes, positions)
+    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes, positions, left_out)
 
 
 def _milliseconds(value: float) -> str:

@@ -135,6 +135,18 @@ def test_a_sequence_longer_than_the_models_positions_is_said(invoke: Invoke) -> 
     assert "positions" not in invoke(*ask, "512").out
 
 
+def test_batches_that_do_not_fit_are_left_out_by_name(invoke: Invoke) -> None:
+    """The cheapest is one that can run; where none can, that is the answer."""
+    words = ("BERT-Large", "--sequence-length", "4096", "--instances", "inf2.xlarge", "--batch-size")
+    data = estimated(invoke, *words, "1", "32", "64")
+    assert [row["batch_size"] for row in data["estimates"]] == [1]
+    assert [row["batch_size"] for row in data["left_out"]] == [32, 64]
+    out = " ".join(invoke("inference", *words, "1", "32", "64").out.split())
+    assert "Cheapest: inf2.xlarge with batches of 1," in out
+    assert "Left out of inf2.xlarge: batches of 32, 64: the activations of one layer need" in out
+    assert "batches of up to 29 fit" in invoke("inference", *words, "64", exits=2).err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
