@@ -238,9 +238,16 @@ def modelled(
     left_out = tuple(LeftOut(name, call.batch_size, why) for name, call, why in asked if why is not None)
     if not found:
         raise InvalidInput(left_out[0].reason)
-    config = hub_config(model) if isinstance(model, str) else None
-    positions = (config or {}).get("max_position_embeddings")
+    positions = _positions(model, known) if isinstance(model, str) else None
     return InferenceEstimateReport(title, found, rate_per_s, loaded.notes, positions, left_out)
+
+
+def _positions(name: str, known: Architecture) -> int | None:
+    """The most tokens of a model: by its configuration, or as all published encoders of these dimensions have it."""
+    config = hub_config(name)
+    if config is None:
+        return known.usual_length if known.is_masked else None
+    return config.get("max_position_embeddings")
 
 
 def _milliseconds(value: float) -> str:

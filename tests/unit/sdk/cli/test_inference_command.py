@@ -133,6 +133,8 @@ def test_a_sequence_longer_than_the_models_positions_is_said(invoke: Invoke) -> 
     ask = ("inference", "bert-base-uncased", "--sequence-length")
     assert "bert-base-uncased has 512 positions (max_position_embeddings)" in invoke(*ask, "4096").out
     assert "positions" not in invoke(*ask, "512").out
+    longer = invoke("inference", "BERT-Large", "--sequence-length", "513").out
+    assert "BERT-Large has 512 positions" in longer
 
 
 def test_batches_that_do_not_fit_are_left_out_by_name(invoke: Invoke) -> None:
