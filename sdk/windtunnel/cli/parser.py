@@ -37,6 +37,8 @@ class Parser(argparse.ArgumentParser):
         self.others: Mapping[str, Parser] = {}
         self.in_python: Mapping[str, str] = {}
         self._given: list[str] = []
+        # argparse's own pattern takes -1 for a value and -15B for an option, which then seems to lack its value.
+        self._negative_number_matcher = re.compile(r"-\$?\.?\d")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """As argparse's, but an unknown argument is an error, of its command and not of ``windtunnel`` as a whole."""

@@ -138,6 +138,20 @@ def test_an_option_of_another_command_is_named_as_such(
     assert f"error: unrecognized arguments: {said}\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("words", "said"), [
+    ("plan Llama-3.1-8B --tokens -15B", "--tokens: '-15B': a whole number from 1 is needed"),
+    ("plan Llama-3.1-8B --nodes 2 -4x", "--nodes: '-4x' is no whole number"),
+    ("plan Llama-3.1-8B --deadline -48h", "--deadline: '-48h' is no time"),
+    ("plan Llama-3.1-8B --budget -$2kk", "--budget: '-$2kk' is no number of dollars"),
+    ("compare --architecture BERT-Base --tokens -.5M", "--tokens: '-.5M': a whole number from 1 is needed"),
+])  # fmt: skip
+def test_a_negative_amount_is_named(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also with a unit, which argparse takes for an option that leaves the one before it without its value."""
+    with pytest.raises(SystemExit):
+        cli.main(words.split())
+    assert said in capsys.readouterr().err
+
+
 def test_an_instance_in_place_of_an_action_is_told_its_option(capsys: pytest.CaptureFixture[str]) -> None:
     """`windtunnel prices p5` is what one tries first."""
     with pytest.raises(SystemExit):
