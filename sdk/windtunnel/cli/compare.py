@@ -199,8 +199,8 @@ def _all_used(args: argparse.Namespace, comparison: Comparison) -> None:
 
 def _no_batch(args: argparse.Namespace) -> bool:
     """Whether no option says how large a step is. The sequences of a pass do not: nothing says how many passes."""
-    of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device)
-    return args.batch == "rehearsed" and of_a_step == (None,) * 3
+    of_a_step = (args.batch, args.global_batch, args.gradient_accumulation, args.batch_per_device)
+    return of_a_step == (None,) * 4
 
 
 def _rehearsed(args: argparse.Namespace) -> Any:
@@ -237,7 +237,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         )
     model = architecture_of(args.architecture) if args.architecture else None
     if args.global_batch is not None:  # the batch of all instances together, which is --batch's meaning
-        if args.batch_per_device or args.batch != "rehearsed":
+        if args.batch_per_device or args.batch is not None:
             raise ValueError("--global-batch and --batch both say how large a step is: give one")
         args.batch, args.global_batch = str(args.global_batch), None
     changed = job.changed(model, **_settings(args))
@@ -252,8 +252,12 @@ def _described(args: argparse.Namespace) -> Workload:
         raise ValueError("--samples and --tokens both say the size of an epoch: give one")
     if args.full_scale_samples is None and args.tokens is None:
         raise ValueError("--architecture needs the size of an epoch: --samples N (sequences) or --tokens N")
+    if args.batch == "rehearsed":
+        raise ValueError(
+            "--batch rehearsed has no effect: a described model has no rehearsal. State its batch: --batch 256"
+        )
     for name in ("global_batch", "gradient_accumulation"):
-        if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
+        if getattr(args, name) is not None and (args.batch_per_device or (args.batch or "")[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"
             raise ValueError(f"{stated} and {option(name)} both say how large a step is: give one")
     job = Workload.transformer(architecture_of(args.architecture), **_settings(args))

@@ -121,7 +121,6 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
     batch.add_argument(
         "--batch",
         metavar="N|RULE",
-        default="rehearsed",
         help=(
             "the global batch on each instance, or a rule: rehearsed (default: NeuronCores keep the "
             "job's samples, GPUs share its global batch), global (all instances have the job's global "
@@ -132,7 +131,7 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def batch_of(args: argparse.Namespace) -> BatchRule:
-    """The batch rule of ``--batch`` or ``--batch-per-device``.
+    """The batch rule of ``--batch`` or ``--batch-per-device``; without both, that of the rehearsal.
 
     Raises:
         InvalidInput: ``--batch`` is neither a rule nor a number.
@@ -142,6 +141,8 @@ def batch_of(args: argparse.Namespace) -> BatchRule:
 
     if args.batch_per_device is not None:
         return PerDevice(args.batch_per_device)
+    if args.batch is None:
+        return "rehearsed"
     try:
         return checked_rule(whole(args.batch))
     except argparse.ArgumentTypeError:

@@ -38,7 +38,7 @@ _OF_A_JOB = (
     "job", "describe", "rehearsal", "aws", "instances", "price", "offering", "discount", "batch_per_device",
     "gpu_script", "full_scale_samples", "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib",
     "preparation_seconds", "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
-    "max_cost",
+    "max_cost", "batch",
 )  # fmt: skip
 
 
@@ -170,8 +170,7 @@ def _held_to(limit: float, report: PricePerformance) -> int:
 
 def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> None:
     """Refuse options that do not apply to AWS's own tables, instead of ignoring them."""
-    given = given_of(args, names) + (["batch"] if args.batch != "rehearsed" else [])
-    if given:
+    if given := given_of(args, names):
         words = ", ".join("JOB" if name == "job" else option(name) for name in given)
         raise ConfigurationError(
             f"--{table} takes no job and no options of a job (given: {words}): windtunnel report "

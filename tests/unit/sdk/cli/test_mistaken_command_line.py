@@ -180,6 +180,8 @@ def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.Captu
      "give --global-batch 256, or the samples of a pass: --microbatch 32"),
     ("compare --architecture BERT-Base --samples 9 --batch per-device",
      "give --global-batch 256, or the samples a worker: --batch-per-device 32"),
+    ("compare --architecture BERT-Base --samples 9 --batch rehearsed",
+     "--batch rehearsed has no effect: a described model has no rehearsal. State its batch: --batch 256"),
     ("compare --architecture BERT-Base --samples 9 --batch often", "global, per-device, a global batch as 256"),
     ("compare --architecture BERT-Base --samples 9 --gpu zero=half", "zero must be one of none, optimizer, full"),
     ("compare --architecture BERT-Base --samples 9 --gpu layers=3", "--gpu knows microbatch, tensor_parallel"),
