@@ -77,7 +77,14 @@ def add_parser(commands: Any) -> None:
     )
     limits.add_argument("--budget", type=dollars, metavar="USD", help="US dollars")
     limits.add_argument(
-        "--nodes", type=one_of_several, nargs="+", metavar="N", help="instances to try (default 1 to 64)"
+        "--nodes",
+        type=one_of_several,
+        nargs="+",
+        metavar="N",
+        help=(
+            "instances to try (default: those of 1 to 64 on which the copies of the model share the batch evenly: with "
+            "1,024 sequences 1, 2, 4, ... 64, and these times a number of pipeline stages)"
+        ),
     )
     limits.add_argument("--on", "--prices-on", type=day, metavar="DATE", help="prices in force on that day")
     add_prices(parser)

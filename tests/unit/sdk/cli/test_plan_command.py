@@ -29,6 +29,15 @@ def test_plans_are_printed_and_written(invoke: Invoke, tmp_path: Path) -> None:
     assert chart.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_page_names_the_numbers_of_instances_that_are_tried(invoke: Invoke) -> None:
+    """Of 1 to 64 only some take the batch: whoever wants 12 must know why there is no such plan."""
+    data = json.loads(invoke("plan", "Llama-3.1-8B", "--instances", "trn1", "--json").out)
+    tried = sorted({plan["instances"] for plan in data["plans"]})
+    words = f"{', '.join(map(str, tried[:-1]))} and {tried[-1]} trn1.32xlarge"
+    page = Path(__file__).parents[4] / "docs/how_to/plan_a_training.md"
+    assert words in page.read_text()
+
+
 def test_what_is_fixed_reaches_the_search(invoke: Invoke) -> None:
     """Each flag by its own name."""
     fixed = ("--tensor-parallel", "8", "--pipeline-parallel", "2", "--microbatch", "2", "--recompute", "full")
