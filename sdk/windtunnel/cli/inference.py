@@ -48,7 +48,9 @@ def add_parser(commands: Any) -> None:
         "--throughput", type=number, metavar="N", help="inferences per second of a whole instance"
     )
     own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
-    own.add_argument("--usd-per-hour", type=dollars, metavar="USD", help="a price of your own")
+    own.add_argument(
+        "--usd-per-hour", type=dollars, metavar="USD", help="a price of your own, also without --instance"
+    )
     _add_load(parser)
     add_place(parser)
     parser.add_argument("--on", type=day, metavar="DATE", help="use that day's price (default: the newest)")
@@ -207,11 +209,11 @@ def _modelled(arguments: argparse.Namespace) -> InferenceEstimateReport:
 def _costs(arguments: argparse.Namespace) -> Report:
     from windtunnel.reports.inference import costs
 
-    given = (arguments.throughput, arguments.instance)
-    if given.count(None) == 1 or (arguments.usd_per_hour is not None and None in given):
+    priced = (arguments.instance, arguments.usd_per_hour) != (None, None)
+    if priced != (arguments.throughput is not None):
         raise ConfigurationError(
-            "a figure of your own needs --throughput N and --instance TYPE (e.g. --throughput 2693 --instance "
-            "trn1.2xlarge); without both, AWS's published table is shown."
+            "a figure of your own needs --throughput N and --instance TYPE or --usd-per-hour USD (e.g. --throughput "
+            "2693 --instance trn1.2xlarge); without them, AWS's published table is shown."
         )
     if arguments.throughput is None:
         return costs.published(arguments.on)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import Any
 
-from windtunnel.priceperf import Price
+from windtunnel.priceperf import InvalidInput, Price
 from windtunnel.priceperf.published.inference import (
     HALF_COST,
     HALF_THROUGHPUT,
@@ -96,22 +96,34 @@ class PublishedInferenceReport(Report):
 
 @dataclass(eq=False, repr=False)
 class InferenceReport(Report):
-    """The cost of a million inferences at a throughput that was given. ``cost`` holds the figures."""
+    """The cost of a million inferences at a throughput that was given. ``cost`` holds the figures.
+
+    ``instance_type``: None: only its price is known.
+    """
 
     cost: InferenceCost
+    instance_type: str | None
     price_notes: tuple[str, ...] = ()
 
     def document(self) -> Document:
         """The given throughput, the price, and the cost of a million inferences."""
         price = self.cost.price
+        if price.status == "stated":
+            bought = [Row("Price of an hour", (f"{fmt.price(price.usd_per_hour)}, as you state it",))]
+            notes = self.price_notes
+        else:
+            bought = [
+                Row("Price of an hour", (f"{fmt.price(price.usd_per_hour)} {price.offering}",)),
+                Row("Since", (f"{price.effective_from}, {price.region}, {price.status}",)),
+            ]
+            notes = (f"Price: {price.source}.", *_training_note(price), *self.price_notes)
         rows = (
             Row("Throughput", (f"{fmt.given(self.cost.throughput_per_s)} inferences/s",)),
-            Row("Price of an hour", (f"{fmt.price(price.usd_per_hour)} {price.offering}",)),
-            Row("Since", (f"{price.effective_from}, {price.region}, {price.status}",)),
+            *bought,
             Row("A million inferences", (f"${fmt.significant(self.cost.usd_per_million, 4)}",), "total"),
         )
         return Document(
-            f"Cost of inference on {price.instance_type}",
+            f"Cost of inference{'' if self.instance_type is None else f' on {self.instance_type}'}",
             _FORMULA,
             (),
             (
@@ -120,18 +132,19 @@ class InferenceReport(Report):
                     "measured",
                     "from the throughput that you gave, steady and for a whole instance",
                     rows=rows,
-                    notes=(f"Price: {price.source}.", *_training_note(price), *self.price_notes),
+                    notes=notes,
                 ),
             ),
         )
 
     def to_dict(self) -> dict[str, Any]:
+        unknown = {"instance_type": None, "offering": None} if self.instance_type is None else {}
         return {
             "schema": SCHEMA,
             "throughput_per_second": self.cost.throughput_per_s,
             "usd_per_million": rounded(self.cost.usd_per_million),
             "formula": _FORMULA,
-            "price": price_data(self.cost.price),
+            "price": {**price_data(self.cost.price), **unknown},
             "price_notes": [*_training_note(self.cost.price), *self.price_notes],
         }
 
@@ -147,28 +160,30 @@ def published(on: date | None = None) -> PublishedInferenceReport:
 
 
 def inference(
-    throughput_per_s: float, instance_type: str, on: date | None, *, usd_per_hour: float | None
+    throughput_per_s: float, instance_type: str | None, on: date | None, *, usd_per_hour: float | None
 ) -> InferenceReport:
     """What a million inferences cost at a steady throughput.
 
     Args:
         throughput_per_s: inferences per second of one whole instance.
-        instance_type: without ``ml.`` its EC2 price, with it SageMaker's price of training.
+        instance_type: without ``ml.`` its EC2 price, with it SageMaker's price of training. None: one whose price is
+            given.
         on: the day at whose price; None: the newest.
         usd_per_hour: a price of your own in place of the book's.
 
     Raises:
         PriceUnknown: the book has no price of that instance on that day.
-        InvalidInput: a throughput or a price that is not above 0.
+        InvalidInput: a throughput or a price that is not above 0, or neither an instance nor a price.
     """
     if usd_per_hour is not None:
         day = on or datetime.now(timezone.utc).date()
-        own = Price.stated(instance_type, usd_per_hour, day)
-        return InferenceReport(InferenceCost(throughput_per_s, own))
+        own = Price.stated(instance_type or "an hour", usd_per_hour, day)
+        return InferenceReport(InferenceCost(throughput_per_s, own), instance_type)
+    if instance_type is None:
+        raise InvalidInput("the cost of a throughput needs the instance type, or the price of its hour")
     loaded = load()
-    return InferenceReport(
-        InferenceCost(throughput_per_s, loaded.book.price(instance_type, on)), loaded.notes
-    )
+    cost = InferenceCost(throughput_per_s, loaded.book.price(instance_type, on))
+    return InferenceReport(cost, instance_type, loaded.notes)
 
 
 def _row(row: PublishedInference, price: Price) -> Row:

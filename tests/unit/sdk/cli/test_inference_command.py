@@ -35,10 +35,21 @@ def test_a_figure_of_ones_own(invoke: Invoke) -> None:
     own = ["inference", "--throughput", "2693", "--instance", "trn1.2xlarge"]
     assert json.loads(invoke(*own, "--on", "2023-01-01", "--json").out)["usd_per_million"] == 0.138605
     out = invoke(*own, "--usd-per-hour", "1.34").out
-    assert "$0.1382" in out and "stated by the user" in out
+    assert "$0.1382" in out and "$1.34, as you state it" in out and "on-demand" not in out
     assert "SageMaker's price of training" in invoke(*own[:-1], "ml.trn1.2xlarge").out
     said = invoke(*own[:-1], "ml.trn1.2xlarge", "--usd-per-hour", "1.9").out
     assert "SageMaker's price of training" not in said
+
+
+def test_a_price_of_ones_own_needs_no_instance(invoke: Invoke) -> None:
+    """Nothing is said of an instance that nobody named."""
+    own = ("inference", "--throughput", "100", "--usd-per-hour", "3")
+    out = invoke(*own).out
+    assert "$3.00, as you state it" in out and "Cost of inference on" not in out and "on-demand" not in out
+    data = json.loads(invoke(*own, "--json").out)
+    assert data["usd_per_million"] == pytest.approx(3e6 / 100 / 3600, rel=1e-4)
+    assert (data["price"]["instance_type"], data["price"]["offering"]) == (None, None)
+    assert "price of an hour must be above 0" in invoke(*own[:-1], "0", exits=2).err
 
 
 def test_large_amounts_have_no_exponent(invoke: Invoke) -> None:
