@@ -14,7 +14,6 @@ from windtunnel.priceperf import Architecture, InvalidInput
 from windtunnel.priceperf.calibration.inference_calibration import check_calibrated
 from windtunnel.priceperf.calibration.inference_rows import architecture_of
 from windtunnel.priceperf.instances import instance_type, instance_types, named_instance
-from windtunnel.priceperf.model.hub_models import hub_config
 from windtunnel.priceperf.model.inference_call import Inference, misfit
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.inference_estimate import InferenceEstimate, estimate_inference
@@ -22,6 +21,7 @@ from windtunnel.prices.cache import load
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
+from windtunnel.reports.assumed import of_the_model, told
 from windtunnel.reports.modelled.data import maybe, rounded
 from windtunnel.reports.prices import price_data
 
@@ -44,14 +44,13 @@ class LeftOut:
 @dataclass(eq=False, repr=False)
 class InferenceEstimateReport(Report):
     """Modelled inference of one model. ``estimates``: in order of instance, then of batch size. ``left_out``: what does
-    not fit, and why. ``positions``: the most tokens for which the model has position embeddings; None: not known.
+    not fit, and why.
     """
 
     title: str
     estimates: tuple[InferenceEstimate, ...]
     rate_per_s: float | None = None
     price_notes: tuple[str, ...] = ()
-    positions: int | None = None
     left_out: tuple[LeftOut, ...] = ()
 
     def document(self) -> Document:
@@ -140,11 +139,8 @@ class InferenceEstimateReport(Report):
             own = [left for left in self.left_out if left.instance_type == name]
             sizes = ", ".join(f"{left.batch_size:,}" for left in own)
             yield f"Left out of {name}: batches of {sizes}: {own[0].reason}."
-        if self.positions is not None and self.estimates[0].inference.sequence_length > self.positions:
-            yield (
-                f"{self.title} has {self.positions:,} positions (max_position_embeddings): as published, it takes no "
-                "longer sequences."
-            )
+        call = self.estimates[0].inference
+        yield from told(of_the_model(call.architecture, call.sequence_length))
         yield (
             f"P50: of one call, as latency; range: {fmt.percent(COVERAGE)} of published figures that took no part lie "
             "inside. windtunnel inference --validate has the errors."
@@ -238,16 +234,7 @@ def modelled(
     left_out = tuple(LeftOut(name, call.batch_size, why) for name, call, why in asked if why is not None)
     if not found:
         raise InvalidInput(left_out[0].reason)
-    positions = _positions(model, known) if isinstance(model, str) else None
-    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes, positions, left_out)
-
-
-def _positions(name: str, known: Architecture) -> int | None:
-    """The most tokens of a model: by its configuration, or as all published encoders of these dimensions have it."""
-    config = hub_config(name)
-    if config is None:
-        return known.usual_length if known.is_masked else None
-    return config.get("max_position_embeddings")
+    return InferenceEstimateReport(title, found, rate_per_s, loaded.notes, left_out)
 
 
 def _milliseconds(value: float) -> str:
