@@ -61,7 +61,7 @@ def test_the_answer_is_in_the_text(counters: Any) -> None:
     for needed in (
         "at prices of 2022-10-10", "at prices of 2025-06-01", "WHO IS CHEAPEST", "EC2 Capacity Block",
         "break-even", "a million samples", "a million tokens", "IF ONE THING WERE DIFFERENT", "spot",
-        "assumption", "as rehearsed on each NeuronCore; GPUs share the job's batch, or each has a core's.",
+        "assumption", "as rehearsed on each NeuronCore; GPUs share the job's batch.",
         "SCALING ON ML.TRN1.32XLARGE",
         "With the GPU script in fp32", "OUTSIDE THE CALIBRATED RANGE", "$25.251286",
         "errors of two instances are independent",

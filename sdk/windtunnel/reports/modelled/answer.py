@@ -336,10 +336,11 @@ def _obstacle(
         own = workload.rehearsed is not None and isinstance(workload.rehearsed.found, FullScale)
         longer = " A longer job has one." if found.whole.inside else ""
         more = longer if full_scale or own else f" {GIVE_SIZE}"
+        assumed, trained = map(fmt.modelled_seconds, (first.assumed_s, first.train_s))
+        steps = "the modelled steps" if assumed == trained else f"{trained} of modelled steps"
         return (
-            f"No winner, as the job is too small: on {label(first)} "
-            f"{fmt.modelled_seconds(first.assumed_s)} of assumed set-up and transfers exceed "
-            f"{fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
+            f"No winner, as the job is too small: on {label(first)} {assumed} of assumed set-up and transfers exceed "
+            f"{steps}.{more}"
         )
     if found.obstacle == "does not fit":
         return f"No answer: the job {does_not_fit([estimates[index] for index in found.hindered], workload)}"

@@ -19,7 +19,7 @@ from windtunnel.rendering import format as fmt
 
 MAY_NOT_FIT = "TIGHT MEMORY, try it before you rely on it"
 _RULES = {
-    "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's batch, or each has a core's",
+    "rehearsed": "as rehearsed on each NeuronCore",
     "global": "all instances have the job's own global batch",
     "of a split job": "the job's own global batch, of as many instances",
     "per_device": "all workers have as many samples as a core had",
@@ -42,11 +42,25 @@ def rule_words(comparison: Comparison, workload: Workload) -> str:
         return _RULES["of a split job" if rule == "rehearsed" else rule]
     if isinstance(rule, PerDevice):
         return f"{fmt.many(rule.samples, 'sample')} on each worker, as stated"
+    if rule == "rehearsed":
+        return _RULES[rule] + _of_gpus(comparison.estimates)
     return (
         _RULES[rule]
         if isinstance(rule, str)
         else f"{fmt.many(rule, 'sample')} on all workers of each together, as stated"
     )
+
+
+def _of_gpus(estimates: Sequence[Estimate]) -> str:
+    """What GPUs have where NeuronCores have the rehearsed batch: as much each, or the job's batch together."""
+    cores = {item.samples_per_core for item in estimates if item.instance.is_neuron}
+    alike = {item.samples_per_core in cores for item in estimates if not item.instance.is_neuron}
+    if not (cores and alike):
+        return ""
+    if alike == {True}:
+        return "; each GPU has as much"
+    some = ", or each has a core's" if True in alike else ""
+    return f"; GPUs share the job's batch{some}"
 
 
 def label(item: Estimate) -> str:
