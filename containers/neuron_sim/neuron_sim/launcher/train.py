@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import os
 import runpy
 import signal
@@ -63,7 +64,8 @@ def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
                 "warning: the script has ended and nothing ran on a NeuronCore, which trn1 would bill. "
                 "To train on them it imports torch_xla and moves its model to torch_xla.device()."
             )
-        if counters and _MODEL.is_dir() and not any(_MODEL.iterdir()) and settings.read().host == "algo-1":
+        is_empty = _MODEL.is_dir() and not any(_MODEL.iterdir())
+        if counters and is_empty and settings.read().host == "algo-1" and not _was_ended(Path(counters)):
             log.say(
                 f"warning: the script has ended and left nothing in {_MODEL}, so the job has no model. Save it to "
                 "the folder that the environment variable SM_MODEL_DIR names."
@@ -71,6 +73,17 @@ def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return and_look
+
+
+def _was_ended(counters: Path) -> bool:
+    """Whether a short rehearsal, which had seen enough, ended the script before it could save its model."""
+    if settings.read().rehearsed_steps is None:
+        return False
+    for core in counters.glob("rank-*.jsonl"):
+        loaders = [line for line in core.read_text().splitlines() if line.startswith('{"kind":"loaders"')]
+        if loaders and json.loads(loaders[-1])["ended_early"]:
+            return True
+    return False
 
 
 def _ended(number: int, _: object) -> None:
