@@ -366,6 +366,11 @@ for _ in range(6):
 """
 
 
+CLIPPING = "; ".join(
+    f"torch.nn.utils.clip_grad_{what}_(model.parameters(), 1.0)" for what in ("norm", "value")
+)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "step", "workers"),
     [
@@ -373,10 +378,11 @@ for _ in range(6):
         ("AdamW", "gradients(); xm.optimizer_step(optimizer)", 2),
         ("AdamW", "optimizer.step(gradients)", 1),  # as Lightning does
         ("SGD", "xm.optimizer_step(optimizer, optimizer_args={'closure': gradients})", 1),
+        ("SGD", f"gradients(); {CLIPPING}; optimizer.step()", 1),
     ],
 )
 def test_operations_that_a_gpu_would_launch_are_counted(torchrun, tmp_path, optimizer, step, workers):
-    """Of the model alone, forward and backward; no views, optimizer, exchange of gradients, reference work."""
+    """Of the model alone, forward and backward; not views, the optimizer, what is done to gradients, our own work."""
     script = tmp_path / "train.py"
     script.write_text(LAUNCHING.format(optimizer=optimizer, step=step))
     torchrun(str(script), workers=workers, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
@@ -387,6 +393,16 @@ def test_operations_that_a_gpu_would_launch_are_counted(torchrun, tmp_path, opti
     assert launches[0] == 17
     (held,) = records(tmp_path, "parameters")
     assert held["tensors"] == 4
+
+
+def test_a_gradient_is_written_into_its_bucket_by_one_launch(torchrun, tmp_path):
+    """XLA, which cannot write into a view, puts the bucket together anew; a GPU has no launch for that."""
+    script = tmp_path / "train.py"
+    bucketed = "model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)\n"
+    text = LAUNCHING.format(optimizer="SGD", step="gradients(); optimizer.step()")
+    script.write_text(text.replace("optimizer =", f"{bucketed}optimizer ="))
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert {step["launches"] for step in trained(tmp_path) if "launches" in step} == {17 + 4}
 
 
 RECURRENT = """

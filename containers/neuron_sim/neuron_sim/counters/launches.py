@@ -1,8 +1,8 @@
 """Counts the operations of a step that eager PyTorch on a GPU would launch, each as one or a few kernels.
 
 The numbers come from torch_xla's own counters. Views do not count: they launch nothing on a GPU. Nor do operations of
-an optimizer and of `xm.reduce_gradients`, as a GPU has a few for all parameters together; nor those of `nn.LSTM`,
-which torch_xla writes out step by step, where a GPU has one call.
+an optimizer, of `xm.reduce_gradients` and of torch's functions that clip gradients, as a GPU has a few for all
+parameters together; nor those of `nn.LSTM`, which torch_xla writes out step by step, where a GPU has one call.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _LAUNCH_NOTHING = (
     "_propagate_xla_data",
     "_to_cpu",
     "_unsafe_view",
+    # A write into a view of `as_strided`, as DistributedDataParallel has of its buckets: what is written has counted.
+    # Other scatters count: they are mostly gradients of slices, which a GPU copies into zeros.
+    "as_strided_scatter",
 )
 """Endings of the names of operations that launch nothing on a GPU; views are named as copies."""
 

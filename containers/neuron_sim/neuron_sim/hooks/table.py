@@ -177,6 +177,8 @@ def _training(on: Parts) -> Iterator[Hook]:
     # Launches are not counted here: a GPU has a few operations for all parameters together.
     before, after = (launching.pause,), (launching.go_on,)
     yield Hook("torch_xla.core.xla_model:reduce_gradients", before=before, after=after)
+    yield Hook("torch.nn.utils:clip_grad_norm_", before=before, after=after)
+    yield Hook("torch.nn.utils:clip_grad_value_", before=before, after=after)
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(
         f"{optimizer}_pre_hook",
