@@ -189,3 +189,14 @@ def test_on_more_instances_each_keeps_its_batch() -> None:
     own, gpus = compare(job, [TRN1, P4D], batch="per_device").estimates
     assert (own.global_batch, gpus.global_batch) == (4 * 64, 8 * 64)
     assert compare(job, [TRN1], batch="global").estimates[0].global_batch == 256
+
+
+def test_of_an_evaluation_that_no_sampler_shares_out_the_samples_are_those_of_a_copy() -> None:
+    """Of a job that ran whole, whose counters have the samples of all copies."""
+    for split, samples in ((True, 96), (False, 24)):
+        told = split_counters() | {"world_size": 32, "cores_used": 32, "local_cores": 32}
+        told["other"] = {**told["train"], "samples": 96}
+        evaluation = {"line": "train.py:20", "samples": 1, "passes": 1, "split": split}
+        told["input"] = {"loaders": [*told["input"]["loaders"], evaluation]}
+        size = Workload.from_counters(told).sized(None)
+        assert (size.evaluation_samples, size.evaluation_split) == (samples, split)

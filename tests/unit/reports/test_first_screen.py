@@ -280,10 +280,12 @@ def test_an_evaluation_that_no_sampler_shares_out_is_modelled_so(counters: Any) 
 
     assert told(split=False) == told(split=True, evaluation_split=False) == (False, True)
     assert told(split=True) == told(split=False, evaluation_split=True) == (True, False)
-    # As it ran, the samples of all cores are counted.
-    as_it_ran = counters(input={"loaders": [training, evaluation]})
-    text = screen_of(report_for_counters(as_it_ran))
-    assert "160 evaluated" in text and "by each worker" not in text
+    # As it ran: two cores evaluated 160 samples, which are 80 if each went through all of them.
+    for split, samples in ((True, 160), (False, 80)):
+        as_it_ran = counters(input={"loaders": [training, {**evaluation, "split": split}]})
+        size = Workload.from_counters(as_it_ran).sized(None)
+        assert (size.evaluation_samples, size.evaluation_split) == (samples, split)
+        assert f"{samples} evaluated" in screen_of(report_for_counters(as_it_ran))
 
 
 @pytest.mark.parametrize(("split", "said"), [(False, ", with no sampler to share them out"), (True, "")])

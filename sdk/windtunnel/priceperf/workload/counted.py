@@ -61,6 +61,7 @@ class Counted:
 
     ``step``: with gradient accumulation one pass, without the work that only the last pass does (`accumulation`).
     ``evaluation``: one step without optimizer, scaled to one sample; None if the job evaluated nothing.
+    ``evaluation_samples``: of all workers together; of each, if they do not share them (`evaluation_split`).
     ``parameters``: number in the model; None if neither an optimizer nor a reduction of gradients showed it.
     ``parameter_bytes``: bytes of one parameter in memory. ``peak_bytes``: the most that a core held; inf: not known.
     ``compiled``: every compiled graph; None if the counters do not list them.
@@ -330,13 +331,14 @@ class Counted:
             evaluation_of(counters.other, world_size) if counters.other else (None, 0)
         )
         step, evaluation = _with_sdpa(held, step), evaluation and _with_sdpa(held, evaluation)
+        together = counters.input is None or world_size == 1 or counters.input.evaluation_split
         return cls(
             instance_type=instance_type(counters.instance_type).name,
             instance_count=counters.instance_count,
             step=step,
             samples=train.samples,
             evaluation=evaluation,
-            evaluation_samples=evaluation_samples,
+            evaluation_samples=evaluation_samples // (1 if together else world_size),
             parameters=(held and held.model) or stepped,
             graphs=counters.graphs.count,
             compiled=compiled_graphs(counters.graphs),
@@ -347,7 +349,7 @@ class Counted:
             own=stepped,
             as_one_process=counters.as_one_process,
             unshared=counters.input is not None and world_size > 1 and not counters.input.is_shared,
-            evaluation_split=counters.input is None or world_size == 1 or counters.input.evaluation_split,
+            evaluation_split=together,
             on_neuron=_on_neuron(counters.graphs),
             peak_bytes=counters.device_memory_peak_bytes or math.inf,
             # Counters of earlier versions have neither: what they lack widens the interval.

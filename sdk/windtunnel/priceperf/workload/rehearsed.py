@@ -17,8 +17,7 @@ _OF_AN_EPOCH = {"epochs", "evaluation_samples", "evaluation_split"}
 class RehearsedJob:
     """The job as it was rehearsed, and the size of the whole job.
 
-    ``samples``, ``evaluation_samples``: how many the rehearsal trained on and evaluated. ``found``,
-    ``as_one_process``, ``unshared`` and ``evaluation_split``: see `Counted`.
+    ``samples``: how many the rehearsal trained on. For the others see `Counted`.
     """
 
     instance_type: str
@@ -39,8 +38,9 @@ class RehearsedJob:
         """The size that a short rehearsal found; otherwise exactly what was rehearsed."""
         if isinstance(self.found, FullScale):
             return self.found
-        evaluated = self.evaluation_samples  # of all workers, whether or not each evaluated the same
-        return FullScale(max(1, self.samples), 1, evaluated, evaluation_split=True)
+        return FullScale(
+            max(1, self.samples), 1, self.evaluation_samples, evaluation_split=self.evaluation_split
+        )
 
     def completed(self, stated: FullScale) -> FullScale:
         """The size that a caller states; what is not given is as the rehearsal found it."""

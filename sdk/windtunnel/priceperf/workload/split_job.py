@@ -81,6 +81,10 @@ def _described(
     microbatch = max(1, round(train.samples_per_step_per_core))
     products = _most(train.flops)
     found = found_in_short(counters, world_size)
+    rehearsed_copies = max(1, world_size // counters.cores_of_a_copy)
+    together = counters.input is None or copies <= 1 or counters.input.evaluation_split
+    # A pipeline's first pass without training only finds shapes.
+    evaluated = counters.other.samples if counters.other and split.pipeline_parallel == 1 else 0
     # With adapters, the counters give the adapters' dtype, not that of the frozen weights.
     stored = products if held.frozen else _most(held.dtypes.get("parameters", {}))
     dtype = stored if stored in ("bf16", "fp16") else "fp32"
@@ -94,7 +98,7 @@ def _described(
         pipeline_parallel=split.pipeline_parallel,
         dtype=dtype,
         matmul_dtype=None if products in (dtype, "fp32") else products,
-        optimizer=_optimizer(held, split, max(1, world_size // counters.cores_of_a_copy)),
+        optimizer=_optimizer(held, split, rehearsed_copies),
         recompute="auto",
         zero="optimizer" if split.zero1 else "none",
         attention="auto",
@@ -106,11 +110,10 @@ def _described(
             asked.name,
             counters.instance_count,
             train.samples,
-            # A pipeline's first pass without training only finds shapes.
-            counters.other.samples if counters.other and split.pipeline_parallel == 1 else 0,
+            evaluated // (1 if together else rehearsed_copies),
             replace(found, sequence_length=length) if isinstance(found, FullScale) else found,
             unshared=counters.input is not None and copies > 1 and not counters.input.is_shared,
-            evaluation_split=counters.input is None or copies <= 1 or counters.input.evaluation_split,
+            evaluation_split=together,
         ),
     )
 
