@@ -285,7 +285,8 @@ def test_an_evaluation_that_no_sampler_shares_out_is_modelled_so(counters: Any) 
         as_it_ran = counters(input={"loaders": [training, {**evaluation, "split": split}]})
         size = Workload.from_counters(as_it_ran).sized(None)
         assert (size.evaluation_samples, size.evaluation_split) == (samples, split)
-        assert f"{samples} evaluated" in screen_of(report_for_counters(as_it_ran))
+        text = screen_of(report_for_counters(as_it_ran))
+        assert f"{samples} evaluated" in text and ("by each worker" in text) == (not split)
 
 
 @pytest.mark.parametrize(("split", "said"), [(False, ", with no sampler to share them out"), (True, "")])

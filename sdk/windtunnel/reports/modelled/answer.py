@@ -271,6 +271,7 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
         shared = ", over all cores" if rehearsed.as_one_process else shared
         return f"{model}as the script has it{shared}: {size_words(size)}"
     evaluated = f", {size.evaluation_samples:,} evaluated" if size.evaluation_samples else ""
+    evaluated += " by each worker" if evaluated and size.evaluation_split is False else ""
     return f"{model}exactly what was rehearsed: {fmt.many(size.train_samples, 'sample')} in all{evaluated}"
 
 

@@ -19,10 +19,10 @@ def fitted(table: Section, notes: Mapping[str, int], room: int, all_rows: tuple[
     """The table with its notes: each cut to its number of lines, and all of them together to ``room`` lines. Its
     ``whole`` has all notes in full, and ``all_rows`` if the table lacks some.
 
-    If they do not fit, the second largest part of the bill goes first. Then notes but changes are shortened to two
-    lines, the last first, that on prices after the others. Then the largest part goes, and changes and all others are
-    shortened. Those on trust and on missing instances, and the verdict, follow last, as half of them is of no use. If
-    one line each is still too much, changes go: the rest of the report has them.
+    If they do not fit, the second largest part of the bill goes first. Then notes but changes and prices are shortened
+    to two lines, the last first. Then the largest part goes, and all are shortened, that on prices after the others.
+    Those on trust and on missing instances, and the verdict, follow last, as half of them is of no use. If one line
+    each is still too much, changes go: the rest of the report has them.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     if sum(most.values()) > room:
@@ -34,10 +34,10 @@ def fitted(table: Section, notes: Mapping[str, int], room: int, all_rows: tuple[
     others.sort(key=lambda text: text.startswith(PRICES))
     changes = [text for text in others if text.startswith(CHANGE)]
     cuts = (
-        *((2, text) for text in others if text not in changes),
+        *((2, text) for text in others if not text.startswith((CHANGE, PRICES))),
         *((0, text) for text in others if text.startswith(LARGEST)),
         *product((2,), changes),
-        *product((1,), others),
+        *product((2, 1), others),
         *product((2, 1), last_cut),
         *product((0,), changes),
     )
