@@ -46,17 +46,22 @@ def runner_of(home: Path, answers: dict[str, tuple[int, Any]]) -> Iterator[tuple
 
 @contextmanager
 def engine(folder: Path, answers: dict[str, tuple[int, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """Its address, and what is asked of it, as "POST /containers/create". What it has no answer to is 404."""
+    """Its address, and what is asked of it, as "POST /containers/create". What it has no answer to is 404.
+
+    A function among the answers is called with the request's body.
+    """
     asked: list[str] = []
 
     class Answering(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path = urlsplit(self.path).path.removeprefix("/v1.41")
             asked.append(f"{self.command} {path}")
             status, answer = answers.get(asked[-1], (404, {"message": "No such thing"}))
+            if callable(answer):
+                answer = answer(json.loads(content or b"null"))
             body = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -17,12 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron_sim.warm.orders import Folder
+from tests.fakes.engine import DOCKER, runner_of
 from tests.fakes.plans import container_plan
 from windtunnel_local.runner.docker import create_arguments, kept_containers, log_marks
 from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.ground import machine_memory
 from windtunnel_local.service.ground.containers import (
     ContainerState,
+    JobPlan,
     Keeper,
     LogBatch,
     LogLine,
@@ -91,6 +94,46 @@ def test_the_shape_is_what_a_running_container_cannot_change() -> None:
         replace(PLAN, isolated=True),
     ]
     assert len({kept_containers.shape(plan) for plan in (PLAN, *others)}) == len(others) + 1
+
+
+def test_a_kept_container_fits_however_full_memory_is(folder: Path, tmp_path: Path) -> None:
+    """Each job in it has the memory that is free when it comes; one that goes on keeps what it has."""
+    keeper = Keeper(str(folder), "/keeper", {})
+    plan = JobPlan("one", (replace(PLAN, mounts=(), network="none", memory_bytes=8 << 30, keeper=keeper),))
+    name = create_arguments.Names(tmp_path).container("one", "algo-1")
+    made: dict[str, Any] = {}
+    limits: list[int] = []
+
+    def created(body: dict[str, Any]) -> dict[str, Any]:
+        made.update(made or body)
+        return {"Id": "1"}
+
+    def updated(body: dict[str, Any]) -> dict[str, Any]:
+        limits.append(body["Memory"])
+        return {}
+
+    def inspected(_: None) -> dict[str, Any]:
+        return {
+            "State": {"Status": "running", "StartedAt": "2026-01-02T03:04:05Z"},
+            "Config": made,
+            "Image": "x",
+        }
+
+    answers = {
+        "POST /containers/create": (201, created),
+        f"GET /containers/{name}/json": (200, inspected),
+        f"POST /containers/{name}/update": (200, updated),
+        "GET /images/image/json": (200, {"Id": "x"}),
+    }
+    with runner_of(tmp_path, DOCKER | answers) as (runner, _), pytest.MonkeyPatch.context() as patch:
+        for room_gib in (4, 3, 16):
+            patch.setattr(machine_memory, "room_bytes", lambda room=room_gib << 30: room)
+            runner.start(plan)
+            runner.start(plan)
+            Orders(folder).withdraw()
+            assert runner.fits(plan)
+    assert made["HostConfig"]["Memory"] == 4 << 30
+    assert limits == [4 << 30, 3 << 30, 8 << 30]
 
 
 def test_the_state_is_the_job_s(orders: Orders, keeper: Folder) -> None:

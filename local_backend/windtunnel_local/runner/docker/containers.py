@@ -243,9 +243,8 @@ class Containers:
             networks = {network: endpoint}
             networking = NetworkingConfig(networks)  # type: ignore[arg-type]  # the stub has the wrong type
         rootless = self._engine.kind.rootless
-        room = machine_memory.room_bytes()
-        if plan.memory_bytes is not None and room is not None:
-            plan = replace(plan, memory_bytes=min(plan.memory_bytes, room))
+        # The labels are the plan's: by them a later job finds that a kept container fits, however full memory is.
+        limited = replace(plan, memory_bytes=machine_memory.limit_bytes(plan.memory_bytes))
         with engine_errors(f"create {plan.host} of job {plan.job}"):
             try:
                 made = api.create_container(
@@ -253,7 +252,7 @@ class Containers:
                         plan, self._names, self._network, rootless=rootless
                     ),
                     host_config=api.create_host_config(
-                        **create_arguments.host_arguments(plan, self._network, network, rootless=rootless)
+                        **create_arguments.host_arguments(limited, self._network, network, rootless=rootless)
                     ),
                     networking_config=networking,
                 )

@@ -7,15 +7,17 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from docker.errors import NotFound
+from docker.errors import APIError, NotFound
 
 from windtunnel_local.runner.docker.client import Engine, engine_errors, unless_gone
 from windtunnel_local.runner.docker.keeper_orders import Orders
+from windtunnel_local.service.ground import machine_memory
 from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState
 
 _log = logging.getLogger(__name__)
@@ -101,10 +103,20 @@ class Keeping:
             self._engine.client().api.kill(container, KNOCK)
 
     def give(self, container: str, orders: Orders, plan: ContainerPlan) -> None:
-        """Order the plan's process. Idempotent."""
+        """Order the plan's process, with the memory that is free now. Idempotent."""
+        if orders.current() is None:
+            self._limit(container, machine_memory.limit_bytes(plan.memory_bytes))
         command = [*(plan.entrypoint or ()), *plan.command]
         orders.give(command, plan.environment)
         self.knock(container)
+
+    def _limit(self, container: str, memory_bytes: int | None) -> None:
+        """Change the memory limit; one that the engine cannot change stays as it is."""
+        if memory_bytes is not None:
+            with engine_errors(f"limit the memory of {container}"), suppress(APIError):
+                self._engine.client().api.update_container(
+                    container, mem_limit=memory_bytes, memswap_limit=memory_bytes
+                )
 
     def kill(self, container: str, orders: Orders) -> bool:
         """End the job's process with SIGKILL, and keep the container; False: the keeper does not answer."""

@@ -25,6 +25,12 @@ def spare_bytes() -> int:
     return int(_MOST * total_bytes())
 
 
+def limit_bytes(wanted: int | None) -> int | None:
+    """The memory limit, now, of a container that may have ``wanted``; None: no limit."""
+    room = room_bytes()
+    return wanted if wanted is None or room is None else min(wanted, room)
+
+
 def room_bytes(meminfo: Path = _MEMINFO) -> int | None:
     """The most that a container may have which starts now: what is free, less 5 % of the memory.
 
