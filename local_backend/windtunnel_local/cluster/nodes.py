@@ -25,9 +25,9 @@ from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.cluster.machine import Machine, user_of
 from windtunnel_local.cluster.slurm_conf import HEAD
 from windtunnel_local.runner.docker import shims
+from windtunnel_local.runner.docker.abandoned import is_gone
 from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, unless_gone
 from windtunnel_local.runner.docker.create_arguments import CA_BUNDLE_TARGET
-from windtunnel_local.runner.docker.networks import is_gone
 from windtunnel_local.runner.host_network import HostNetwork
 
 CLUSTER_LABEL = "windtunnel.cluster"

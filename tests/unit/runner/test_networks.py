@@ -24,6 +24,7 @@ def test_networks_of_homes_that_are_gone_are_removed(tmp_path: Path, folder: str
         "Containers": {},
     }
     answers = {
+        "GET /containers/json": (200, []),
         "GET /networks": (200, [network]),
         "GET /networks/1": (200, network),
         "DELETE /networks/1": (204, None),

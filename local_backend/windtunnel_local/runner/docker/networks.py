@@ -14,12 +14,11 @@ import socket
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from docker.errors import APIError, NotFound
 
-from windtunnel_local.runner.docker import create_arguments
+from windtunnel_local.runner.docker import abandoned, create_arguments
 from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.service.ground.errors import RunnerError
 
@@ -86,10 +85,14 @@ class Networks:
         api.remove_network(network)
 
     def _remove_abandoned(self) -> None:
-        """Remove networks of homes that are gone: an engine has addresses for about thirty networks."""
+        """Remove networks of homes that are gone: an engine has addresses for about thirty networks.
+
+        First the containers on them, which would hold them for good.
+        """
         api = self._engine.client().api
+        abandoned.remove_running(api)
         for network in api.networks(filters={"label": [create_arguments.HOME_LABEL]}):
-            if is_gone(network["Labels"][create_arguments.HOME_LABEL]):
+            if abandoned.is_gone(network["Labels"][create_arguments.HOME_LABEL]):
                 with suppress(APIError):  # in use, or gone meanwhile
                     self._remove(network["Id"])
 
@@ -104,15 +107,6 @@ class Networks:
         """Ids of the networks of exactly this name, always in the same order."""
         found = self._engine.client().api.networks(names=[name])
         return sorted(network["Id"] for network in found if network["Name"] == name)
-
-
-def is_gone(folder: str) -> bool:
-    """Whether a folder certainly does not exist. One of another user, at which this one may not look, might."""
-    try:
-        Path(folder).stat()
-    except OSError as error:
-        return isinstance(error, (FileNotFoundError, NotADirectoryError))
-    return False
 
 
 def own_address(networks: Iterable[Mapping[str, Any]]) -> str | None:
