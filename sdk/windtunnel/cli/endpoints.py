@@ -26,7 +26,9 @@ def add_parser(commands: Any) -> None:
             "on."
         ),
     )
-    listing.add_argument("--json", action="store_true", help="print JSON: DescribeEndpoint's answers")
+    form = listing.add_mutually_exclusive_group()
+    form.add_argument("-q", "--quiet", action="store_true", help="names only, one a line")
+    form.add_argument("--json", action="store_true", help="print JSON: DescribeEndpoint's answers")
     add_place(listing)
     listing.set_defaults(func=_endpoints)
 
@@ -36,8 +38,13 @@ def _endpoints(arguments: argparse.Namespace) -> None:
     from windtunnel.hosting.endpoint import Endpoint
 
     session = session_of(arguments)
+    summaries = session.endpoints.list_all()
+    if arguments.quiet:
+        for summary in summaries:
+            print(summary["EndpointName"])
+        return
     found = []
-    for summary in session.endpoints.list_all():
+    for summary in summaries:
         try:
             description = session.endpoints.describe(summary["EndpointName"])
             description.pop("ResponseMetadata", None)

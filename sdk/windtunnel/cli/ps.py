@@ -15,10 +15,9 @@ from windtunnel.cli.options import add_place, session_of
 from windtunnel.errors import JobNotFound
 from windtunnel.rendering.format import local_time, one_line
 from windtunnel.reports.failure import in_short
-from windtunnel.session.training_service import STATUSES, TERMINAL
+from windtunnel.session.training_service import EVERY_JOB, STATUSES, TERMINAL
 from windtunnel.settings import REHEARSE_VARIABLE
 
-_EVERY_JOB = 2**31
 _REASON_WIDTH = 80
 
 
@@ -28,7 +27,7 @@ def add_parser(commands: Any) -> None:
     how_many = listing.add_mutually_exclusive_group()
     how_many.add_argument("-n", "--limit", type=count, default=20, help="how many (default: 20)")
     how_many.add_argument(
-        "-a", "--all", dest="limit", action="store_const", const=_EVERY_JOB, help="all there are"
+        "-a", "--all", dest="limit", action="store_const", const=EVERY_JOB, help="all there are"
     )
     listing.add_argument("--status", choices=STATUSES, help="only jobs with this status (default: any)")
     form = listing.add_mutually_exclusive_group()

@@ -22,6 +22,12 @@ class BotoTransforms(TransformService):
     def describe(self, name: str) -> dict[str, Any]:
         return dict(self._calls.call("sagemaker", "describe_transform_job", {"TransformJobName": name}))
 
+    def in_progress(self) -> list[str]:
+        pages = self._calls.pages(
+            "sagemaker", "list_transform_jobs", {"StatusEquals": "InProgress", "MaxResults": 100}, "NextToken"
+        )
+        return [job["TransformJobName"] for page in pages for job in page["TransformJobSummaries"]]
+
     def stop(self, name: str) -> None:
         self._calls.call("sagemaker", "stop_transform_job", {"TransformJobName": name}, repeat=False)
 

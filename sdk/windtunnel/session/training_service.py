@@ -17,6 +17,8 @@ LOCAL_ACCOUNT = "000000000000"
 """The account that the local server plays; on AWS it does not exist."""
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 """Statuses of a job that has ended."""
+EVERY_JOB = 2**31
+"""A limit for `TrainingService.list_jobs` that cuts nothing off."""
 STATUSES = ("InProgress", "Completed", "Failed", "Stopping", "Stopped", "Deleting")
 """All statuses of a job, in the order of AWS's model."""
 

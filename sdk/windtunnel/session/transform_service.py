@@ -22,6 +22,9 @@ class TransformService(Protocol):
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTransformJob."""
 
+    def in_progress(self) -> list[str]:
+        """ListTransformJobs: the names of the jobs that are InProgress."""
+
     def stop(self, name: str) -> None:
         """StopTransformJob; does not wait for the end."""
 

@@ -123,7 +123,9 @@ class FakeEndpoints:
 
     def list_all(self) -> list[dict[str, Any]]:
         """Newest first."""
-        return [{"EndpointName": name} for name in reversed(self.endpoints)]
+        last = len(self.script) - 1
+        status = {name: self.script[min(self.looks.get(name, 0), last)] for name in self.endpoints}
+        return [{"EndpointName": name, "EndpointStatus": status[name]} for name in reversed(self.endpoints)]
 
     def invoke(self, request: Mapping[str, Any]) -> Answer:
         """The answer set."""

@@ -34,6 +34,10 @@ class FakeTransforms:
         found = {**self.jobs[name], "TransformJobStatus": status}
         return {**found, "FailureReason": self.failure} if status == "Failed" else found
 
+    def in_progress(self) -> list[str]:
+        """All, or none."""
+        return [*self.jobs] if self.script[min(self.looks, len(self.script) - 1)] == "InProgress" else []
+
     def stop(self, name: str) -> None:
         """From now on it is Stopped."""
         self.describe(name)

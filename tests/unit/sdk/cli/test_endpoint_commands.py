@@ -41,6 +41,7 @@ def test_endpoints_and_their_bill(endpoint: FakeEndpoints, invoke: Invoke, proje
     day, so_far = invoke("endpoints").out.splitlines()[1].split()[-2:]
     assert day == "12.00" and float(so_far.replace(",", "")) > 12
     assert json.loads(invoke("endpoints", "--json").out)[0]["EndpointStatus"] == "InService"
+    assert invoke("endpoints", "--quiet").out == "e\n"
 
 
 def test_none(jobs: FakeService, invoke: Invoke) -> None:

@@ -242,6 +242,17 @@ def test_rm_deletes_what_has_ended(job: FakeService, invoke: Invoke) -> None:
     assert list(job.requests) == ["j"]
 
 
+@pytest.mark.parametrize("end", ["Stopped", "Failed"])
+def test_stop_waits_for_all_ends(jobs: FakeService, invoke: Invoke, end: str) -> None:
+    """Of those that it stops; however they end, and though one is not there, which the exit code says."""
+    jobs.script = (*RUNS * 5, ("Stopping", "Stopping", "", {}), (end, end, "", {}))
+    invoke(*RUN.split())
+    captured = invoke("stop", "nope", "j", "--wait", exits=1)
+    assert captured.out.splitlines()[-1] == f"j has ended: {end}."
+    assert jobs.stopped == ["j"]
+    assert invoke("stop", "j", "--wait").out == f"j has ended already: {end}.\n"
+
+
 @pytest.mark.parametrize("command", ["describe", "metrics", "download", "rm"])
 def test_on_aws_too(
     command: str, job: FakeService, aws: AwsSession, monkeypatch: pytest.MonkeyPatch, project: Path
