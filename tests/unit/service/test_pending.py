@@ -193,6 +193,25 @@ def test_a_runner_without_a_machine_lets_its_jobs_wait(world: World) -> None:
     assert world.service.describe("first")["BillableTimeInSeconds"] == 1
 
 
+def test_a_job_that_has_ended_holds_nobody_up(narrow: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its containers are not removed yet: a job that comes then has its room."""
+    removed = threading.Event()
+    remove = narrow.runner.remove
+
+    def slowly(job: str) -> None:
+        removed.wait(10)
+        remove(job)
+
+    monkeypatch.setattr(narrow.runner, "remove", slowly)
+    create(narrow, "first")
+    let_end(narrow, "first")
+    create(narrow, "second")
+    narrow.reach("Training", "second")
+    removed.set()
+    let_end(narrow, "second")
+    assert not narrow.job("second").lifecycle.count("Pending")
+
+
 def test_a_stop_in_the_line_is_not_about_what_is_left_of_another(narrow: World) -> None:
     """A deleted job of its name, whose containers could not be removed, has no part in its end."""
     create(narrow, "second")

@@ -21,6 +21,7 @@ def release(run: Run, job: Job) -> None:
     The job's record is final by now: an error here does not fail the job.
     """
     if not run.pools.settle(job):
+        run.queue.leave(run.name)  # what has ended needs no room while it is being removed
         remove(run, job)
 
 
