@@ -394,12 +394,15 @@ def test_an_update_under_load_loses_nothing(deployed: Deployed) -> None:
     with ThreadPoolExecutor() as pool:
         asking = [pool.submit(ask) for _ in range(4)]
         deployed.sagemaker.update_endpoint(EndpointName="e", EndpointConfigName="new")
-        assert deployed.sagemaker.describe_endpoint(EndpointName="e")["EndpointStatus"] == "Updating"
+        before = deployed.sagemaker.describe_endpoint(EndpointName="e")
+        assert before["EndpointStatus"] == "Updating"
         described = deployed.reaches("e", "InService")
         wait_for(lambda: len(deployed.backend.runner.jobs()) == 1)
         over.set()
         answers = [answer for future in asking for answer in future.result(30)]
     assert described["EndpointConfigName"] == "new"
+    images = [one["ProductionVariants"][0]["DeployedImages"][0] for one in (before, described)]
+    assert images[0]["ResolutionTime"] == before["CreationTime"] < images[1]["ResolutionTime"]
     assert {answer.partition(b":")[0] for answer in answers} == {b"old", b"new"}
     assert deployed.ask() == b"new:hello"
 

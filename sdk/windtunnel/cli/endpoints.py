@@ -71,7 +71,7 @@ def _row(endpoint: Any, description: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         endpoint.name,
         output.Status(description["EndpointStatus"]),
-        " + ".join(f"{count} x {kind}" for kind, count in fleet),
+        " + ".join(f"{count} x {kind}" for kind, count in fleet) or "?",  # its configuration is deleted
         local_time(description["CreationTime"]),
         "?" if cost.usd_per_day is None else f"{cost.usd_per_day:,.2f}",
         "" if hourly is None else f"{hourly * age_s(description) / 3600:,.2f}",

@@ -144,6 +144,8 @@ class Fleet:
     generation: int
     variants: tuple[Variant, ...]
     asynchronous: AsyncInference | None = None
+    updated: str | None = None
+    """When the update to it was asked for, as ISO text; None: the endpoint was created with it."""
 
     @property
     def count(self) -> int:

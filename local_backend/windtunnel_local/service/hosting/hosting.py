@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from windtunnel_local.service.ground import hosting
@@ -155,6 +156,7 @@ class HostingService:
             state = decoded(endpoint.record)
             # A generation that no instance has: instances of a failed update may still be there.
             following = self._fleet(config, state.fleet.generation + state.made + 1)
+            following = replace(following, updated=self._ports.clock.now().isoformat())
             if request.get("RetainAllVariantProperties"):
                 following = _retaining(following, state.fleet)
             if endpoint.status == "Failed":  # nothing of it runs, so it starts like a new endpoint
@@ -307,14 +309,14 @@ class HostingService:
         return fleet
 
     def _variant(self, endpoint: Resource, state: EndpointState, variant: hosting.Variant) -> dict[str, Any]:
-        image = variant.container["Image"]
+        image, updated = variant.container["Image"], state.fleet.updated
         return {
             "VariantName": variant.name,
             "DeployedImages": [
                 {
                     "SpecifiedImage": image,
                     "ResolvedImage": serving_plan.local_image(image, self._ports.config),
-                    "ResolutionTime": endpoint.created,
+                    "ResolutionTime": datetime.fromisoformat(updated) if updated else endpoint.created,
                 }
             ],
             "CurrentWeight": variant.weight,

@@ -130,4 +130,5 @@ def _fleet(record: Mapping[str, Any]) -> Fleet:
         record["generation"],
         tuple(Variant(**variant) for variant in record["variants"]),
         None if asynchronous is None else AsyncInference(**asynchronous),
+        record.get("updated"),
     )

@@ -53,7 +53,8 @@ def test_a_failed_one_has_its_reason(endpoint: FakeEndpoints, invoke: Invoke) ->
     """And one whose configuration is gone is listed all the same; neither has cost anything so far."""
     endpoint.script, endpoint.failure = ("Failed",), "no\n\x1b[2J ping"
     endpoint.configs.clear()
-    assert invoke("endpoints").out.splitlines()[1].endswith("?        no \\x1b[2J ping")
+    row = invoke("endpoints").out.splitlines()[1]
+    assert row.split()[2] == "?" and row.endswith("?        no \\x1b[2J ping")
 
 
 def test_invoke(endpoint: FakeEndpoints, invoke: Invoke, project: Path) -> None:
