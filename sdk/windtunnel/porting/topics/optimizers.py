@@ -91,7 +91,7 @@ def early_clips(subject: Subject) -> Iterator[Finding]:
         found = next((one for one in clipped if call.lineno in one.lines), None)
         yield Finding(
             call.lineno,
-            "clips each core's own gradients, before they are exchanged. To clip the sum of all cores, call "
+            "clips each core's own gradients, before they are exchanged. To clip the mean of all cores, call "
             f"{xm}.reduce_gradients(optimizer) before this line, and optimizer.step() after it.",
             found.edits if found and subject.whole else (),
         )

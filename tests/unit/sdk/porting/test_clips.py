@@ -50,6 +50,12 @@ def test_gradients_are_exchanged_before_they_are_clipped(
     assert said(changed(text)) == []
 
 
+def test_the_exchange_is_a_mean() -> None:
+    """xm.reduce_gradients divides by the number of cores, so that a limit of one GPU holds as it is."""
+    (found,) = said(_CLIPPED, "clips each core's own")
+    assert "To clip the mean of all cores, call xm.reduce_gradients" in found
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
