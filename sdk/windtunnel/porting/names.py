@@ -17,6 +17,8 @@ MODULES = {
 }
 """Usual names of modules, in the order in which they are imported."""
 BACKEND = "torch_xla.distributed.xla_backend"
+SEEDS_OF_DEVICE = ("torch_xla.core.xla_model.set_rng_state", "torch_xla.manual_seed")
+"""What seeds the device. torch.manual_seed does not, nor does torch.set_rng_state."""
 _NEW_NAMES = (2, 7)
 """Since this version torch_xla.device() and xr.world_size() replace those of xla_model."""
 _WAITING_SYNC = (2, 8)

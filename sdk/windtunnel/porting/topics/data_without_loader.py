@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
+from windtunnel.porting.names import SEEDS_OF_DEVICE
 from windtunnel.porting.nodes import constant, keyword, names_rank
 from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.script import Loop
@@ -27,8 +28,8 @@ _CHANCE = re.compile(
 )
 """Functions by which the cores may get different data."""
 _OF_TORCH = "torch.distributions."
-_OF_DEVICE = re.compile(r"(set_rng_state|cuda\.manual_seed|cuda\.manual_seed_all)$")
-"""Calls that seed the device, or become so by an edit; torch.manual_seed does not."""
+_OF_DEVICE = (*SEEDS_OF_DEVICE, "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
+"""Calls that seed the device, or become so by an edit."""
 
 
 def same_draws(subject: Subject) -> Iterator[Finding]:
@@ -110,7 +111,7 @@ def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
     by_rank: set[str] = set()
     for one in subject.program:
         for call, name in one.script.calls:
-            library = "the device" if _OF_DEVICE.search(name) else SEEDS.get(name, "")
+            library = "the device" if name in _OF_DEVICE else SEEDS.get(name, "")
             if library:
                 alike.setdefault(library, (one, call))
                 own = knows_rank(one.script, call) or chance_of(one, call)

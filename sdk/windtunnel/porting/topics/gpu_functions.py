@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding, Removal, replaced
 from windtunnel.porting.gpu_tests import FUNCTIONS, QUESTIONS, TYPES, is_dead
+from windtunnel.porting.names import SEEDS_OF_DEVICE
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.processes import start_of_as_many
 
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
+_STATES = ("get_rng_state", "get_rng_state_all", "set_rng_state", "set_rng_state_all")
 
 
 def of_gpus(subject: Subject) -> Iterator[Finding]:
@@ -56,10 +58,16 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
             count = (replaced(script, call, number),) if start is None else ()
             yield Finding(call.lineno, f"{name}() is 0 on trn1, where {text}", count)
         elif short in ("manual_seed", "manual_seed_all"):
-            if not script.calls_any("set_rng_state"):
+            if not any(other in SEEDS_OF_DEVICE for _, other in script.calls):
                 edit = replaced(script, call.func, f"{xm}.set_rng_state")
                 text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
                 yield Finding(call.lineno, text, (edit,))
+        elif short in _STATES:
+            text = (
+                f"{name} is for CUDA: {xm}.get_rng_state() gives the state of a core's device, a number, and "
+                f"{xm}.set_rng_state(number) sets it. Where all load what rank 0 saved, all draw the same."
+            )
+            yield Finding(call.lineno, text)
         elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
             text = f"{name} is for CUDA: without a GPU it raises, or says that there is none. Leave it out."
             yield Finding(call.lineno, text)

@@ -22,7 +22,7 @@ _BY_FUNCTION = _DRAWN.replace("torch.randint(0, 9, (8, 16))", "batch()").replace
 )
 
 
-def _told(text: str) -> list[str]:
+def told(text: str) -> list[str]:
     return said(HEAD + text, "draws the same numbers")
 
 
@@ -37,13 +37,13 @@ def _told(text: str) -> list[str]:
 )
 def test_numbers_that_every_core_draws(text: str, line: int) -> None:
     """A note: more cores train no faster where these are the data."""
-    (found,) = _told(text)
+    (found,) = told(text)
     assert found.startswith(f"{line}: note: same_data: every core draws the same numbers with ")
     assert ": line " in found and "gives all the same seed" in found
     assert "manual_seed(seed + xr.global_ordinal())" in found or "np.random.seed(seed + xr." in found
 
 
-_ON_DEVICE = _DRAWN.replace("16))", "16), device=device)")
+ON_DEVICE = _DRAWN.replace("16))", "16), device=device)")
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ _ON_DEVICE = _DRAWN.replace("16))", "16), device=device)")
 )
 def test_numbers_that_the_device_draws(seed: str) -> None:
     """They are alike without a seed, and torch's is not theirs: so two cores of torch_xla 2.9 drew them here."""
-    text = _ON_DEVICE.replace("torch.manual_seed(0)\n", seed)
-    (found,) = _told(text)
+    text = ON_DEVICE.replace("torch.manual_seed(0)\n", seed)
+    (found,) = told(text)
     assert "with torch.randint: " in found and "xm.set_rng_state(seed + xr.global_ordinal())" in found
-    assert _told(text + "xm.set_rng_state(xr.global_ordinal())\n") == []
+    assert told(text + "xm.set_rng_state(xr.global_ordinal())\n") == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_numbers_that_the_device_draws(seed: str) -> None:
 )
 def test_numbers_that_differ_or_are_no_batches(text: str) -> None:
     """Without a seed each core draws its own; what goes over data of a loader has these."""
-    assert _told(text) == []
+    assert told(text) == []
 
 
 _SLICED = """\
@@ -101,7 +101,7 @@ def test_data_that_nothing_shares_out() -> None:
 )
 def test_a_seed_that_differs(seed: str) -> None:
     """By the rank that is added to it, or by chance."""
-    assert _told(_DRAWN.replace("torch.manual_seed(0)\n", seed)) == []
+    assert told(_DRAWN.replace("torch.manual_seed(0)\n", seed)) == []
 
 
 _AGENT = """\
