@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 
 from windtunnel.porting.models import NO_MODEL, makes_a_model
-from windtunnel.porting.nodes import argument, constant, is_main
+from windtunnel.porting.nodes import argument, arguments, constant, is_main, is_method, receiver
+from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
 _PARTS = ("Head", "Predictor", "Classifier", "Projector")
@@ -21,6 +24,8 @@ _LAYERS = {
     "GRU",
 }
 """Layers of torch.nn that have weights; a model from a file may get one as a new part."""
+_INITIALISES = re.compile(r"(^|[._])(re)?init(ialize)?(ialise)?([._]|$)|weights?_init", re.IGNORECASE)
+"""In names of functions that draw a model's weights in place."""
 
 
 def is_pretrained(name: str, call: ast.Call) -> bool:
@@ -86,3 +91,32 @@ def is_made_once(subject: Subject, made: ast.expr) -> bool:
         if body is not None and here is not body and ((again and forks) or (before and not again)):
             return True
     return False
+
+
+def last_drawn(subject: Subject, move: ast.stmt, name: str) -> ast.stmt | None:
+    """The last statement before the training that draws a model's weights, as ``model.apply(weights_init)`` behind its
+    move does, else the move; None if that is in another block than the move.
+    """
+    script, last = subject.script, move
+    scope, block = script.scope(move), script.block(move)
+    loops = (loop.lineno for loop in subject.training_loops if script.scope(loop) is scope)
+    until = min((line for line in loops if line > move.lineno), default=sys.maxsize)
+    for call, _ in script.calls:
+        between = script.scope(call) is scope and move.lineno < call.lineno < until
+        if not between or not _draws_anew(script, call, name):
+            continue
+        inside = [one for one in block if call in ast.walk(one)]
+        if not inside:
+            return None
+        last = inside[0]
+    return last
+
+
+def _draws_anew(script: Script, call: ast.Call, name: str) -> bool:
+    """Whether a call draws weights of a model: ``model.apply(f)``, ``init_weights(model)``,
+    ``torch.nn.init.normal_(model.head.weight)``. A file that is loaded has the same ones for all cores.
+    """
+    if is_method(call, "apply", "init_weights", "reset_parameters"):
+        return f"{ast.unparse(receiver(call))}.".startswith(f"{name}.")
+    draws = bool(_INITIALISES.search(script.dotted(call.func) or script.called(call)))
+    return draws and any(f"{ast.unparse(one)}.".startswith(f"{name}.") for one in arguments(call))

@@ -25,7 +25,13 @@ from windtunnel.porting.nodes import (
 from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.script import Scope, Script
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.weights import has_weights, is_made_once, is_of_pretrained_parts, is_pretrained
+from windtunnel.porting.weights import (
+    has_weights,
+    is_made_once,
+    is_of_pretrained_parts,
+    is_pretrained,
+    last_drawn,
+)
 
 _SENDS = re.compile(r"broadcast(?!_(to|tensors|shapes|object_list|buffers)$)|[Ss]hard(?!$)|parallelize")
 """In names of calls that send a rank's weights, or split a model among ranks."""
@@ -91,7 +97,9 @@ def unequal_weights(subject: Subject) -> Iterator[Finding]:
 
 
 def _sent(subject: Subject) -> tuple[Edit, ...]:
-    """Edits that send rank 0's weights to all, behind the move of each model that needs it; empty unless each can."""
+    """Edits that send rank 0's weights to all, behind the move of each model that needs it and what draws its weights
+    anew there; empty unless each can.
+    """
     script, edits = subject.script, dict[str, Edit]()
     for drawn in _trained(subject) if subject.names.has_broadcast() else ():
         moves = [
@@ -101,7 +109,8 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
             if isinstance(statement := script.parents[move], ast.Assign | ast.Expr)
         ]
         line = f"{subject.names.module('xm')}.broadcast_master_param({drawn.name})"
-        edit = behind(script, moves[0], line) if len(moves) == 1 else None
+        last = last_drawn(subject, moves[0], drawn.name) if len(moves) == 1 else None
+        edit = behind(script, last, line) if last is not None else None
         if edit is None or _is_layer(subject, drawn):
             return ()
         if _under_condition(subject, drawn.made) or _is_of_some_ranks(subject, moves[0]):

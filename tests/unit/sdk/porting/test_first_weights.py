@@ -194,6 +194,34 @@ def test_the_edit_that_sends_rank_0s(made: str, after: str) -> None:
     assert bool(_kind(text)) is (made == after)
 
 
+_INIT = "model.apply(weights_init)\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        (_NET + _INIT, _NET + _INIT + _SENT),
+        (_NET + "init_weights(model)\n", _NET + "init_weights(model)\n" + _SENT),
+        (_NET + "torch.nn.init.zeros_(model.head.bias)\n", _NET + "torch.nn.init.zeros_(model.head.bias)\n" + _SENT),
+        (_NET + "for one in parts:\n    model.head.reset_parameters()\nn = 1\n",
+         _NET + "for one in parts:\n    model.head.reset_parameters()\n" + _SENT + "n = 1\n"),
+        ("model = Net()\nif cuda:\n    model.cuda()\n" + _INIT,
+         "model = Net()\nif cuda:\n    model.to(device)\n" + _INIT),
+        ("model = Net()\n" + _INIT + "model.to(device)\n", "model = Net()\n" + _INIT + "model.to(device)\n" + _SENT),
+        (_NET + "other.apply(weights_init)\n", _NET + _SENT + "other.apply(weights_init)\n"),
+        (_NET + "if on:\n    model.load_state_dict(w)\n", _NET + _SENT + "if on:\n    model.load_state_dict(w)\n"),
+    ],
+)  # fmt: skip
+def test_weights_that_are_drawn_behind_the_move(made: str, after: str) -> None:
+    """As PyTorch's DCGAN has it: sent before that, they would differ again. A file is the same for all."""
+    assert f"{after}{LOOP}" in changed(HEAD + made + LOOP)
+
+
+def test_weights_that_are_drawn_behind_the_training() -> None:
+    """As for the next fold."""
+    assert f"{_NET}{_SENT}{LOOP}{_INIT}" in changed(HEAD + _NET + LOOP + _INIT)
+
+
 def test_a_layer_is_sent_by_no_edit() -> None:
     """It is a part of the model."""
     text = "class Net(torch.nn.Module):\n    def __init__(self):\n        self.fc = torch.nn.Linear(2, 2).to(device)\n"
