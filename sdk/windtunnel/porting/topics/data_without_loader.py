@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.names import SEEDS_OF_DEVICE
-from windtunnel.porting.nodes import constant, keyword, names_rank
+from windtunnel.porting.nodes import arguments, constant, keyword, names_rank
 from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.script import Loop
 from windtunnel.porting.subject import Subject
@@ -36,10 +36,10 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
     """A finding on the first such loop."""
     if not subject.several or subject.managed or not subject.uses_device or is_shared(subject):
         return
-    script, seeds = subject.script, _seeds(subject)
+    script, seeds = subject.script, seeded_alike(subject)
     if any(one.script.calls_any("parallelize_module") for one in subject.program):
         return  # cores that share a model take the same batches
-    loops = [loop for loop in subject.training_loops if _takes_no_batches(subject, loop)]
+    loops = [loop for loop in subject.training_loops if takes_no_batches(subject, loop)]
     for loop in loops:
         for one, call in within(subject, loop):
             library = _library(one.script.dotted(call.func))
@@ -48,8 +48,8 @@ def same_draws(subject: Subject) -> Iterator[Finding]:
             given = subject.device_given(call)
             if given is not None and all(constant(part) != "cpu" for part in ast.walk(given)):
                 library = "the device"
-            if library not in seeds:
-                continue
+            if library not in seeds or (library == "the device" and seeds_by_rank(subject)):
+                continue  # of those seeds `device_draws` tells
             where, seed = seeds[library]
             why, instead = "all devices have the same seed", f"{subject.names.module('xm')}.set_rng_state"
             if seed is not None:
@@ -92,7 +92,7 @@ def _is_alike(one: Subject, call: ast.Call, seeds: Collection[str]) -> bool:
     return library in seeds or (keyword(call, "seed") is not None and not knows_rank(one.script, call))
 
 
-def _takes_no_batches(subject: Subject, loop: Loop) -> bool:
+def takes_no_batches(subject: Subject, loop: Loop) -> bool:
     """Whether a loop counts, or is endless, and nothing in it takes the next batch of a loader."""
     parts = subject.loaders.gone_over(loop)
     counts = any(subject.script.is_call_of(part, "range", "trange", "count") for part in parts)
@@ -105,7 +105,7 @@ def _library(name: str) -> str:
     return next((one for one, (head, names) in _DRAWS.items() if name.removeprefix(head) in names), "")
 
 
-def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
+def seeded_alike(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
     """The libraries that draw the same on all cores, with the call that seeds each; the device does without."""
     alike: dict[str, tuple[Subject, ast.Call | None]] = {"the device": (subject, None)}
     by_rank: set[str] = set()
@@ -114,6 +114,21 @@ def _seeds(subject: Subject) -> dict[str, tuple[Subject, ast.Call | None]]:
             library = "the device" if name in _OF_DEVICE else SEEDS.get(name, "")
             if library:
                 alike.setdefault(library, (one, call))
-                own = knows_rank(one.script, call) or chance_of(one, call)
+                own = _is_of_each_core(one, call) or chance_of(one, call)
                 by_rank |= {library} if own else set()
     return {library: seed for library, seed in alike.items() if library not in by_rank}
+
+
+def seeds_by_rank(subject: Subject) -> list[tuple[Subject, ast.Call]]:
+    """The program's calls of torch.manual_seed that depend on the rank; empty if something seeds the device itself."""
+    calls = [(one, call, name) for one in subject.program for call, name in one.script.calls]
+    if any(name in _OF_DEVICE for _, _, name in calls):
+        return []
+    return [(one, call) for one, call, name in calls if name in TORCH_SEEDS and _is_of_each_core(one, call)]
+
+
+def _is_of_each_core(one: Subject, seed: ast.Call) -> bool:
+    """Whether a seed depends on the rank, perhaps by what its function is called with."""
+    given = {ast.unparse(value) for value in arguments(seed)}
+    passed = [value for name in given for _, value in one.passed(one.script.scope(seed), name)]
+    return knows_rank(one.script, seed) or any(names_rank(ast.unparse(value)) for value in passed)

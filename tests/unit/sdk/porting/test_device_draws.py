@@ -1,0 +1,83 @@
+"""Random numbers that the device draws in steps: torch.manual_seed by the rank makes them differ on GPUs alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.sdk.porting.test_patch import changed
+from tests.unit.sdk.porting.test_program import HEAD, LOOP, said
+
+_SEED = "torch.manual_seed(1234 + rank)\n"
+_MODEL = "model = Net().to(device)\nxm.broadcast_master_param(model)\n"
+_NOISE = LOOP.replace("    loss =", "    noise = torch.randn_like(batch)\n    loss =")
+_FORWARD = """\
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.randn(8, device=x.device)
+"""
+_SAMPLES = """\
+@torch.no_grad()
+def sample():
+    return model(torch.randn(8, device=device))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "draws"),
+    [
+        (HEAD + _SEED + _MODEL + _NOISE, "torch.randn_like in line 13"),
+        (HEAD + _FORWARD + _SEED + _MODEL + LOOP, "torch.randn in line 9"),
+        (HEAD + _SEED + _MODEL + _NOISE.replace("randn_like(batch)", "randint(0, 9, (8,), device=device)"),
+         "torch.randint in line 13"),
+        (HEAD + _SEED + _MODEL + _NOISE.replace("in pl.MpDeviceLoader(loader, device)", "in range(9)")
+         .replace("randn_like(batch)", "randn(8, device=device)"), "torch.randn in line 13"),
+        (HEAD + "def seeds(seed):\n    torch.manual_seed(seed)\nseeds(args.seed + rank)\n" + _MODEL + _NOISE,
+         "torch.randn_like in line 15"),
+    ],
+)  # fmt: skip
+def test_a_seed_by_the_rank_is_given_to_the_device_too(text: str, draws: str) -> None:
+    """Two cores of torch_xla 2.9 drew the same after torch.manual_seed(1234 + rank)."""
+    (found,) = said(text, "seeds a GPU, and no NeuronCore")
+    assert draws in found and "note" not in found
+    made = changed(text)
+    seed = "seed" if "seeds(" in text else "1234 + rank"
+    assert f"torch.manual_seed({seed})\n" in made
+    assert made.replace(" " * 4, "").count(f"torch.manual_seed({seed})\nxm.set_rng_state({seed})\n") == 1
+    assert said(made, "the same numbers") == []
+
+
+def test_dropout_alone() -> None:
+    """A note beside the edit. Of a seed that is the same everywhere nothing is said: so it is on GPUs."""
+    net = "net = torch.nn.Dropout(0.1)\n"
+    text = HEAD + _SEED + _MODEL + net + LOOP
+    (found,) = said(text, "seeds a GPU, and no NeuronCore")
+    assert "note: " in found and "(dropout)" in found and "xm.set_rng_state(1234 + rank)\n" in changed(text)
+    assert said(text.replace("1234 + rank", "1234"), "the same numbers") == []
+
+
+@pytest.mark.parametrize("seed", ["", "torch.manual_seed(0)\n", "xm.set_rng_state(7)\n"])
+def test_noise_without_a_seed_by_the_rank(seed: str) -> None:
+    """A note, once: on GPUs it differs if nothing seeds it."""
+    text = HEAD + seed + _MODEL + _NOISE.replace("loss =", "t = torch.rand_like(batch)\n    loss =", 1)
+    (found,) = said(text, "the same numbers")
+    assert ": note: every core draws the same numbers with torch.randn_like: " in found
+    assert "xm.set_rng_state(seed + xr.global_ordinal())" in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _SEED + "xm.set_rng_state(1234 + rank)\n" + _MODEL + _NOISE,
+        "import time\nxm.set_rng_state(int(time.time()))\n" + _MODEL + _NOISE,
+        _SEED + _MODEL + LOOP,
+        _SEED + _MODEL + _NOISE.replace("_like(batch)", "(8)"),
+        _MODEL + _NOISE.replace("_like(batch)", "(8, device='cpu')"),
+        _MODEL + _NOISE.replace("_like(batch)", "_like(batch, generator=own)"),
+        _MODEL + _SAMPLES + LOOP + "    sample()\n",
+        _MODEL + _NOISE + "model = parallelize_module(model, mesh, plan)\n",
+    ],
+)
+def test_numbers_that_differ_or_need_not(text: str) -> None:
+    """Seeded by the rank or by chance, drawn on the host, or drawn to look at samples."""
+    assert said(HEAD + text, "the same numbers") == []
+    assert said(HEAD + _SEED + _MODEL + _NOISE, "the same numbers", several=False) == []
