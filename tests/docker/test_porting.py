@@ -16,13 +16,15 @@ from windtunnel import LocalSession
 pytestmark = pytest.mark.docker
 
 
-@pytest.mark.parametrize(("name", "notes"), [("single_gpu.py", []), ("ddp_amp.py", ["ragged_batch"])])
+@pytest.mark.parametrize(
+    ("name", "notes"), [("single_gpu.py", []), ("ddp_amp.py", ["ragged_batch", "no_exchange"])]
+)
 def test_a_ported_script_trains_and_nothing_is_found_to_change(
     session: LocalSession, tmp_path: Path, name: str, notes: list[str]
 ) -> None:
     """`check --diff | patch -p1`, then the job: the loss falls, the model is saved, no diagnostic is left.
 
-    ``notes``: what depends on numbers that the script's text does not have (here: does the batch divide the samples?).
+    ``notes``: what the script's text does not tell (does the batch divide the samples? does DDP exchange on trn1?).
     """
     shutil.copy(SCRIPTS / "from_cuda" / name, tmp_path)
     check = [sys.executable, "-m", "windtunnel.cli.main", "check", name, "--diff"]

@@ -199,6 +199,15 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
             f"DistributedDataParallel(model, {view}).",
             tuple(edits),
         )
+        yield Finding(
+            call.lineno,
+            f"on trn1 its gradients may not be exchanged: with {view} torch_xla 2.9 alone was seen not to, which no "
+            "rehearsal shows. Prefer the model without DistributedDataParallel: "
+            f"{subject.names.module('xm')}.broadcast_master_param(model) once it is on the device, and "
+            f"{subject.names.module('xm')}.optimizer_step(optimizer).",
+            sure=False,
+            kind="no_exchange",
+        )
 
 
 def _made_on_the_host(subject: Subject) -> Iterator[Finding]:
