@@ -167,7 +167,7 @@ def _first_of_main(script: Script) -> ast.stmt | None:
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:
-    script = subject.script
+    script, lines = subject.script, list[int]()
     for call, name in script.calls:
         last = name.rpartition(".")[2]
         if last == "DataParallel" and name.startswith("torch."):
@@ -199,10 +199,12 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
             f"DistributedDataParallel(model, {view}).",
             tuple(edits),
         )
+        lines.append(call.lineno)
+    if lines:
         yield Finding(
-            call.lineno,
-            f"on trn1 its gradients may not be exchanged: with {view} torch_xla 2.9 alone was seen not to, which no "
-            "rehearsal shows. Prefer the model without DistributedDataParallel: "
+            lines[0],
+            "on trn1 its gradients may not be exchanged: with gradient_as_bucket_view=True torch_xla 2.9 alone was "
+            "seen not to, which no rehearsal shows. Prefer the model without DistributedDataParallel: "
             f"{subject.names.module('xm')}.broadcast_master_param(model) once it is on the device, and "
             f"{subject.names.module('xm')}.optimizer_step(optimizer).",
             sure=False,

@@ -147,7 +147,7 @@ def test_only_torchs_wrapper_has_its_arguments(imported: str, edited: bool) -> N
 
 def test_what_the_wrapper_may_not_do_on_the_device_is_a_note() -> None:
     """limits.md: torch_xla alone was seen to exchange nothing, so the edit is not all that there is to say."""
-    text = "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(model.cuda())\n"
+    text = "import torch\n" + "model = torch.nn.parallel.DistributedDataParallel(model.cuda())\n" * 2
     (note,) = said(text, "note: no_exchange: on trn1 its gradients may not be exchanged")
     assert "xm.broadcast_master_param(model)" in note and "xm.optimizer_step(optimizer)" in note
     assert said(changed(text), "may not be exchanged") == []
