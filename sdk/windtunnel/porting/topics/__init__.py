@@ -29,6 +29,7 @@ from windtunnel.porting.topics import (
     saves,
     shapes,
     shared_files,
+    shared_writes,
     shares,
     slow_optimizers,
     some_ranks,
@@ -92,6 +93,8 @@ TOPICS = (
     model_paths.lost,
     saves.safetensors_of_the_device,
     shared_files.made_at_once,
+    shared_writes.deleted_at_once,
+    shared_writes.written_at_once,
     logs.unheard,
 )
 """Called in this order; the findings are sorted by line afterwards. SPMD (`not_simulated.of_spmd`) is not among them:

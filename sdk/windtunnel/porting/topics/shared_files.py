@@ -23,7 +23,7 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
         folder = (name in _MAKES or is_method(call, "mkdir")) and not keyword(call, "exist_ok")
         if not folder and constant(argument(call, "download")) is not True:
             continue
-        if _is_for_one(subject, call):  # last, as it walks the program
+        if is_for_one(subject, call):  # last, as it walks the program
             continue
         if folder:
             yield from _folder(subject, call, name)
@@ -37,7 +37,7 @@ def made_at_once(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _is_for_one(subject: Subject, call: ast.Call) -> bool:
+def is_for_one(subject: Subject, call: ast.Call) -> bool:
     """Whether only one process makes a call, or each has a place of its own, or nothing calls its function."""
     script = subject.script
     function = script.scope(call)
@@ -49,7 +49,18 @@ def _is_for_one(subject: Subject, call: ast.Call) -> bool:
         isinstance(one, ast.Try) and any(call in ast.walk(part) for part in one.body)
         for one in script.above(call)
     )
-    return tried or waits or not called or knows_rank(subject.script, call) or is_by_one(subject, call)
+    return (
+        tried or waits or not called or knows_rank(subject.script, call) or _is_reached_by_one(subject, call)
+    )
+
+
+def _is_reached_by_one(subject: Subject, call: ast.Call, seen: tuple[ast.AST, ...] = ()) -> bool:
+    """Whether a test of the rank stands around a call, or on each way to it."""
+    function = subject.script.scope(call)
+    calls = subject.calls_of(function) if function not in seen else []
+    return is_by_one(subject, call) or (
+        bool(calls) and all(_is_reached_by_one(one, to, (*seen, function)) for one, to in calls)
+    )
 
 
 def _folder(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
