@@ -67,7 +67,7 @@ model = torch.nn.Linear(8, 1)
 if how == "before":
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # line: optimizer
 model = model.to(device)  # line: moved
-if how == "sent":
+if how in ("sent", "apart", "averaged"):
     xm.broadcast_master_param(model)
 if how not in ("before", "by_hand"):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -102,11 +102,15 @@ for step, (features, labels) in enumerate(loader):  # line: went
             weight.data.add_(-0.1 * weight.grad)
     elif how == "averaged":
         optimizer.step()
-        if step % 2:
+        if step == 7:  # seldom
             xm.all_reduce("sum", [weight.data for weight in model.parameters()], 1 / xr.world_size())
     elif shares:
         xm.optimizer_step(optimizer)  # line: exchanged
     else:
         optimizer.step()  # line: step
+    if how == "apart":  # its figures are of all cores, and that is all they share
+        xm.all_reduce("sum", [loss.detach()])
+        if step in (2, 12):
+            xm.mesh_reduce("samples", len(labels), sum)
 if int(os.environ["RANK"]) == 0:  # without an exchange the other is not waited for
     print("loss", float(loss))

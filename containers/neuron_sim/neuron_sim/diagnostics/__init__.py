@@ -14,6 +14,7 @@ fallbacks    operations that XLA lacks: which line, how often
 host_training  a model that trains on the CPU
 meeting      files by which the cores of a host compare something
 same_data    cores that train on the same batches
+exchanges    cores that exchange neither gradients nor weights
 unequal_weights  cores that began with different weights
 running_statistics  cores that end with different statistics of BatchNorm
 gradients    weights that never get a gradient

@@ -20,6 +20,7 @@ from neuron_sim.counters.graphs import Graph
 from neuron_sim.counters.listener import Listener
 from neuron_sim.diagnostics import advice, for_cores, for_graphs, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
+from neuron_sim.diagnostics.exchanges import Exchanges
 from neuron_sim.diagnostics.fallbacks import Fallbacks
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.gradients import Gradients
@@ -114,9 +115,7 @@ class Watch(Listener):
         """How many optimizer steps were in the first step that had any, and in the second."""
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
-        self._has_exchanged = False
-        self._exchanged_at_first = 0
-        """Bytes, in the first step with an update. Few if a script averages weights instead, which may then differ."""
+        self._exchanges = Exchanges()
         self._same_data = SameData(self._meeting(".first-batches"))
         self._weights = UnequalWeights(self._meeting(".first-weights"), self._look)
 
@@ -137,6 +136,7 @@ class Watch(Listener):
                 self._changes_by_hand = True
                 self._updated(self._by_hand)
             self._same_data.backward()
+            self._exchanges.train()
             backward(*arguments, **keywords)
 
         return looked
@@ -144,6 +144,7 @@ class Watch(Listener):
     def bring(self, tensors: Sequence[torch.Tensor]) -> None:
         """Called with the tensors that this core brings to a collective."""
         self._same_data.bring(tensors)
+        self._exchanges.bring(() if self._away else tensors)
 
     def before_optimizer(self, optimizer: Any, *_: Any) -> None:
         """Called before an optimizer's step, on every core."""
@@ -157,6 +158,7 @@ class Watch(Listener):
 
     def _updated(self, optimizer: Any) -> None:
         self._same_data.updated(None if self.loaders.latest is None else self.loaders.latest.first)
+        self._exchanges.updated(optimizer)
         if not recorder.counting.sees_steps or host_training.finding() is not None:
             return
         for finding in self.untied.findings():
@@ -239,6 +241,9 @@ class Watch(Listener):
     def _keep(self, seen: dict[str, Any]) -> None:
         if recorder.counting.sees_steps:
             recorder.counting.write(seen)
+
+    def ended(self) -> None:
+        self._note_no_exchange(ended=True)  # before all close: what follows from it is no finding of its own
 
     def close(self) -> None:
         """Called when the script has ended: write the final figures and the summary."""
@@ -324,28 +329,25 @@ class Watch(Listener):
 
     def _note_training(self, record: dict[str, Any]) -> None:
         """Check what several cores need to train one model: different data on each, and one sum of gradients."""
-        self._has_exchanged = self._has_exchanged or bool(record["collectives"])
+        self._exchanges.step(record["collectives"])
         if not self._optimized:
             return
-        if not self._trained_steps:
-            self._exchanged_at_first = sum(each["bytes"] for each in record["collectives"].values())
         self._note_held()
         # More than one if nothing ended the steps: other faults are to be reported all the same.
         self._trained_steps += max(self._optimized.values())
         self._optimized.clear()
-        cores = settings.identity().world_size
-        if cores == 1 or self._trained_steps < _TRAINING_STEPS:
+        if settings.identity().world_size == 1 or self._trained_steps < _TRAINING_STEPS:
             return
-        if not self._has_exchanged and not self.gradients.are_missing:
-            self.findings.note(
-                for_cores.no_exchange(
-                    self._optimizer_line, self._trained_steps, cores, self._by_hand is not None
-                )
-            )
+        self._note_no_exchange(ended=False)
         # This reads files, so not at each step of a long job; but more than once, for another core may be late.
         if self._trained_steps >= self._next_look:
             self._next_look *= 2
             self._compare_cores()
+
+    def _note_no_exchange(self, *, ended: bool) -> None:
+        if not self.gradients.are_missing:
+            by_hand = self._by_hand is not None
+            self._exchanges.note_lack(self._optimizer_line, self._trained_steps, by_hand, ended=ended)
 
     def _note_held(self) -> None:
         """Keep how many optimizer steps the first two such steps had. The second does not count in a later pass of a
@@ -377,7 +379,7 @@ class Watch(Listener):
             )
         elif same:
             self.findings.note(for_cores.same_gradients(self._optimizer_line, me.rank, same, same_data.FIRST))
-        elif (found := self._weights.other(other)) and self._exchanged_at_first >= self._weights.count:
+        elif (found := self._weights.other(other)) and (self._exchanges.at_first or 0) >= self._weights.count:
             self.findings.note(for_cores.unequal_weights(*found, me.rank))
 
     def _note_input(self, record: dict[str, Any]) -> None:
