@@ -7,7 +7,9 @@ from typing import Any
 
 from windtunnel.cli import output
 from windtunnel.cli.exit_codes import EXIT_FAILED
-from windtunnel.priceperf.workload.counters import SEVERITIES
+from windtunnel.priceperf.workload.counters import SEVERITIES, Diagnostic
+
+_WRONG_RESULT = "wrong-result"
 
 
 def add_parser(commands: Any) -> None:
@@ -21,7 +23,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("job", metavar="JOB", help="name of a training job")
     output.add_arguments(parser, charts=False)
     parser.add_argument(
-        "--fail-on", choices=SEVERITIES, help="exit with 1 if a finding is as severe as this, or more"
+        "--fail-on",
+        choices=(SEVERITIES[0], _WRONG_RESULT, *SEVERITIES[1:]),
+        help="exit with 1 if a finding is as severe as this, or more; wrong-result: an error, or a warning that the "
+        "script may not train what it means to",
     )
     parser.set_defaults(func=_diagnostics)
 
@@ -33,5 +38,10 @@ def _diagnostics(arguments: argparse.Namespace) -> int:
     output.show(found, arguments)
     if arguments.fail_on is None:
         return 0
-    grave = SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
-    return EXIT_FAILED if any(one.severity in grave and one.is_to_change for one in found) else 0
+    return EXIT_FAILED if any(_fails(one, arguments.fail_on) for one in found) else 0
+
+
+def _fails(one: Diagnostic, fail_on: str) -> bool:
+    if fail_on == _WRONG_RESULT:
+        return one.severity == SEVERITIES[0] or one.trains_wrongly
+    return one.severity in SEVERITIES[: SEVERITIES.index(fail_on) + 1] and one.is_to_change

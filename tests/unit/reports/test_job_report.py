@@ -266,13 +266,16 @@ def test_what_the_compiler_makes_of_fp32_is_in_the_answer(counters: Any) -> None
         assert next(row.cells[0] for row in rows if row.label == "Matmuls run as") == said
 
 
-def test_no_flag_comes_before_an_error(counters: Any) -> None:
-    """Two things to change have room: what makes the training worthless, then what makes it dear."""
+@pytest.mark.parametrize(("kind", "severity"), [("b", "error"), ("no_exchange", "warning")])
+def test_no_flag_comes_before_what_makes_a_training_worthless(
+    counters: Any, kind: str, severity: str
+) -> None:
+    """Two things to change have room: that, then what makes it dear."""
     said = [
         {"kind": kind, "severity": severity, "line": "t.py:1", "message": message, "advice": "Mend it."}
         for kind, severity, message in (
             ("a", "warning", "It waits."),
-            ("b", "error", "Nothing is exchanged."),
+            (kind, severity, "Nothing is exchanged."),
         )
     ]
     counted = compiled_to({**counters(), "diagnostics": said}, "fp32")

@@ -240,6 +240,13 @@ class Diagnostic:
         return self.kind != "slow_compile"
 
     @property
+    def trains_wrongly(self) -> bool:
+        """Whether its cost is not time: the script may not train what it means to. Of such kinds only some are errors,
+        for with others it may mean to (cores that hold parts of one model, or models of their own).
+        """
+        return self.kind in WRONG_RESULT
+
+    @property
     def in_short(self) -> str:
         """The first sentence of the message, and what to change."""
         happens, more, _ = self.message.partition(". ")
@@ -264,7 +271,7 @@ def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
     def rank(one: Diagnostic) -> tuple[int, bool, float, int]:
         severity = (*SEVERITIES, one.severity).index(one.severity)  # an unknown one: last
-        return severity, one.kind not in WRONG_RESULT, -one.seconds, -one.count
+        return severity, not one.trains_wrongly, -one.seconds, -one.count
 
     return tuple(sorted(found, key=rank))
 

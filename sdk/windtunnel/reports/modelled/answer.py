@@ -120,10 +120,10 @@ def screen(
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
     found_here = [item.in_short for item in diagnostics or () if item.is_to_change]
-    # A training with an error is not worth its bill, so errors come before a flag that saves time.
-    errors = sum(item.severity == "error" for item in diagnostics or ())
-    changes = [*sharing_words(estimates, workload), *found_here[:errors]]
-    changes = [*changes, *cast_words(comparison), *found_here[errors:]][:_CHANGES]
+    # A training with an error, or of something else, is not worth its bill: these come before a flag that saves time.
+    grave = sum(item.severity == "error" or item.trains_wrongly for item in diagnostics or ())
+    changes = [*sharing_words(estimates, workload), *found_here[:grave]]
+    changes = [*changes, *cast_words(comparison), *found_here[grave:]][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first, workload, workload.sized(full_scale)) if first.fits else []
     return Screen(

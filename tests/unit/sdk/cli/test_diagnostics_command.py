@@ -66,6 +66,18 @@ def test_a_build_fails_on_findings_of_a_severity(
     assert json.loads(said.out)["diagnostics"][0]["severity"] == "warning"
 
 
+@pytest.mark.parametrize(
+    ("kind", "severity", "exits"),
+    [("no_exchange", "warning", 1), ("device_memory", "error", 1), ("host_read", "warning", 0)],
+)
+def test_a_build_fails_on_a_training_of_something_else(
+    service: FakeService, invoke: Invoke, kind: str, severity: str, exits: int
+) -> None:
+    """Not on what only takes longer."""
+    put_counters(service, {**FOUND, "kind": kind, "severity": severity})
+    invoke("diagnostics", "j", "--fail-on", "wrong-result", exits=exits)
+
+
 def test_a_build_does_not_fail_on_how_long_this_machine_compiles(
     service: FakeService, invoke: Invoke
 ) -> None:
