@@ -193,13 +193,15 @@ def test_refused_models(deployed: Deployed) -> None:
 
 
 def test_a_model_that_does_not_come_up(deployed: Deployed) -> None:
-    """The last lines of its log are the reason; nothing of it is left, and it can be deleted."""
+    """The last lines of its log are the reason; nothing of it is left, and it can only be deleted."""
     reason = deployed.endpoint(status="Failed", FAIL="3")["FailureReason"]
     assert "exit code 3" in reason
     assert "model_fn: no such file" in reason
     wait_for(lambda: not deployed.backend.runner.jobs())
     with pytest.raises(ClientError, match="is Failed"):
         deployed.ask()
+    with pytest.raises(ClientError, match=r"ValidationException.*in status Failed: it can only be deleted"):
+        deployed.sagemaker.update_endpoint(EndpointName="e", EndpointConfigName="e")
     deployed.sagemaker.delete_endpoint(EndpointName="e")
     wait_for(lambda: not deployed.sagemaker.list_endpoints()["Endpoints"])
 

@@ -146,22 +146,19 @@ class HostingService:
 
         Raises:
             ResourceNotFound: no such endpoint, configuration or model.
-            ValidationFailed: the endpoint is Creating, Updating or Deleting.
+            ValidationFailed: the endpoint is not InService. One that is Failed can only be deleted, as on AWS.
         """
         ENDPOINT.check(request)
         name, config = request["EndpointName"], request["EndpointConfigName"]
 
         def changed(endpoint: Resource) -> Resource:
-            _require_settled(endpoint, "InService", "Failed")
+            _require_settled(endpoint, "InService")
             state = decoded(endpoint.record)
             # A generation that no instance has: instances of a failed update may still be there.
             following = self._fleet(config, state.fleet.generation + state.made + 1)
             following = replace(following, updated=self._ports.clock.now().isoformat())
             if request.get("RetainAllVariantProperties"):
                 following = _retaining(following, state.fleet)
-            if endpoint.status == "Failed":  # nothing of it runs, so it starts like a new endpoint
-                fresh = EndpointState(following, made=state.made)
-                return replace(endpoint, status="Creating", record=encoded(fresh))
             after = replace(state, following=following, failure_reason=None)
             return replace(endpoint, status="Updating", record=encoded(after))
 
@@ -343,7 +340,7 @@ def _require_settled(endpoint: Resource, *statuses: str) -> None:
         raise ValidationFailed(
             f'Cannot update in-progress endpoint "{endpoint.arn}".'
             if endpoint.status in ("Creating", "Updating", "Deleting")
-            else f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}.'
+            else f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}: it can only be deleted.'
         )
 
 
