@@ -96,6 +96,13 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
             "because of memory."
         ),
     ),
+    (
+        "Killed by SIGKILL, though not for its memory limit",
+        (
+            "something killed the job's container, as the reason says: run it again. If the machine had no memory "
+            "left, end other programs, or rehearse fewer cores (local_cores=1)."
+        ),
+    ),
     (r"SIGKILL|\b[Ee]xit ?[Cc]ode:? (?:137|-9)\b", _memory),
     (
         r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla",

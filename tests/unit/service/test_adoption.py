@@ -89,7 +89,7 @@ def test_a_job_that_ended_meanwhile_is_finished(world: World) -> None:
     go.set()
     wait_for(lambda: world.runner.container("job").state.status == "exited")
     world.crash_and_serve()
-    assert world.finish().lifecycle.failure_reason == "AlgorithmError: it broke"
+    assert world.finish().lifecycle.failure_reason == "AlgorithmError: it broke, exit code: 1"
     assert world.lines() == ["last words"]
 
 

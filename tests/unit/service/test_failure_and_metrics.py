@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from windtunnel.job.next_step import next_step
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.job_paths import JobPaths
@@ -24,16 +25,20 @@ def failure_file(folder: Path) -> Path:
     return path
 
 
-def test_the_first_1024_characters_of_the_failure_file(tmp_path: Path) -> None:
-    """As SageMaker cuts it: characters, not bytes."""
+@pytest.mark.parametrize("oom", [False, True])
+def test_a_reason_has_1024_characters_at_most(tmp_path: Path, oom: bool) -> None:
+    """As SageMaker's: characters, not bytes. What the script wrote is cut, and nothing of what follows it."""
     failure_file(tmp_path).write_text("ü" * 2000)
-    assert reason(tmp_path, 1) == "AlgorithmError: " + "ü" * 1024
+    told = reason(tmp_path, 3, oom)
+    start, _, end = told.partition(", exit code: 3")
+    assert len(told) == 1024 and set(start.removeprefix("AlgorithmError: ")) == {"ü"}
+    assert end.startswith("\nOutOfMemory: The memory limit") and end.endswith(".") if oom else not end
 
 
 def test_a_failure_file_cannot_steer_a_terminal(tmp_path: Path) -> None:
     """What it says is shown by clients that know nothing of escape sequences; its lines stay lines."""
     failure_file(tmp_path).write_bytes(b"two\n\tlines \x1b[2J\x9b31m\x07")
-    assert reason(tmp_path, 1) == "AlgorithmError: two\n\tlines \\x1b[2J\ufffd31m\\x07"
+    assert reason(tmp_path, 1) == "AlgorithmError: two\n\tlines \\x1b[2J\ufffd31m\\x07, exit code: 1"
 
 
 def test_without_a_file_the_exit_code(tmp_path: Path) -> None:
@@ -44,11 +49,13 @@ def test_without_a_file_the_exit_code(tmp_path: Path) -> None:
 
 
 def test_out_of_memory_names_limit_and_fix(tmp_path: Path) -> None:
-    """With the engine's word for it, and with a bare 137."""
+    """With the engine's word for it. Without it something else has sent SIGKILL, and no limit is to blame."""
     told = reason(tmp_path, 137, oom=True, limit=2 * GIB)
     assert "OutOfMemory: The memory limit of host algo-1 is 2 GiB" in told
     assert told.index("local_cores=1") < told.index("WINDTUNNEL_MEMORY_GIB")
-    assert "in most cases for memory" in reason(tmp_path, 137)
+    killed = reason(tmp_path, 137)
+    assert "docker kill" in killed and "WINDTUNNEL_MEMORY_GIB" not in killed
+    assert next_step(killed).startswith("something killed the job's container")
 
 
 def test_a_limit_that_was_all_the_machine_had_free_says_so(tmp_path: Path) -> None:
@@ -65,7 +72,7 @@ def test_what_the_machine_was_short_of_is_no_matter_of_the_jobs_limit(tmp_path: 
     """The launcher has seen how much the container had; the engine says of both that it was memory."""
     said = "rank 1 exited; a process was ended because this machine's memory was full: all had 1 of 4 GiB"
     failure_file(tmp_path).write_text(said)
-    assert reason(tmp_path, 1, oom=True) == f"AlgorithmError: {said}"
+    assert reason(tmp_path, 1, oom=True) == f"AlgorithmError: {said}, exit code: 1"
 
 
 def test_a_vanished_container_is_no_fault_of_the_script(tmp_path: Path) -> None:

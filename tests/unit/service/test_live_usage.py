@@ -163,4 +163,6 @@ def test_a_folder_of_ones_own_for_event_files(world: World) -> None:
 def test_a_missing_bucket_for_event_files_is_said_before_the_training(world: World) -> None:
     """Not after it."""
     ended = world.run(request(TensorBoardOutputConfig={"S3OutputPath": "s3://nowhere/boards"}))
-    assert "s3://nowhere/boards does not exist" in str(ended.lifecycle.failure_reason)
+    assert "TensorBoardOutputConfig.S3OutputPath (s3://nowhere/boards) does not exist" in str(
+        ended.lifecycle.failure_reason
+    )

@@ -212,7 +212,7 @@ def test_equal_content_makes_equal_bytes(tmp_path: Path, objects: FakeObjects, f
 def test_a_missing_output_bucket_is_found_before_the_training(tmp_path: Path, objects: FakeObjects) -> None:
     """Not after hours of it."""
     accepted = request(OutputDataConfig={"S3OutputPath": "s3://nowhere/x"})
-    with pytest.raises(InputError, match="s3://nowhere/x does not exist"):
+    with pytest.raises(InputError, match=r"\(s3://nowhere/x\) does not exist"):
         require_place(job(tmp_path, accepted), objects)
 
 

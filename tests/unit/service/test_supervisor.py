@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import pytest
@@ -231,7 +233,7 @@ def test_a_script_that_fails(world: World) -> None:
     world.run(request(CheckpointConfig={"S3Uri": "s3://out/c"}))
     told = world.service.describe("job")
     assert told["TrainingJobStatus"] == told["SecondaryStatus"] == "Failed"
-    assert told["FailureReason"] == "AlgorithmError: ExecuteUserScriptError:\nExitCode 1"
+    assert told["FailureReason"] == "AlgorithmError: ExecuteUserScriptError:\nExitCode 1, exit code: 1"
     assert [t["Status"] for t in told["SecondaryStatusTransitions"]][-2:] == ["Uploading", "Failed"]
     assert world.lines() == ["about to fail"]
     assert "c/1" in world.objects.keys("out")
@@ -254,7 +256,14 @@ def test_a_script_killed_for_memory(world: World) -> None:
     [
         ({"InputDataConfig": [channel("train", "file:///no/such/path")]}, "/no/such/path"),
         ({"InputDataConfig": [channel("train", "s3://data/none")]}, "No S3 objects found"),
-        ({"OutputDataConfig": {"S3OutputPath": "s3://none/x"}}, "bucket of s3://none/x does not exist"),
+        (
+            {"OutputDataConfig": {"S3OutputPath": "s3://none/x"}},
+            "bucket of OutputDataConfig.S3OutputPath (s3://none/x) does not exist",
+        ),
+        (
+            {"CheckpointConfig": {"S3Uri": "s3://none/z"}},
+            "bucket of CheckpointConfig.S3Uri (s3://none/z) does not exist",
+        ),
         ({"HyperParameters": {"sagemaker_submit_directory": '"s3://data/none"'}}, "NoSuchKey"),
         ({"HyperParameters": {"sagemaker_submit_directory": '"s3://"'}}, "'s3://' is not an S3 URI"),
         ({"HyperParameters": {"sagemaker_submit_directory": '"file://here"'}}, "is not absolute"),
@@ -309,6 +318,26 @@ def test_an_upload_that_fails(world: World) -> None:
     world.runner.script = script
     world.run(request())
     assert "Artifact upload failed" in reason(world)
+
+
+def test_what_does_not_fit_the_disk_is_said_in_units_that_tell(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the script's own reason, and both in the room that AWS gives."""
+
+    def script(container: FakeContainer) -> int:
+        container.write("/opt/ml/model/weights", "w" * (3 << 20))
+        container.write("/opt/ml/output/failure", "no " * 1000)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+        return 3
+
+    world.runner.script = script
+    world.run(request())
+    assert len(reason(world)) <= 1024
+    assert (
+        "\nClientError: Artifact upload failed: weights says that it has 3.0 MiB, but only 1.0 MiB are free"
+        in reason(world)
+    )
 
 
 def patient(container: FakeContainer) -> int:

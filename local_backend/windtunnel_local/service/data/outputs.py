@@ -37,11 +37,17 @@ def require_place(job: Job, objects: ObjectStore) -> None:
     Raises:
         InputError: a bucket does not exist, or the keys would be too long.
     """
-    tensorboard = job.request.get("TensorBoardOutputConfig", {}).get("S3OutputPath")
-    for uri in (job.request["OutputDataConfig"]["S3OutputPath"], checkpoint_uri(job), tensorboard):
+    places = {
+        "OutputDataConfig.S3OutputPath": job.request["OutputDataConfig"]["S3OutputPath"],
+        "CheckpointConfig.S3Uri": checkpoint_uri(job),
+        "TensorBoardOutputConfig.S3OutputPath": job.request.get("TensorBoardOutputConfig", {}).get(
+            "S3OutputPath"
+        ),
+    }
+    for member, uri in places.items():
         if uri is not None and not objects.has_bucket(parse_s3(uri)[0]):
             raise InputError(
-                f"ClientError: Artifact upload would fail: the bucket of {uri} does not exist. Create it"
+                f"ClientError: Artifact upload would fail: the bucket of {member} ({uri}) does not exist. Create it"
                 " first, or name an existing one."
             )
     key = parse_s3(output_uri(job, "output", _MODEL))[1]

@@ -14,7 +14,7 @@ from windtunnel_local.service.data.copying import Check, go_on
 from windtunnel_local.service.ground.errors import NoRoom
 from windtunnel_local.service.ground.job_paths import JobPaths
 
-_GIB = 1 << 30
+_MIB, _GIB = 1 << 20, 1 << 30
 _OPEN_FILES = Path("/proc/self/fd")
 
 
@@ -77,7 +77,11 @@ def require_room(paths: Iterable[Path], folders: JobPaths, *, packed: bool = Fal
         return
     largest = max(sizes, key=sizes.__getitem__)
     raise NoRoom(
-        f"{largest.name} says that it has {sizes[largest] / _GIB:,.0f} GiB, but only {free / _GIB:,.0f} GiB are"
+        f"{largest.name} says that it has {_size(sizes[largest])}, but only {_size(free)} are"
         " free on the disk of WINDTUNNEL_HOME. Write less, free some, or set WINDTUNNEL_HOME to a directory on a"
         " larger disk."
     )
+
+
+def _size(count: int) -> str:
+    return f"{count / _GIB:,.0f} GiB" if count >= _GIB else f"{count / _MIB:,.1f} MiB"

@@ -24,6 +24,8 @@ from datetime import datetime
 from windtunnel_local.service.ground.errors import IllegalTransition
 from windtunnel_local.service.ground.job import Lifecycle, SecondaryStatus, StopCause, Transition
 
+MAX_REASON_CHARACTERS = 1024
+"""The most that FailureReason may have, as on AWS."""
 MESSAGES: dict[SecondaryStatus, str] = {
     "Starting": "Preparing the instances for training",
     "Downloading": "Downloading input data",
@@ -250,6 +252,7 @@ def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
         ):
             return replace(_finish(lifecycle, "Completed", now), status="Completed")
         case Failed(reason=reason):
+            reason = reason[:MAX_REASON_CHARACTERS]
             return replace(_finish(lifecycle, "Failed", now), status="Failed", failure_reason=reason)
         case Stopped() if lifecycle.stop_cause is not None:
             last = _LAST.get(lifecycle.stop_cause, "Stopped")

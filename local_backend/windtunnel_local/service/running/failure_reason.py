@@ -10,12 +10,17 @@ from windtunnel_local.service.data.untrusted_files import open_regular
 from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.errors import OutOfThreads, is_full_disk, is_out_of_threads
 from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.lifecycle import MAX_REASON_CHARACTERS
 from windtunnel_local.service.ground.printable import printable
 
-MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137
 _MADE_UP_EXIT = 255
 """The exit code that an engine reports if it does not know how a container ended."""
+_BLAMED = "AlgorithmError: "
+_KILLED = (
+    "Killed by SIGKILL, though not for its memory limit: by a command such as `docker kill`, by the script itself, or"
+    " by the kernel because the machine had no memory left (dmesg says so)."
+)
 _OTHERS = "because this machine's memory was full"
 """The simulator's launcher says this if a process was killed for memory far below its container's limit."""
 
@@ -25,10 +30,10 @@ def failure_reason(
 ) -> str:
     """The FailureReason of a job, from the host that failed first.
 
-    ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit) wrote to
-    /opt/ml/output/failure; without these ``start`` (why the program did not start), or else the exit code.
-    If the container was killed for reaching its memory limit, the limit is added: the container's own, or else
-    ``memory_limit_bytes``, which a job gets on a machine with as much free memory.
+    ``AlgorithmError:``, what the script (or AWS's toolkit) wrote to /opt/ml/output/failure, and the exit code behind it
+    as on AWS; without that file ``start`` (why the program did not start), or else the exit code. What was written is
+    cut, so that there is room for all else. If the container was killed for reaching its memory limit, the limit is
+    added: the container's own, or else ``memory_limit_bytes``, which a job gets on a machine with as much free memory.
     """
     if state.status == "absent":
         return (
@@ -43,18 +48,18 @@ def failure_reason(
             f" {host} along (exit code {state.exit_code}). Start the job again; with dockerd's --live-restore"
             " containers outlive their engine."
         )
-    text = _first_characters(folders, folders.failure(host)) or start or f"Exit Code: {state.exit_code}"
+    written = _first_characters(folders, folders.failure(host))
+    end = f", exit code: {state.exit_code}" if written and state.exit_code != _MADE_UP_EXIT else ""
+    text = written or start or f"Exit Code: {state.exit_code}"
     if state.why:
-        return f"AlgorithmError: {text}\n{state.why}"
-    reason = f"AlgorithmError: {text}"
-    if _OTHERS in text:
-        return reason
-    memory = _memory(host, state.memory_bytes or memory_limit_bytes, memory_limit_bytes)
-    if state.oom_killed:
-        return f"{reason}\nOutOfMemory: {memory}"
-    if state.exit_code == SIGKILL_EXIT:
-        return f"{reason}\nKilled by SIGKILL, in most cases for memory. {memory}"
-    return reason
+        end += f"\n{state.why}"
+    elif _OTHERS in text:
+        pass
+    elif state.oom_killed:
+        end += f"\nOutOfMemory: {_memory(host, state.memory_bytes or memory_limit_bytes, memory_limit_bytes)}"
+    elif state.exit_code == SIGKILL_EXIT:
+        end += f"\n{_KILLED}"
+    return f"{_BLAMED}{text[: MAX_REASON_CHARACTERS - len(_BLAMED) - len(end)]}{end}"
 
 
 def settled(host: str, state: ContainerState, folders: JobPaths) -> ContainerState:
@@ -104,8 +109,8 @@ def _memory(host: str, limit_bytes: int, usual_bytes: int) -> str:
 def _first_characters(folders: JobPaths, path: Path) -> str:
     try:
         with open_regular(path, folders) as file:
-            data = file.read(4 * MAX_FAILURE_CHARACTERS)  # UTF-8 has at most 4 bytes a character
+            data = file.read(4 * MAX_REASON_CHARACTERS)  # UTF-8 has at most 4 bytes a character
             text = data.decode("utf-8", "replace").replace("\0", "")
-            return printable(text, "\n\t")[:MAX_FAILURE_CHARACTERS].strip()
+            return printable(text, "\n\t")[:MAX_REASON_CHARACTERS].strip()
     except OSError:
         return ""

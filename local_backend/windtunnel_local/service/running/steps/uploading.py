@@ -16,7 +16,7 @@ from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
 from windtunnel_local.service.data.merged_folders import Tell
 from windtunnel_local.service.ground import lifecycle
-from windtunnel_local.service.ground.errors import ObjectError, RunnerError, StoreUnavailable
+from windtunnel_local.service.ground.errors import NoRoom, ObjectError, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.observed import backend_lines, metering, step_times
@@ -24,7 +24,8 @@ from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_REASON = 1024
+_LONGEST_REASON = lifecycle.MAX_REASON_CHARACTERS // 2
+"""Of the upload's own failure: the script's reason stays in front of it."""
 _TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
 """Errors of too many open files. They pass when other jobs end, so the whole upload is tried again."""
 
@@ -48,9 +49,11 @@ def upload(run: Run, job: Job) -> None:
         if isinstance(error, OSError) and error.errno in _TOO_MANY_OPEN_FILES:
             raise StoreUnavailable(f"{error}. Raise the limit of open files: `ulimit -n`.") from error
         _log.exception("Job %s: the upload failed.", job.name)
-        text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}"[:_LONGEST_REASON]
+        what = str(error) if isinstance(error, NoRoom) else f"{type(error).__name__}: {error}"
+        text = f"ClientError: Artifact upload failed: {what}"[:_LONGEST_REASON]
         if job.lifecycle.failure_reason is not None:
-            text = f"{job.lifecycle.failure_reason}\n{text}"
+            room = lifecycle.MAX_REASON_CHARACTERS - len(text) - 1
+            text = f"{job.lifecycle.failure_reason[:room]}\n{text}"
         backend_lines.say_once(run.ports, job, left_out)
         run.advance(lifecycle.Failed(text), "Uploading")
         return
