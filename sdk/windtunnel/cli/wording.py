@@ -57,7 +57,8 @@ def worded(error: Exception, args: argparse.Namespace) -> str:
         is_word = "_" not in name and not found[2] and not subject
         if is_word or name in typed or not (name in _OPTIONS or hasattr(args, name)):
             return found[0]
-        return _OPTIONS.get(name, option(name)) + (" " if found[2] else "")
+        has_value = found[2] and found.string[found.end()] not in ",)"
+        return _OPTIONS.get(name, option(name)) + (" " if has_value else "")
 
     text = _WITH_OPTION.sub(option_alone, text)
     for word, ours in _WORDS.items():

@@ -64,6 +64,30 @@ def test_what_keeps_an_image_from_running_is_said(
     assert [part for part in says if part not in text] == []
 
 
+def test_a_path_that_the_job_itself_sets_is_named() -> None:
+    """The image may well have the program."""
+    named = {"TrainingImage": "mine:1", "TrainingInputMode": "File"}
+    given = request(AlgorithmSpecification=named, Environment={"PATH": "/nope"})
+    text = start_failure(job(CONFIG.home, given), 127, tini("train"), CONFIG)
+    assert text is not None and "own Environment has set PATH to '/nope'" in text
+    assert "does not have it" not in text
+
+
+def test_an_entry_point_that_the_archive_lacks_is_named(world: World) -> None:
+    """Beside what AWS's toolkit says, which is only the exit code."""
+
+    def script(container: FakeContainer) -> int:
+        container.print(
+            "/opt/venv/bin/python3: can't open file '/opt/ml/code/no.py': [Errno 2] No such file or directory"
+        )
+        container.write("/opt/ml/output/failure", 'ExecuteUserScriptError:\nExitCode 2\nErrorMessage ""')
+        return 2
+
+    world.runner.script = script
+    reason = world.run(request()).lifecycle.failure_reason
+    assert reason is not None and "The source archive has no no.py." in reason
+
+
 def test_other_failures_are_left_to_the_script() -> None:
     """Only what the container's init says counts, and our own image keeps nothing for a user of its own."""
     assert start_failure(own(), 1, ["ValueError: x"], CONFIG) is None

@@ -87,7 +87,7 @@ class ContainerState:
     lost: bool = False
     """Whether it exited because the engine or the machine went down, so that its exit code says nothing."""
     why: str | None = None
-    """Why it was lost or killed and what to do, if the engine knows more than the exit code."""
+    """Why it ended so and what to do, if more is known than the exit code tells."""
     memory_bytes: int | None = None
     """The container's memory limit; None: it has none, or the engine does not say."""
 

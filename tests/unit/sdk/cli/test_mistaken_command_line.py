@@ -212,6 +212,14 @@ def test_a_config_of_another_kind_is_told_which_option_takes_what(
     assert said in capsys.readouterr().err
 
 
+def test_an_option_without_a_value_has_no_space_behind_it() -> None:
+    """As where a job's name is taken."""
+    text = "Give another job_name=, or wait=False."
+    assert worded(ValueError(text), argparse.Namespace(job_name="a", wait=True)) == (
+        "Give another --job-name, or --wait False."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "typed"),
     [

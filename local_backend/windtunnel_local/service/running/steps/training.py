@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from windtunnel_local.service.data import outputs
@@ -15,7 +16,7 @@ from windtunnel_local.service.running.container_ends import bring_down, drain, f
 from windtunnel_local.service.running.context import Run
 from windtunnel_local.service.running.failure_reason import failure_reason
 from windtunnel_local.service.running.host_follower import HostFollower, raise_errors
-from windtunnel_local.service.running.start_failure import TAIL_LINES, start_failure
+from windtunnel_local.service.running.start_failure import TAIL_LINES, missing_script, start_failure
 
 _PEER_GRACE_S = 30.0
 _EVERY_LINE = 2**62
@@ -77,7 +78,9 @@ def _reason(run: Run, job: Job, host: str, state: ContainerState) -> str:
         state = now
     ports = run.ports
     outputs.make_outputs_readable(job, run.folders(job))
-    tail = ports.store.read_log_before(job.stream(host), _EVERY_LINE, TAIL_LINES)
-    start = start_failure(job, state.exit_code, [event.message for event in tail], ports.config)
+    tail = [event.message for event in ports.store.read_log_before(job.stream(host), _EVERY_LINE, TAIL_LINES)]
+    start = start_failure(job, state.exit_code, tail, ports.config)
+    if not state.lost:
+        state = replace(state, why=state.why or missing_script(tail))
     limit = plan.memory_limit_bytes(job, ports.config, host)
     return failure_reason(host, state, run.folders(job), limit, start)
