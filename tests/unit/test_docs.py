@@ -22,7 +22,9 @@ from windtunnel_local import settings
 from windtunnel_local.cluster import machine
 from windtunnel_local.cluster.configuration import read_all
 from windtunnel_local.cluster.errors import InvalidConfiguration
+from windtunnel_local.credentials import REGION
 from windtunnel_local.runner import RUNNERS
+from windtunnel_local.service.request.training_members import TRAINING_JOB
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -151,6 +153,19 @@ def test_settings_are_those_that_the_server_reads() -> None:
 def test_a_short_rehearsal_by_a_request_is_told_where_requests_are(page: str) -> None:
     """No argument of boto3 or of the AWS CLI has its name."""
     assert REHEARSE_VARIABLE in TEXTS[f"docs/how_to/{page}"]
+
+
+@pytest.mark.parametrize("path", TRAINING_JOB.kept)
+def test_what_is_accepted_without_effect_is_told(path: str) -> None:
+    """Each member, by its own name or by that of what it is in: all others that have no effect are refused."""
+    told = set(re.findall(r"`(\w+)`", TEXTS["docs/reference/limits.md"]))
+    assert told & set(path.split("."))
+
+
+def test_pages_tell_the_one_region() -> None:
+    """A client may name another."""
+    for page in ("docs/reference/limits.md", "docs/how_to/clients/README.md"):
+        assert any("region" in line and REGION in line for line in TEXTS[page].splitlines())
 
 
 def test_a_build_is_told_under_which_key_findings_are() -> None:

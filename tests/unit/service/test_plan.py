@@ -223,6 +223,16 @@ def test_the_log_says_that_a_vpc_has_no_effect() -> None:
     assert plan_job(within, config(HOME)).containers[0].isolated is False
 
 
+@pytest.mark.parametrize("part", ["OutputDataConfig", "ResourceConfig"])
+def test_the_log_says_that_keys_have_no_effect(part: str) -> None:
+    """Nothing is encrypted; who reads the log learns it."""
+    member = {"OutputDataConfig": "KmsKeyId", "ResourceConfig": "VolumeKmsKeyId"}[part]
+    for key, is_said in (("alias/mine", True), ("", False)):
+        given = {**request(), part: {**request()[part], member: key}}
+        lines = [line.text for line in log_preface(job(HOME, given), "algo-1", config(HOME))]
+        assert [f"{part}.{member}: without effect" in line for line in lines] == [True] * is_said
+
+
 def test_the_log_says_which_image_runs() -> None:
     """Named, run and their versions, at the head of the first host's log; nothing for an image of one's own."""
     said = replace(config(HOME), image_contents="PyTorch 2.9.0, torch_xla 2.9.0")

@@ -21,6 +21,7 @@ from windtunnel_local.service.request.images import framework_version, is_neuron
 _MIN_SHM_BYTES = GIB // 2
 # AWS's containers run jobs as root, and the SDK's @remote calls sudo if the user has another name.
 _USER_NAME = "root"
+_KEYS = (("OutputDataConfig", "KmsKeyId"), ("ResourceConfig", "VolumeKmsKeyId"))
 
 Mounts = tuple[Mount, ...]
 _NOTHING: Mapping[str, Mounts] = {}
@@ -63,6 +64,11 @@ def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ..
         texts.append(
             "Windtunnel: VpcConfig has no effect here: the job has this machine's network. On AWS it reaches S3 and"
             " package indexes only as its subnets do: by an endpoint of the VPC, or a NAT gateway."
+        )
+    if keys := [f"{part}.{name}" for part, name in _KEYS if job.request[part].get(name)]:
+        texts.append(
+            f"Windtunnel: {' and '.join(keys)}: without effect here, where nothing is encrypted. On AWS the job's role"
+            " needs the right to use the key."
         )
     if config.image_contents is not None:
         named = job.request["AlgorithmSpecification"]["TrainingImage"]

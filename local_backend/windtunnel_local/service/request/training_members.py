@@ -51,12 +51,13 @@ _HONOURED = frozenset(
     }
 )
 
+_NOT_ENCRYPTED = "nothing is encrypted here: files have the rights of their owner; a job's log says so"
 _PROFILER = "system metrics of the instance; SDK v2 sends it by default"
 
 _KEPT: Mapping[str, str] = {
     "RoleArn": "nothing here asks for permissions",
-    "OutputDataConfig.KmsKeyId": "nothing is encrypted here: files have the rights of their owner",
-    "ResourceConfig.VolumeKmsKeyId": "nothing is encrypted here: files have the rights of their owner",
+    "OutputDataConfig.KmsKeyId": _NOT_ENCRYPTED,
+    "ResourceConfig.VolumeKmsKeyId": _NOT_ENCRYPTED,
     "ResourceConfig.VolumeSizeInGB": "the disk is this machine's",
     "AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAccessMode": "images are the engine's",
     "EnableInterContainerTrafficEncryption": "traffic never leaves this machine",
