@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
         "--fail-on",
         choices=(SEVERITIES[0], _WRONG_RESULT, *SEVERITIES[1:]),
         help="exit with 1 if a finding is as severe as this, or more; wrong-result: an error, or a warning that the "
-        "script may not train what it means to",
+        "script may not train what it means to. XLA's compile time here, which is not trn1's, never counts",
     )
     parser.set_defaults(func=_diagnostics)
 

@@ -170,8 +170,11 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     elif path.suffix == ".json":
         name = path.resolve().parent.name
     elif text.count("/") == 1 and hub_config(text) is None:
-        must_be_describable(text)
-        path, name = config_of(text), text
+        try:
+            path, name = config_of(text), text
+        except InvalidInput:
+            must_be_describable(text)
+            raise
     else:
         return text  # a model that is known without the hub, or an unknown one, which is refused later
     try:

@@ -128,6 +128,8 @@ def run_report(args: argparse.Namespace) -> int:
             f"{option(given[0])} does not go with --rehearsal: a job on AWS is held against its own instances, at the "
             "price of that day"
         )
+    if args.max_cost is not None and not args.max_cost > 0:
+        raise ConfigurationError(f"--max-cost must be above 0 dollars, not {args.max_cost:g}")
     try:
         job = _job(args)
         ran_here = not (args.aws or args.describe)

@@ -273,6 +273,8 @@ def test_a_last_batch_of_a_few_samples_is_not_a_whole_step(counters: Any) -> Non
     )
     assert (one.steps, more.steps) == (1, 2)
     assert one.train_s < more.train_s < 1.01 * one.train_s
+    few = compare(workload, [P4D], FullScale(100, epochs=50), batch=10_240).estimates[0]
+    assert few.train_s == pytest.approx(50 * one.train_s)  # a batch with fewer samples is a step all the same
 
 
 def test_compile_time_changes_no_probability() -> None:

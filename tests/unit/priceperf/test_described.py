@@ -643,3 +643,14 @@ def test_an_architecture_has_the_parameters_that_aws_prints(row: PublishedRow) -
     """Within 1.5 %, from its dimensions alone: what biases, norms and positions add."""
     model = row.training.architecture
     assert model.parameters == pytest.approx(row.training.parameters, rel=0.015)
+
+
+def test_a_batch_that_does_not_divide_gets_no_slow_split() -> None:
+    """1,024 sequences on 24 GPUs take about as long each as 1,020: each split is tried with its own passes."""
+    job = Workload.transformer("Llama2-13B", sequence_length=4096)
+    seconds = [
+        compare(job, [PAIR[1]], FullScale(10**6), instance_count=3, batch=batch).estimates[0].step.total_s
+        / batch
+        for batch in (1020, 1024)
+    ]
+    assert seconds[1] < 1.05 * seconds[0]

@@ -130,6 +130,11 @@ def test_an_unknown_name_gets_a_dozen_names_and_the_page_that_has_all() -> None:
     assert known == set(page.rstrip(".\n").rpartition("\n")[2].split(", "))
 
 
+def out_of_reach(name: str) -> Path:
+    """As `cli.hub.config_of` without a network."""
+    raise InvalidInput(f"{name} cannot be had")
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -142,12 +147,17 @@ def test_an_unknown_name_gets_a_dozen_names_and_the_page_that_has_all() -> None:
         ("mamba-130m", "built of states"),
     ],
 )
-def test_a_name_that_shows_another_kind_of_model_is_told_what_takes_it(name: str, kind: str) -> None:
-    """Before a config.json is asked for, which would be refused too; also before the hub is asked."""
-    message = f"'{name}' is {kind}, which cannot be described.*windtunnel run SCRIPT --rehearse 16"
+def test_a_name_that_shows_another_kind_of_model_is_told_what_takes_it(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the hub does not say more: a config.json, which would be asked for, would be refused too."""
+    message = (
+        f"'{name}' is {kind} by its name, which cannot be described.*windtunnel run SCRIPT --rehearse 16"
+    )
     with pytest.raises(InvalidInput, match=message):
         known_architecture(name)
     if "/" in name:
+        monkeypatch.setattr("windtunnel.cli.options.config_of", out_of_reach)
         with pytest.raises(InvalidInput, match=message):
             architecture_of(name)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding, behind
 from windtunnel.porting.forwards import forward_passes
-from windtunnel.porting.nodes import calls_in, constant, keyword
+from windtunnel.porting.nodes import calls_in, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.data_without_loader import (
     seeded_alike,
@@ -62,6 +62,9 @@ def _seed(subject: Subject, call: ast.Call, draws: list[tuple[Subject, ast.Call]
     line = f"{subject.names.module('xm')}.set_rng_state({script.segment(call.args[0])})"
     statement = script.statement(call)
     edit = behind(script, statement, line) if statement is not None else None
+    where = "beside it"
+    if any(map(_draws_weights, subject.program)):
+        edit, where = None, "once all weights are drawn, or they differ"
     what = "dropout"
     if draws:
         one, drawn = draws[0]
@@ -69,9 +72,19 @@ def _seed(subject: Subject, call: ast.Call, draws: list[tuple[Subject, ast.Call]
     return Finding(
         call.lineno,
         f"{script.segment(call.func)} seeds a GPU, and no NeuronCore: all devices begin with the same seed, so every "
-        f"core draws the same numbers ({what}). Seed the device beside it: {line}.",
+        f"core draws the same numbers ({what}). Seed the device {where}: {line}.",
         () if edit is None else (edit,),
         sure=bool(draws),
+    )
+
+
+def _draws_weights(subject: Subject) -> bool:
+    """Whether a file draws a model's weights outside of the model's own methods, so perhaps on the device."""
+    script = subject.script
+    return any(
+        name.startswith("torch.nn.init.") or is_method(call, "apply", "init_weights", "reset_parameters")
+        for call, name in script.calls
+        if not isinstance(script.parents.get(script.scope(call)), ast.ClassDef)
     )
 
 

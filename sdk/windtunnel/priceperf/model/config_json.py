@@ -28,8 +28,12 @@ _TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
 }  # fmt: skip
 """Known model_types by family. Others are refused: they may be built differently (experts, states, local attention)."""
 _NOT_DESCRIBED: Mapping[str, str] = {
-    "an encoder-decoder": r"(?<![a-z])(m|by|um|long)?t5|bart(?![a-z])|pegasus|marian|whisper|m2m_?100|nllb|blenderbot",
-    "a mixture of experts": r"mixtral|moe(?![a-z])|\dx\d+b|dbrx|gpt[-_]oss|grok|deepseek[-_]?(v[23]|r1$)|llama[-_]?4",
+    "an encoder-decoder": (
+        r"(?<![a-z])((m|by|um|long)?t5|(m|x)?bart)(?![a-z])|pegasus|marian|whisper|m2m_?100|nllb|blenderbot"
+    ),
+    "a mixture of experts": (
+        r"mixtral|moe(?![a-z])|\dx\d+b|dbrx|gpt[-_]oss|grok|deepseek[-_]?(v[23]|r1$)|llama[-_]?4"
+    ),
     "built of states": r"mamba|rwkv|jamba",
 }
 """What a name or a model_type shows to be built differently."""
@@ -56,6 +60,8 @@ _LEARNED = (
     "opt",
 )  # fmt: skip
 """model_types with an embedding for each position: they take no longer sequences. Other positions can be stretched."""
+_OFFSET = {"camembert": 2, "mpnet": 2, "roberta": 2, "xlm-roberta": 2}
+"""model_types whose first positions stand for no token (padding)."""
 _WINDOW_UNUSED = ("qwen2", "qwen3", "smollm3")
 """model_types whose sliding_window counts only with use_sliding_window."""
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
@@ -100,10 +106,17 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
 
 
 def must_be_describable(name: str) -> None:
-    """Refuse a name or a model_type that shows that the model is built otherwise. Raises `InvalidInput`."""
-    for kind, shown in _NOT_DESCRIBED.items():
-        if re.search(shown, name.lower().rpartition("/")[2]):
-            raise InvalidInput(f"{name!r} is {kind}, which cannot be described. {REHEARSE}")
+    """Refuse a name that shows that the model is built otherwise. Raises `InvalidInput`."""
+    if kind := _built_otherwise(name.rpartition("/")[2]):
+        raise InvalidInput(
+            f"{name!r} is {kind} by its name, which cannot be described. {REHEARSE}. If it is none, give its "
+            "config.json"
+        )
+
+
+def _built_otherwise(name: str) -> str | None:
+    """What a model of this name, or with this model_type, is instead of a plain transformer; None: it does not show."""
+    return next((kind for kind, shown in _NOT_DESCRIBED.items() if re.search(shown, name.lower())), None)
 
 
 def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
@@ -118,7 +131,8 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
     kind = config.get("model_type")
     family = next((family for family, kinds in _TYPES.items() if kind in kinds), None)
     if family is None:
-        must_be_describable(str(kind))
+        if otherwise := _built_otherwise(str(kind)):
+            raise InvalidInput(f"{kind!r} is {otherwise}, which cannot be described. {REHEARSE}")
         known = ", ".join(name for kinds in _TYPES.values() for name in kinds)
         raise InvalidInput(
             f"the model_type of a config must be one of {known}, not {quoted(kind)}. Give an Architecture with its "
@@ -141,7 +155,7 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         model,
         trained_length=_length(config, model),
         name=name,
-        positions=min(_positions(config), default=None) if kind in _LEARNED else None,
+        positions=_learned_positions(kind, config),
         window=_window(config),
     )
     tables = 1 if _is_tied(config) else 2
@@ -175,6 +189,12 @@ def _length(config: Mapping[str, Any], model: Architecture) -> int:
             return (image // patch) ** 2 + 1
         return model.usual_length
     return min([trained_length(config) or model.usual_length, *_positions(config)])
+
+
+def _learned_positions(kind: Any, config: Mapping[str, Any]) -> int | None:
+    """The most tokens for which a model has an embedding of their positions; None: it has none."""
+    found = min(_positions(config), default=None) if kind in _LEARNED else None
+    return found and found - _OFFSET.get(kind, 0)
 
 
 def _positions(config: Mapping[str, Any]) -> list[int]:

@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
     step: StepTime
     steps: int
     full_steps: float
-    """Steps of full batches with as many samples. An epoch's last step may have a smaller batch, and is shorter."""
+    """Steps of full batches that take as long: an epoch's last step may have a smaller batch, and is shorter."""
     calibration: Calibration
     range_check: RangeCheck
     fixed: tuple[FixedCost, ...]
@@ -227,7 +227,7 @@ def estimate(
         global_batch=batch,
         step=step,
         steps=math.ceil(size.train_samples / batch) * size.epoch_count,
-        full_steps=size.train_samples / batch * size.epoch_count,
+        full_steps=_full_steps(size.train_samples, batch) * size.epoch_count,
         calibration=calibration,
         range_check=check,
         fixed=fixed,
@@ -239,13 +239,18 @@ def estimate(
     )
 
 
+def _full_steps(samples: float, batch: float) -> float:
+    """Steps of an epoch, the last of which takes as long as it has samples; one that is all of them, as a full one."""
+    return max(1.0, samples / batch) if samples else 0.0
+
+
 def _evaluation_s(run: Run, size: FullScale, found: Modelled) -> tuple[float, float]:
     """Seconds of all evaluation steps, and those in which the loaders prepare their samples."""
     if found.evaluation_step is None:
         return 0.0, 0.0
     copies = run.cluster.workers if found.training is None else found.training.data_parallel
     together = run.batch if size.evaluation_split else run.batch / copies
-    steps = size.evaluated / together * size.epoch_count
+    steps = _full_steps(size.evaluated, together) * size.epoch_count
     prepared = size.evaluated * size.epoch_count * (1 if size.evaluation_split else copies)
     loading_s = size.loading_s(prepared, run.instance, run.cluster.count)
     return steps * found.evaluation_step.total_s, loading_s

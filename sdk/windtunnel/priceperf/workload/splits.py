@@ -178,22 +178,23 @@ def fastest_of(ways: Sequence[Training], cluster: Cluster) -> Training:
 
 
 def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceType) -> Sequence[int]:
-    """Numbers of passes of a step to try, smallest first: the given one; else powers of two (no pass with more tokens
-    than a published one, as many passes as stages at least), and one pass for each sequence.
+    """Numbers of passes of a step to try, smallest first: the given one; else powers of two, and passes of a power of
+    two of sequences (no pass with more tokens than a published one, as many passes as stages at least).
     """
     if job.microbatch is not None:
         return (math.ceil(sequences / job.microbatch - 1e-9),)
     most = math.ceil(sequences - 1e-9)
     least = max(stages, sequences * job.sequence_length / most_tokens(calibration_of(instance)))
-    powers = (2**doubled for doubled in range((most - 1).bit_length()))
-    return (*(count for count in powers if count >= least), most)
+    powers = [2**doubled for doubled in range((most - 1).bit_length())]
+    counts = {*powers, *(math.ceil(most / size) for size in powers)} - {most}
+    return (*sorted(count for count in counts if count >= least), most)
 
 
 @lru_cache(maxsize=64)
 def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
     """The fastest way that fits, or if none does the one that needs the least memory; None: no split takes the batch.
 
-    If the batch does not divide over the copies of the model, the split is modelled as by `as_stated`.
+    If the batch does not divide over the copies of the model, each split is modelled as by `as_stated`.
 
     Raises:
         NotCalibrated: no calibration models the instance.
@@ -202,12 +203,17 @@ def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
     training = found.best[0][1] if found.best else found.least
     if training is None or job.global_batch % (training.microbatch * training.data_parallel) == 0:
         return training
-    split = job._replace(
-        tensor_parallel=training.tensor_parallel,
-        pipeline_parallel=training.pipeline_parallel,
-        zero=training.zero,
-    )
-    return as_stated(split, cluster)
+    ways = [
+        as_stated(
+            job._replace(
+                tensor_parallel=one.tensor_parallel, pipeline_parallel=one.pipeline_parallel, zero=one.zero
+            ),
+            cluster,
+        )
+        for one in ([way for _, way in found.best] or [training])
+    ]
+    fitting = [way for way in ways if memory_need(way, cluster.instance).fits]
+    return fastest_of(fitting or ways[:1], cluster)
 
 
 def search(job: OpenSplit, cluster: Cluster, *, whole: bool = True) -> Searched:

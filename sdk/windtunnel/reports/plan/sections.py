@@ -219,7 +219,7 @@ def _best(found: Plans) -> Iterator[str]:
     other instance that has a price. Several others have a table.
     """
     if not found.plans:
-        yield "NO PLAN: nothing that was asked for can run this job, for the reasons below."
+        yield "NO PLAN: the reasons are below."
         return
     limits = labels.limits(found.deadline_hours, found.budget_usd)
     if not found.within:

@@ -451,3 +451,4 @@ def test_a_build_fails_on_a_cost(jobs: FakeService, invoke: Invoke, counters: An
     each_compiled = counters(train={**counters()["train"], "trace_seconds": 1.0})
     jobs.store("j", "windtunnel/counters.json", json.dumps(each_compiled).encode())
     assert "is not known" in invoke(*report, "1M", exits=1).err
+    assert "--max-cost must be above 0 dollars, not -5" in invoke(*report, "-5", exits=2).err

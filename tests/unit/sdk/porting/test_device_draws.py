@@ -81,3 +81,12 @@ def test_numbers_that_differ_or_need_not(text: str) -> None:
     """Seeded by the rank or by chance, drawn on the host, or drawn to look at samples."""
     assert said(HEAD + text, "the same numbers") == []
     assert said(HEAD + _SEED + _MODEL + _NOISE, "the same numbers", several=False) == []
+
+
+@pytest.mark.parametrize("drawn", ["torch.nn.init.normal_(model.weight)\n", "model.apply(weights_init)\n"])
+def test_no_seed_of_the_device_is_put_before_weights_that_it_draws(drawn: str) -> None:
+    """They would differ, where one seed of all devices made them alike: so the place is the reader's to choose."""
+    text = HEAD + _SEED + "model = Net().to(device)\n" + drawn + _NOISE
+    (found,) = said(text, "seeds a GPU, and no NeuronCore")
+    assert "once all weights are drawn" in found
+    assert "set_rng_state" not in changed(text)
