@@ -32,6 +32,8 @@ _WRAPPERS = ("ExecuteUserScriptError", "ChildFailedError", "AlgorithmError")
 _MESSAGE = 'ErrorMessage "'
 _COMMAND = '"\nCommand "'
 """Ends the message in a FailureReason: the command with which the toolkit started the script."""
+_EXIT = re.compile(r", exit code: [0-9]{1,3}$", re.MULTILINE)
+"""Ends what the script wrote, where no command follows."""
 _MEMORY = re.compile(r"(?:The memory limit of host [\w-]{1,20} is .*|To fit: .*?\.(?=\s|$))")
 """The local backend's advice on memory: that of a host, and that of a NeuronCore."""
 _BEGIN = "Traceback (most recent call last):"
@@ -71,7 +73,7 @@ def in_short(reason: str) -> str:
     head, found, message = reason.partition(_MESSAGE)
     if not found:
         return reason.partition("\n")[0]
-    message = message.partition(_COMMAND)[0]
+    message = _EXIT.sub("", message.partition(_COMMAND)[0])
     lines = [_plain(line).strip().removesuffix('"').strip() for line in message.split("\n")]
     raised = next((line for line in lines if _is_raised(line)), None)
     return (raised or next((line for line in lines if line), " ".join(head.split()))).removeprefix(_ACCOUNT)

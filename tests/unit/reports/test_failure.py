@@ -55,6 +55,10 @@ REASON = (
         ),
         ("AlgorithmError: Exit Code: 3\nmore", "AlgorithmError: Exit Code: 3"),
         ("", ""),
+        (
+            'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "KeyError: 1", exit code: 1',
+            "KeyError: 1",
+        ),
     ],
 )
 def test_a_reason_in_a_line(reason: str, short: str) -> None:
