@@ -65,7 +65,7 @@ def dominating(item: Estimate, workload: Workload, size: FullScale) -> list[str]
         advice["compute"] = "mostly convolutions, modelled at a hundredth of a NeuronCore's bf16 peak"
     found = [
         (
-            part * item.steps,
+            part * item.full_steps,
             f"{name}, {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
             f"{advice[name].format(**_words(item))}.",
         )
