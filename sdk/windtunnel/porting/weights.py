@@ -26,6 +26,8 @@ _LAYERS = {
 """Layers of torch.nn that have weights; a model from a file may get one as a new part."""
 _INITIALISES = re.compile(r"(^|[._])(re)?init(ialize)?(ialise)?([._]|$)|weights?_init", re.IGNORECASE)
 """In names of functions that draw a model's weights in place."""
+REDRAWS = ("apply", "init_weights", "reset_parameters")
+"""Methods of a model, or of its layers, that draw its weights in place."""
 
 
 def is_pretrained(name: str, call: ast.Call) -> bool:
@@ -116,7 +118,7 @@ def _draws_anew(script: Script, call: ast.Call, name: str) -> bool:
     """Whether a call draws weights of a model: ``model.apply(f)``, ``init_weights(model)``,
     ``torch.nn.init.normal_(model.head.weight)``. A file that is loaded has the same ones for all cores.
     """
-    if is_method(call, "apply", "init_weights", "reset_parameters"):
+    if is_method(call, *REDRAWS):
         return f"{ast.unparse(receiver(call))}.".startswith(f"{name}.")
     draws = bool(_INITIALISES.search(script.dotted(call.func) or script.called(call)))
     return draws and any(f"{ast.unparse(one)}.".startswith(f"{name}.") for one in arguments(call))

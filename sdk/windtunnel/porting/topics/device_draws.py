@@ -16,6 +16,7 @@ from windtunnel.porting.topics.data_without_loader import (
     takes_no_batches,
 )
 from windtunnel.porting.topics.step_ends import within
+from windtunnel.porting.weights import REDRAWS
 
 _DRAWS = {f"torch.{name}" for name in ("rand", "randn", "randint", "randperm", "normal")}
 """Draw on the device if they are told to."""
@@ -60,11 +61,11 @@ def drawn_alike(subject: Subject) -> Iterator[Finding]:
 def _seed(subject: Subject, call: ast.Call, draws: list[tuple[Subject, ast.Call]]) -> Finding:
     script = subject.script
     line = f"{subject.names.module('xm')}.set_rng_state({script.segment(call.args[0])})"
-    statement = script.statement(call)
-    edit = behind(script, statement, line) if statement is not None else None
-    where = "beside it"
-    if any(map(_draws_weights, subject.program)):
-        edit, where = None, "once all weights are drawn, or they differ"
+    statement, edit = script.statement(call), None
+    where = "once all weights are drawn, or they differ"
+    if not any(map(_draws_weights, subject.program)):
+        where = "beside it"
+        edit = behind(script, statement, line) if statement is not None else None
     what = "dropout"
     if draws:
         one, drawn = draws[0]
@@ -82,7 +83,7 @@ def _draws_weights(subject: Subject) -> bool:
     """Whether a file draws a model's weights outside of the model's own methods, so perhaps on the device."""
     script = subject.script
     return any(
-        name.startswith("torch.nn.init.") or is_method(call, "apply", "init_weights", "reset_parameters")
+        name.startswith("torch.nn.init.") or is_method(call, *REDRAWS)
         for call, name in script.calls
         if not isinstance(script.parents.get(script.scope(call)), ast.ClassDef)
     )

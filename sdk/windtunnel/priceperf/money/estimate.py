@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
     step: StepTime
     steps: int
     full_steps: float
-    """Steps of full batches that take as long: an epoch's last step may have a smaller batch, and is shorter."""
+    """Full steps that take as long as all ``steps``: the last of an epoch may have a smaller batch, and is shorter."""
     calibration: Calibration
     range_check: RangeCheck
     fixed: tuple[FixedCost, ...]
@@ -240,7 +240,7 @@ def estimate(
 
 
 def _full_steps(samples: float, batch: float) -> float:
-    """Steps of an epoch, the last of which takes as long as it has samples; one that is all of them, as a full one."""
+    """Full steps that take as long as an epoch's: a smaller last step is a part of one. An epoch has at least one."""
     return max(1.0, samples / batch) if samples else 0.0
 
 

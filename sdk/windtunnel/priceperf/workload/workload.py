@@ -178,9 +178,9 @@ class Workload(ABC):
                 the least that libraries recompute: ``none``, with tensor parallelism ``selective`` (but ``none`` on
                 GPUs with flash attention).
             zero: what data-parallel workers shard: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP). If
-                this, ``tensor_parallel`` and ``pipeline_parallel`` are all None, the job is data-parallel alone; if
-                that does not fit the memory, or only with full recomputation, it gets the fastest split that fits,
-                as `windtunnel.plan` finds it.
+                this, ``tensor_parallel`` and ``pipeline_parallel`` are all None, the job gets the fastest split that
+                fits, as `windtunnel.plan` finds it; a model below a billion weights is data-parallel alone, if that
+                fits the memory without full recomputation.
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and for all models on GPUs, except
                 with ``software`` whose published rows of such models are eager.
             parameters: number of weights, about the architecture's (`weights_of`); None: as many as it has.

@@ -120,7 +120,7 @@ def screen(
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
     found_here = [item.in_short for item in diagnostics or () if item.is_to_change]
-    # A training with an error, or of something else, is not worth its bill: these come before a flag that saves time.
+    # A training that fails, or trains something else, is not worth its bill: that comes before a flag that saves time.
     grave = sum(item.severity == "error" or item.trains_wrongly for item in diagnostics or ())
     changes = [*sharing_words(estimates, workload), *found_here[:grave]]
     changes = [*changes, *cast_words(comparison), *found_here[grave:]][:_CHANGES]

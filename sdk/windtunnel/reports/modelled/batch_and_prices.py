@@ -118,7 +118,7 @@ def _uneven_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator
 
 
 def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
-    """The choices that the description leaves open: the passes, and the split where whole copies do not fit. Also
+    """The choices that the description leaves open: the passes, and a split other than whole copies. Also
     passes other than stated.
     """
     chosen: dict[str, list[str]] = {}

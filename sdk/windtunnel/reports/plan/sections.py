@@ -94,10 +94,9 @@ def sections(
     listed = [_table(title, about, plans) for title, (about, plans) in tables.items() if plans]
     if not listed:
         return (replace(_searched(found, notes), first=True),)
-    eager = "" if found.job.attention else eager_words(plan.estimate for plan in first)
     read_first = (
         *_risky(found, first),
-        *filter(None, [eager]),
+        *_eager(found, first),
         *_trained_by(found),
         *_prices(found, on),
         *_outside(first),
@@ -323,6 +322,12 @@ def _risky(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
             tight[f"{cluster}, {degrees(plan.training)}" if cluster in roomy else cluster] = None
     if tight:
         yield f"{MAY_NOT_FIT}: {'; '.join(tight)}."
+
+
+def _eager(found: Plans, shown: Sequence[Plan]) -> Iterator[str]:
+    """What eager attention costs that nobody stated."""
+    if found.job.attention is None and (words := eager_words(plan.estimate for plan in shown)):
+        yield words
 
 
 def _trained_by(found: Plans) -> Iterator[str]:
