@@ -111,9 +111,8 @@ class FileObjects:
             NoSuchBucket, InvalidKey
             ConditionFailed, NoSuchKey: the guard refuses.
         """
-        guard.check(
-            key, self.record(bucket, key)
-        )  # early, before the bytes are read; `publish` makes the check that counts
+        # Early, before the bytes are read; `publish` makes the check that counts.
+        guard.check(key, self.record(bucket, key))
         with self.stage(bucket) as (path, file):
             size, md5 = receive(data, file)
             record = Record(

@@ -141,7 +141,10 @@ class TrainingJobService:
         try:
             self._supervisor.stop(name)
         except IllegalTransition:
-            raise _rejected(self._records.get(name)) from None
+            status = self._records.get(name).lifecycle.status
+            raise ValidationFailed(
+                f"The request was rejected because the training job is in status {status}."
+            ) from None
 
     def delete(self, name: str) -> None:
         """Delete a finished job's record, tags, logs and metrics; what the job stored in S3 stays.
@@ -228,10 +231,3 @@ def _require_over(job: Job) -> None:
             f"The training job {job.name} retains an Available warm pool. End it first: UpdateTrainingJob with"
             " ResourceConfig KeepAlivePeriodInSeconds 0, or wait until it is Terminated or Reused."
         )
-
-
-def _rejected(job: Job) -> ValidationFailed:
-    """The error for an operation that the job's status does not allow, in AWS's words."""
-    return ValidationFailed(
-        f"The request was rejected because the training job is in status {job.lifecycle.status}."
-    )

@@ -29,13 +29,8 @@ def statement(query: JobQuery) -> tuple[str, list[Any]]:
     descending = query.sort_order == "Descending"
     if query.token is not None:
         token = decode_token(query.token, _order(query), (int,) if column == "created_us" else (str,))
-        sign = "<" if descending else ">"
-        if column == "name":
-            conditions.append(f"name {sign} ?")
-            values.append(token.name)
-        else:
-            conditions.append(f"({column}, name) {sign} (?, ?)")
-            values += [token.value, token.name]
+        conditions.append(f"({column}, name) {'<' if descending else '>'} (?, ?)")
+        values += [token.value, token.name]
     direction = "DESC" if descending else "ASC"
     order = f"name {direction}" if column == "name" else f"{column} {direction}, name {direction}"
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

@@ -110,13 +110,8 @@ def statement(query: SearchQuery) -> Sql:
     conditions, values = [where.text], [*sort.values, *where.values]
     if query.token is not None:
         token = decode_token(query.token, order(query), _KINDS[kind])
-        sign = "<" if descending else ">"
-        if column == "jobs.name":
-            conditions.append(f"jobs.name {sign} ?")
-            values.append(token.name)
-        else:
-            conditions.append(f"({sort.text}, jobs.name) {sign} (?, ?)")
-            values += [*sort.values, token.value, token.name]
+        conditions.append(f"({sort.text}, jobs.name) {'<' if descending else '>'} (?, ?)")
+        values += [*sort.values, token.value, token.name]
     direction = "DESC" if descending else "ASC"
     by = f"{column or '5'} {direction}, " if column != "jobs.name" else ""  # 5: the result's fifth column
     text = (

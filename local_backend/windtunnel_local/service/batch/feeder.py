@@ -168,21 +168,24 @@ class Feeder:
         except Exception as error:  # noqa: BLE001 - as above
             self._give_up(file, error)
         else:
-            self._open.remove(file)
-            file.close()
+            self._close(file)
             self._work.done()
 
     def _give_up(self, file: OpenFile, error: Exception) -> None:
-        if file in self._open:
-            self._open.remove(file)
-            file.close()
+        if self._close(file):
             self._fail(file.item, _reason(error))
 
     def _give_back(self, file: OpenFile, *, counted: bool) -> None:
-        if file in self._open:
-            self._open.remove(file)
-            file.close()
+        if self._close(file):
             self._work.give_back(file.item, counted=counted)
+
+    def _close(self, file: OpenFile) -> bool:
+        """Close a file; returns whether it was open."""
+        if file not in self._open:
+            return False
+        self._open.remove(file)
+        file.close()
+        return True
 
     def _fail(self, item: Item, reason: str) -> None:
         self._say(f"{item.uri.removeprefix('s3://')}: {reason}")

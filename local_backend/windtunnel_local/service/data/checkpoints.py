@@ -8,7 +8,6 @@ fetched or stored, so that another server can go on; a part that was cut off can
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -19,7 +18,7 @@ from windtunnel_local.service.data.copying import copy_file
 from windtunnel_local.service.data.listing import list_all, object_item, relative_key
 from windtunnel_local.service.data.merged_folders import Tell, merged, silent
 from windtunnel_local.service.data.untrusted_files import require_room
-from windtunnel_local.service.ground.errors import InputError, NoSuchBucket
+from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectStore
@@ -213,11 +212,9 @@ def _read(manifest: Path) -> Fingerprints | None:
 def _write(manifest: Path, known: Fingerprints) -> None:
     draft = manifest.with_name(f"{manifest.name}.tmp")
     draft.write_text(json.dumps(known))
-    os.replace(draft, manifest)  # noqa: PTH105 - its name says that it replaces
+    draft.replace(manifest)
 
 
 def _place(uri: str) -> tuple[str, str]:
     bucket, key = parse_s3(uri)
-    if not bucket:
-        raise NoSuchBucket(uri)
     return bucket, f"{key.rstrip('/')}/" if key else ""

@@ -303,11 +303,6 @@ JobKeys = Callable[[Job, datetime], Mapping[str, str]]
 """Makes the environment variables with AWS keys for a job's role, valid until the job ends or the time given."""
 
 
-def no_keys(_job: Job, _until: datetime) -> Mapping[str, str]:
-    """The `JobKeys` of a backend that gives no keys."""
-    return {}
-
-
 @dataclass(frozen=True)
 class Ports:
     """All ports, and the settings. Thread-safe."""
@@ -317,7 +312,7 @@ class Ports:
     objects: ObjectStore
     clock: Clock
     config: ServiceConfig
-    job_keys: JobKeys = no_keys
+    job_keys: JobKeys = lambda _job, _until: {}
 
     def now_ms(self) -> int:
         """The current time in Unix milliseconds."""

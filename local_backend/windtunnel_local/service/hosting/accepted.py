@@ -70,8 +70,11 @@ def check_config(request: Mapping[str, Any], objects: ObjectStore) -> None:
     """Check a CreateEndpointConfig request; raises ``ValidationFailed``."""
     ENDPOINT_CONFIG.check(request)
     wanted = async_inference(request)
-    for uri in (wanted.output, wanted.failure) if wanted is not None else ():
-        _check_bucket(uri, objects)
+    for uri in filter(None, (wanted.output, wanted.failure) if wanted is not None else ()):
+        if not objects.has_bucket(member_s3("AsyncInferenceConfig", uri)[0]):
+            raise ValidationFailed(
+                f"AsyncInferenceConfig: the bucket of {uri} does not exist; create it first."
+            )
     variants: Sequence[Mapping[str, Any]] = request["ProductionVariants"]
     for variant in variants:
         if "ModelName" not in variant:
@@ -85,14 +88,6 @@ def check_config(request: Mapping[str, Any], objects: ObjectStore) -> None:
         raise ValidationFailed(f"Variant names must differ; given: {', '.join(names)}.")
     if not any(weight(variant) > 0 for variant in variants):
         raise ValidationFailed("The weights of all variants are 0: one at least must be more.")
-
-
-def _check_bucket(uri: str | None, objects: ObjectStore) -> None:
-    if uri is None:
-        return
-    bucket, _ = member_s3("AsyncInferenceConfig", uri)
-    if not objects.has_bucket(bucket):
-        raise ValidationFailed(f"AsyncInferenceConfig: the bucket of {uri} does not exist; create it first.")
 
 
 def async_inference(config: Mapping[str, Any]) -> AsyncInference | None:

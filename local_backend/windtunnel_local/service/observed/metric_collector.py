@@ -114,10 +114,7 @@ class MetricCollector:
 
     def leave(self) -> None:
         """Stop searching; values found so far stay stored. Waits for a search that is running. Idempotent."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._end_thread()
         self._scanner.close()
 
     def finish(self) -> tuple[Mapping[str, Any], ...]:
@@ -130,10 +127,7 @@ class MetricCollector:
         """
         if not self._definitions:
             return ()
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._end_thread()
         try:
             self._collect()
         except MetricsUnavailable as error:
@@ -152,6 +146,12 @@ class MetricCollector:
         last = {value.name: value for value in self._ports.store.last_metrics(self._job.name)}
         names = dict.fromkeys(definition["Name"] for definition in self._definitions)
         return tuple(_final(last[name]) for name in names if name in last)
+
+    def _end_thread(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL_S):
