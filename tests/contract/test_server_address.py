@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import boto3
 import pytest
 
 from tests.contract.test_server_process import Process
@@ -14,33 +12,6 @@ from windtunnel.session.local_server import Backend
 from windtunnel_local.home import Home
 from windtunnel_local.listening_port import listen_for
 from windtunnel_local.server import listen
-
-
-def port_of(process: Process) -> int:
-    port: int | None = urlsplit(process.note()["endpoint"]).port
-    assert port is not None
-    return port
-
-
-def ended(process: Process) -> str:
-    process.popen.terminate()
-    code, output = process.end()
-    assert code == 0, output
-    return output
-
-
-def test_a_home_keeps_its_port(tmp_path: Path) -> None:
-    """After a stop, and after SIGKILL."""
-    first = Process(tmp_path / "home")
-    port = port_of(first)
-    ended(first)
-    second = Process(tmp_path / "home")
-    assert port_of(second) == port
-    second.popen.kill()
-    second.end()
-    third = Process(tmp_path / "home")
-    assert port_of(third) == port
-    ended(third)
 
 
 def test_a_taken_port_is_replaced(tmp_path: Path) -> None:
@@ -75,7 +46,7 @@ def test_a_port_that_is_asked_for_is_that_or_an_error(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_counted_on_stays(tmp_path: Path) -> None:
-    """Idle or not, until it is released."""
+    """Idle or not, until it is released; then it leaves when it is idle."""
     home = tmp_path / "home"
     Backend(home).keep()
     process = Process(home, WINDTUNNEL_IDLE_SECONDS="0.2")
@@ -85,6 +56,7 @@ def test_a_server_that_is_counted_on_stays(tmp_path: Path) -> None:
     Backend(home).release()
     code, output = process.end()
     assert (code, "idle" in output) == (0, True)
+    assert not (home / "backend.json").exists()
 
 
 def test_an_earlier_boot_counts_on_nothing(tmp_path: Path) -> None:
@@ -97,29 +69,3 @@ def test_an_earlier_boot_counts_on_nothing(tmp_path: Path) -> None:
     assert not home.kept()
     Backend(tmp_path).keep()
     assert home.kept()
-
-
-def test_a_session_outlives_the_server(tmp_path: Path) -> None:
-    """Temporary credentials are derived, not remembered: the next server takes them, at the same address."""
-    first = Process(tmp_path / "home")
-    sts = first.client("sts")
-    made = sts.assume_role(RoleArn="arn:aws:iam::000000000000:role/Trainer", RoleSessionName="me")[
-        "Credentials"
-    ]
-    sts.close()
-    endpoint = first.note()["endpoint"]
-    first.popen.kill()
-    first.end()
-    second = Process(tmp_path / "home")
-    second.note()
-    client = boto3.client(
-        "sts",
-        endpoint_url=endpoint,
-        aws_access_key_id=made["AccessKeyId"],
-        aws_secret_access_key=made["SecretAccessKey"],
-        aws_session_token=made["SessionToken"],
-        region_name="us-east-1",
-    )
-    assert client.get_caller_identity()["Arn"].endswith(":assumed-role/Trainer/me")
-    client.close()
-    ended(second)
