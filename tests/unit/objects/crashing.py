@@ -1,9 +1,9 @@
-"""Runs an operation of the store again and again, killed at each step that it takes in the file system.
+"""Runs each operation of the store again and again, killed at each step that it takes in the file system.
 
-    python crashing.py FOLDER OPERATION
+    python crashing.py FOLDER
 
 A child process is killed by SIGKILL right before its n-th change or look at a file; then the parent opens
-the store as a new server would, and checks what must hold. Prints how many steps were tried.
+the store as a new server would, and checks what must hold. Prints how many steps of each operation were tried.
 """
 
 from __future__ import annotations
@@ -122,20 +122,21 @@ OUTCOMES: dict[str, set[tuple[bytes | None, bytes | None]]] = {
 
 def main() -> None:
     """Try every step."""
-    folder, operation = Path(sys.argv[1]), sys.argv[2]
+    folder = Path(sys.argv[1])
     uploads.MIN_PART_BYTES = len(FULL)  # a step is the same with less to copy
     filled = World(folder / "filled")
     filled.fill()
-    step = 0
-    done = False
-    while not done:
-        step += 1
-        root = folder / str(step)
-        world = filled.copied_to(root)
-        done = run(getattr(world, operation), step)
-        check(World(root), world, operation, done)
-        shutil.rmtree(root)
-    print(step)
+    for operation in OUTCOMES:
+        step = 0
+        done = False
+        while not done:
+            step += 1
+            root = folder / operation / str(step)
+            world = filled.copied_to(root)
+            done = run(getattr(world, operation), step)
+            check(World(root), world, operation, done)
+            shutil.rmtree(root)
+        print(operation, step, flush=True)
 
 
 def run(operation: Callable[[], Any], step: int) -> bool:

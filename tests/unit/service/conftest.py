@@ -101,7 +101,8 @@ class World:
 
     def finish(self, name: str = "job") -> Job:
         """Wait until the job has ended and is cleaned up."""
-        wait_for(lambda: self.job(name).lifecycle.finished, f"the end of {name}")
+        # The end stays: not asked as often as for a status that another follows.
+        wait_for(lambda: self.job(name).lifecycle.finished, f"the end of {name}", pause_s=0.01)
         wait_for(lambda: not self.service.busy(), f"the clean-up of {name}")
         gone = self.config.jobs / name
         wait_for(lambda: self.runner.jobs() == set() and not gone.exists(), f"the clean-up of {name}")
