@@ -90,11 +90,11 @@ def test_any_query_is_a_page(pair: Backend, names: tuple[str, ...], words: str) 
     assert words in answer.body
 
 
-@pytest.mark.parametrize("letter", ['"', "\u202e"])  # as they are sent, the longest
-def test_six_jobs_with_all_that_a_job_may_have_fit_a_page(shared_backend: Backend, letter: str) -> None:
+def test_six_jobs_with_all_that_a_job_may_have_fit_a_page(shared_backend: Backend) -> None:
     """Long values are cut where they stand side by side, and of too many rows it says how many more there are."""
-    names = [f"big-{ord(letter)}-{number}" for number in range(6)]
-    values = {f"{letter * 200}{number:02}": letter * 2400 for number in range(80)}
+    names = [f"big-{number}" for number in range(6)]
+    longest = '"\u202e'  # as they are sent
+    values = {f"{longest * 100}{number:02}": longest * 1200 for number in range(80)}
     sagemaker = shared_backend.client("sagemaker")
     for job in names:
         own = {name: f"{job}{value}" for name, value in values.items()}
@@ -107,7 +107,7 @@ def test_six_jobs_with_all_that_a_job_may_have_fit_a_page(shared_backend: Backen
 
 def test_findings_that_a_script_made_up_fit_a_page(shared_backend: Backend, counters: Any) -> None:
     """A job's own code may have written any counters.json: megabytes of page came of one like this."""
-    odd = '\u202e"<' * 400
+    odd = '\u202e"<' * 150
     made_up = [
         {"kind": f"{number}{odd}", "severity": odd, "line": odd, "message": odd, "advice": odd}
         for number in range(100)

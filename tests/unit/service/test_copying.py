@@ -9,19 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from windtunnel_local.service.data import copying
 from windtunnel_local.service.data.copying import copy_file, link_file
 from windtunnel_local.service.ground.errors import InputError
 
-LARGE = 100 << 20
 
-
-@pytest.fixture
-def large(tmp_path: Path) -> Path:
+def large(folder: Path, size: int) -> Path:
     """A file with a hole in it."""
-    path = tmp_path / "large"
+    path = folder / "large"
     with path.open("wb") as file:
-        file.truncate(LARGE)
-        file.seek(LARGE - 3)
+        file.truncate(size)
+        file.seek(size - 3)
         file.write(b"end")
     return path
 
@@ -36,29 +34,33 @@ def no_link(*_: object) -> None:
 
 @pytest.mark.parametrize("kernel", ["copies", "refuses", "has no such call"])
 def test_a_large_file_passes_in_flat_memory(
-    tmp_path: Path, large: Path, monkeypatch: pytest.MonkeyPatch, kernel: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str
 ) -> None:
     """Whether the kernel copies or we do; macOS has no call for it."""
     if kernel == "refuses":
         monkeypatch.setattr(os, "copy_file_range", no_copy_in_the_kernel)
     elif kernel == "has no such call":
         monkeypatch.delattr(os, "copy_file_range")
+    size = 20 << 20
+    original = large(tmp_path, size)
     tracemalloc.start()
     try:
-        copy_file(large, tmp_path / "deep" / "copy", "s3://b/large")
+        copy_file(original, tmp_path / "deep" / "copy", "s3://b/large")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 4 << 20
     copy = tmp_path / "deep" / "copy"
-    assert copy.stat().st_size == LARGE
+    assert copy.stat().st_size == size
     with copy.open("rb") as file:
-        file.seek(LARGE - 5)
+        file.seek(size - 5)
         assert file.read() == b"\0\0end"
 
 
-def test_a_stop_reaches_a_long_copy(tmp_path: Path, large: Path) -> None:
-    """Long before its end."""
+def test_a_stop_reaches_a_long_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its end."""
+    size = 4 << 20
+    monkeypatch.setattr(copying, "_PART_BYTES", size // 2)
 
     class Stopped(Exception):
         pass
@@ -67,8 +69,8 @@ def test_a_stop_reaches_a_long_copy(tmp_path: Path, large: Path) -> None:
         raise Stopped
 
     with pytest.raises(Stopped):
-        copy_file(large, tmp_path / "copy", "s3://b/large", check)
-    assert (tmp_path / "copy").stat().st_size < LARGE
+        copy_file(large(tmp_path, size), tmp_path / "copy", "s3://b/large", check)
+    assert (tmp_path / "copy").stat().st_size < size
 
 
 def test_what_cannot_be_linked_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
