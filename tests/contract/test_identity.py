@@ -11,7 +11,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.contract.conftest import Backend
+from tests.contract.conftest import Backend, refused
 
 ACCOUNT = "000000000000"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/service-role/Trainer"
@@ -159,7 +159,7 @@ def test_a_simulation_that_would_deceive_is_refused(backend: Backend, arguments:
 
 
 def test_a_role_is_what_the_resource_api_says(backend: Backend) -> None:
-    """SDK v2 makes an ARN of a role's name in this way."""
+    """SDK v2 makes an ARN of a role's name in this way. What else IAM has is refused."""
     session = boto3.Session(
         aws_access_key_id=backend.credentials.access_key_id,
         aws_secret_access_key=backend.credentials.secret_access_key,
@@ -171,3 +171,6 @@ def test_a_role_is_what_the_resource_api_says(backend: Backend) -> None:
         "Service": "sagemaker.amazonaws.com"
     }
     role.meta.client.close()
+    iam = backend.client("iam")
+    assert refused(iam.get_role, RoleName="a b")[0] == "ValidationError"
+    assert refused(iam.list_users)[0] == "UnsupportedOperation"

@@ -93,21 +93,16 @@ def hour() -> dict[str, datetime]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_statistics_in_every_protocol(trained: Backend, protocol: str) -> None:
-    """New SDKs speak CBOR, others JSON, the AWS CLI v1 the query protocol."""
-    asked = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB, "Period": 3600, **hour()}
+def test_every_protocol(trained: Backend, protocol: str) -> None:
+    """New SDKs speak CBOR, others JSON, the AWS CLI v1 the query protocol: statistics, data, names and errors."""
+    metric = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB}
     statistics = ["SampleCount", "Average", "Maximum"]
-    answer = call(trained, protocol, "GetMetricStatistics", Statistics=statistics, **asked)
-    points = answer["Datapoints"]
+    asked = {**metric, "Period": 3600, "Statistics": statistics, **hour()}
+    points = call(trained, protocol, "GetMetricStatistics", **asked)["Datapoints"]
     assert sum(point["SampleCount"] for point in points) == 5
     assert max(point["Maximum"] for point in points) == 4
     assert all(point["Timestamp"].tzinfo is not None for point in points)
 
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_data_and_names_in_every_protocol(trained: Backend, protocol: str) -> None:
-    """GetMetricData and ListMetrics tell the same of the same job."""
-    metric = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB}
     queries = [{"Id": "n", "MetricStat": {"Metric": metric, "Period": 3600, "Stat": "Sum"}}]
     (result,) = call(trained, protocol, "GetMetricData", MetricDataQueries=queries, **hour())[
         "MetricDataResults"
@@ -116,14 +111,8 @@ def test_data_and_names_in_every_protocol(trained: Backend, protocol: str) -> No
     listed = call(trained, protocol, "ListMetrics", Namespace=NAMESPACE)["Metrics"]
     assert listed == [metric]
 
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_error_in_every_protocol(trained: Backend, protocol: str) -> None:
-    """The code is CloudWatch's, in the shape that the protocol has for errors."""
-    asked = {"Namespace": NAMESPACE, "MetricName": "number", "Period": 61, "Statistics": ["Sum"], **hour()}
-    answer = call(trained, protocol, "GetMetricStatistics", **asked)
-    assert answer["Error"]["Code"] == "InvalidParameterValue"
-    assert "multiple of 60" in answer["Error"]["Message"]
+    wrong = call(trained, protocol, "GetMetricStatistics", **{**asked, "Period": 61})["Error"]
+    assert (wrong["Code"], "multiple of 60" in wrong["Message"]) == ("InvalidParameterValue", True)
     missing = call(trained, protocol, "PutMetricData", Namespace="mine", MetricData=[])
     assert missing["Error"]["Code"] == "UnsupportedOperation"
 

@@ -169,16 +169,3 @@ def test_missing_logs_are_not_found(backend: Backend) -> None:
         assert code == "ResourceNotFoundException"
     assert refused(logs.describe_log_streams)[0] == "InvalidParameterException"
     assert refused(logs.create_log_group, logGroupName="g")[0] == "UnsupportedOperation"
-
-
-def test_the_account_and_its_roles(backend: Backend) -> None:
-    """STS and IAM say what SDKs ask for, and no more."""
-    identity = backend.client("sts").get_caller_identity()
-    assert identity["Account"] == "000000000000"
-    role = backend.client("iam").get_role(RoleName="trainer")["Role"]
-    assert role["Arn"] == "arn:aws:iam::000000000000:role/trainer"
-    assert role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"] == {
-        "Service": "sagemaker.amazonaws.com"
-    }
-    assert refused(backend.client("iam").list_users)[0] == "UnsupportedOperation"
-    assert refused(backend.client("iam").get_role, RoleName="a b")[0] == "ValidationError"

@@ -75,24 +75,6 @@ def test_what_the_machine_was_short_of_is_no_matter_of_the_jobs_limit(tmp_path: 
     assert reason(tmp_path, 1, oom=True) == f"AlgorithmError: {said}, exit code: 1"
 
 
-def test_a_vanished_container_is_no_fault_of_the_script(tmp_path: Path) -> None:
-    """It says what happened and what to do."""
-    told = failure_reason("algo-2", ContainerState("absent"), JobPaths(tmp_path), GIB)
-    assert told.startswith("InternalServerError: the container of host algo-2 disappeared")
-
-
-def test_a_link_out_of_the_job_is_not_followed(tmp_path: Path) -> None:
-    """A script must not read files of this machine through Describe, by whatever it replaces."""
-    (tmp_path / "failure").write_text("secret")
-    path = failure_file(tmp_path)
-    path.symlink_to(tmp_path / "failure")
-    assert reason(tmp_path, 1) == "AlgorithmError: Exit Code: 1"
-    path.unlink()
-    path.parent.rmdir()
-    path.parent.symlink_to(tmp_path)
-    assert reason(tmp_path, 1) == "AlgorithmError: Exit Code: 1"
-
-
 def search(definitions: list[dict[str, str]], lines: list[str], cpu_limit_s: int = 60) -> list[MetricValue]:
     scanner = Scanner(definitions, cpu_limit_s)
     try:

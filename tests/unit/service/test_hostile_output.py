@@ -140,10 +140,17 @@ def test_no_link_leads_out(
 def test_no_folder_is_replaced_by_a_link(
     tmp_path: Path, folders: JobPaths, objects: FakeObjects, kind: str
 ) -> None:
-    """To another job's folder, or into the server's home."""
+    """To another job's folder, or into the server's home; nor a folder above it."""
     for place in places(folders):
         place.rmdir()
         place.symlink_to(os.path.relpath(tmp_path / "jobs" / "other", place.parent))
+    store_all(tmp_path, folders, objects, kind)
+    assert stored(objects) == {}
+    (tmp_path / "elsewhere" / "data").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "data" / "secret").write_text(SECRET)
+    output = folders.output_data(HOST).parent
+    output.rename(tmp_path / "moved")
+    output.symlink_to(tmp_path / "elsewhere")
     store_all(tmp_path, folders, objects, kind)
     assert stored(objects) == {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -100,33 +99,31 @@ def paths_of(operation: str) -> list[str]:
     return [".".join(path) for path, _ in leaves(MODEL.operation_model(operation).input_shape)]
 
 
-@pytest.mark.parametrize(
-    ("operation", "path"), [(operation, path) for operation in TABLES for path in paths_of(operation)]
-)
-def test_no_member_goes_unseen(operation: str, path: str) -> None:
+@pytest.mark.parametrize("operation", TABLES)
+def test_no_member_goes_unseen(operation: str) -> None:
     """A member that a new botocore brings fails here until somebody has decided what it means."""
     table: Members = TABLES[operation]
-    honoured, kept, refused = path in table.honoured, path in table.kept, bool(table.refused_by(path))
-    assert honoured + kept + refused == 1, f"{path} must be honoured, kept or refused, and one of them"
+    for path in paths_of(operation):
+        honoured, kept, refused = path in table.honoured, path in table.kept, bool(table.refused_by(path))
+        assert honoured + kept + refused == 1, f"{path} must be honoured, kept or refused, and one of them"
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path not in SERVED])
-def test_what_is_not_served_is_refused_by_name_and_reason(path: str) -> None:
+def test_what_is_not_served_is_refused_by_name_and_reason() -> None:
     """Whatever else the request says; `false`, 0 and nothing ask for nothing."""
-    parts = tuple(path.split("."))
-    shape = LEAVES[parts]
     base = request(InputDataConfig=[channel("train", "s3://b/t")])
-    leaf = [sample(shape)] if is_list(parts) else sample(shape)
-    asked = merged(copy.deepcopy(base), nested(parts, leaf))
-    with pytest.raises(ValidationFailed) as error:
-        TRAINING_JOB.check(asked)
-    text = str(error.value)
-    known = TRAINING_JOB.refused_by(path)
-    assert known.rpartition(".")[2] in text
-    assert text.endswith(f"is not supported: {TRAINING_JOB.refused[known]}.")
-    empty: tuple[Any, ...] = (None, False, 0, "", [], {})
-    for nothing in empty:
-        TRAINING_JOB.check(merged(copy.deepcopy(base), nested(parts, nothing)))
+    for path in set(PATHS) - SERVED:
+        parts = tuple(path.split("."))
+        shape = LEAVES[parts]
+        leaf = [sample(shape)] if is_list(parts) else sample(shape)
+        with pytest.raises(ValidationFailed) as error:
+            TRAINING_JOB.check(merged(base, nested(parts, leaf)))
+        text = str(error.value)
+        known = TRAINING_JOB.refused_by(path)
+        assert known.rpartition(".")[2] in text, path
+        assert text.endswith(f"is not supported: {TRAINING_JOB.refused[known]}."), path
+        empty: tuple[Any, ...] = (None, False, 0, "", [], {})
+        for nothing in empty:
+            TRAINING_JOB.check(merged(base, nested(parts, nothing)))
 
 
 def test_the_tables_name_what_exists() -> None:
@@ -153,7 +150,7 @@ def test_describe_shows_what_was_served() -> None:
             continue
         parts = tuple(path.split("."))
         leaf = [sample(LEAVES[parts])] if is_list(parts) else sample(LEAVES[parts])
-        given = merged(copy.deepcopy(base), nested(parts, leaf))
+        given = merged(base, nested(parts, leaf))
         shown = described(job(HOME, given))
         assert contains(shown.get(top), nested(parts, leaf)[top]), path
 

@@ -122,6 +122,7 @@ def test_the_reason_reaches_the_job(world: World) -> None:
             True,
             "2.7",
         ),
+        ("public.ecr.aws/neuron/pytorch-training-neuronx:2.8.0-neuronx-py311", True, "2.8"),
         ("727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/pytorch-training-neuronx:latest", True, None),
         (f"public.ecr.aws/neuron/pytorch-training-neuronx@sha256:{'0' * 64}", True, None),
         (
@@ -130,6 +131,7 @@ def test_the_reason_reaches_the_job(world: World) -> None:
             "2.8",
         ),
         ("pytorch-training-neuronx:2.9.0", False, None),
+        ("windtunnel-training:0.1.0", False, None),
         ("docker.io/me/pytorch-training-neuronx:2.9.0", False, None),
         ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.9.0-gpu-py312", False, None),
         ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx-mine:1", False, None),

@@ -13,7 +13,6 @@ from tests.fakes.wire import IMAGE
 from tests.unit.service.samples import LOCAL_IMAGE, channel, config, job, request
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, Mount
-from windtunnel_local.service.request.images import framework_version
 from windtunnel_local.service.request.plan import config_files, log_preface, plan_job
 
 HOME = Path("/home/me/.windtunnel")
@@ -142,26 +141,6 @@ def test_a_cap_above_the_instance_changes_nothing() -> None:
     """A script that needs more memory than the instance has must fail here too."""
     generous = replace(config(HOME), memory_cap_bytes=64 * GIB)
     assert plan_job(job(HOME), generous).containers[0].memory_bytes == 32 * GIB
-
-
-@pytest.mark.parametrize(
-    ("image", "version"),
-    [
-        (IMAGE, "2.9"),
-        (
-            "763104351884.dkr.ecr.eu-west-1.amazonaws.com/huggingface-pytorch-training-neuronx:"
-            "2.1.2-transformers4.43.2-neuronx-py310-sdk2.20.0-ubuntu20.04",
-            "2.1",
-        ),
-        ("public.ecr.aws/neuron/pytorch-training-neuronx:2.8.0-neuronx-py311-sdk2.26.1-ubuntu22.04", "2.8"),
-        ("public.ecr.aws/neuron/pytorch-training-neuronx:latest", None),
-        ("pytorch-training-neuronx:2.9.0", None),
-        ("windtunnel-training:0.1.0", None),
-    ],
-)
-def test_framework_version(image: str, version: str | None) -> None:
-    """It comes from the tag of AWS's images, and from nothing else."""
-    assert framework_version(image) == version
 
 
 def groups(*counted: tuple[str, str, int]) -> dict[str, Any]:

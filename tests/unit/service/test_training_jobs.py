@@ -185,11 +185,3 @@ def test_tags_that_are_added_at_once(world: World, monkeypatch: pytest.MonkeyPat
         list(pool.map(add, (0, 30)))
     assert refused == ["60 tags were given; a resource has at most 50."]
     assert len(world.service.list_tags(arn)) == 30
-
-
-def test_create_does_not_wait(world: World) -> None:
-    """It returns while the image is still being made."""
-    run_on(world)
-    world.service.create(request())
-    assert threading.active_count() > 1
-    assert not world.job().lifecycle.finished

@@ -97,9 +97,7 @@ def test_a_request_of_the_sdk_passes() -> None:
     ("members", "says"),
     [
         ({"TrainingJobName": "a_b"}, "trainingJobName"),
-        ({"TrainingJobName": "a" * 64}, "trainingJobName"),
         ({"ResourceConfig": resources(InstanceType="ml.p4d.24xlarge")}, "ml.trn1.2xlarge, ml.trn1.32xlarge"),
-        ({"ResourceConfig": resources(InstanceType="ml.p5.48xlarge")}, "ml.trn1n.32xlarge"),
         ({"Environment": {"WINDTUNNEL_AWS_IN_JOBS": "yes"}}, "must be 0 or 1; given: yes"),
         (
             {"Environment": {"WINDTUNNEL_AWS_IN_JOBS": "1"}, "EnableNetworkIsolation": True},
@@ -132,8 +130,6 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"DebugHookConfig": {"S3OutputPath": "s3://b", "HookParameters": {"a": "b"}}}, "HookParameters"),
         ({"OutputDataConfig": {"S3OutputPath": "https://b/x"}}, "must look like s3://bucket/prefix"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model"}}, "LocalPath must be"),
-        ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model/"}}, "LocalPath must be"),
-        ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/a/../b"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/proc/x"}}, "LocalPath must be"),
         (
