@@ -15,7 +15,6 @@ _OWNER_ONLY = 0o700
 
 
 def api_socket(home: Path) -> Path:
-    """The socket's path in a home."""
     return home / "api" / "socket"
 
 

@@ -35,7 +35,6 @@ class BodyPipe:
     """The body of an ASGI request, read from a worker thread. Holds at most about 1 MiB."""
 
     def __init__(self, stream: AsyncIterator[bytes]) -> None:
-        """Take the request's stream."""
         self._stream = stream
         self._buffer = b""
         self._ended = False
@@ -125,7 +124,6 @@ class VerifiedReader(io.BufferedIOBase):
         return next(iter(self._digests), None)
 
     def readable(self) -> bool:
-        """Always true."""
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:

@@ -37,22 +37,13 @@ class Caller:
 
 @dataclass(frozen=True)
 class Grant:
-    """What a session token grants: to whom, until when, and with which keys."""
+    """A session token and what it grants: to whom, until when (UTC, whole seconds), and with which keys."""
 
     caller: Caller
     expires: datetime
     access_key_id: str
     secret_access_key: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class TemporaryCredentials:
-    """The credentials that STS returns. ``expires``: in UTC, whole seconds."""
-
-    access_key_id: str
-    secret_access_key: str = field(repr=False)
     session_token: str = field(repr=False)
-    expires: datetime
 
 
 CURRENT: ContextVar[Caller] = ContextVar("caller")
@@ -63,10 +54,9 @@ class SessionTokens:
     """Makes and reads session tokens under one secret key."""
 
     def __init__(self, secret_access_key: str) -> None:
-        """Take the home's secret key."""
         self._secret = secret_access_key.encode()
 
-    def issue(self, caller: Caller, expires: datetime) -> TemporaryCredentials:
+    def issue(self, caller: Caller, expires: datetime) -> Grant:
         """New credentials for a caller, different at each call."""
         fields = [
             caller.role or "",
@@ -77,8 +67,7 @@ class SessionTokens:
         ]
         content = json.dumps(fields, separators=(",", ":")).encode()
         token = base64.urlsafe_b64encode(self._mac("token", content) + content).decode()
-        grant = self._grant(content)
-        return TemporaryCredentials(grant.access_key_id, grant.secret_access_key, token, grant.expires)
+        return self._grant(content, token)
 
     def read(self, token: str) -> Grant | None:
         """What a token grants, even if it has expired; None if this home did not issue it."""
@@ -91,16 +80,15 @@ class SessionTokens:
         mac, content = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
         if not hmac.compare_digest(mac, self._mac("token", content)):
             return None
-        return self._grant(content)
+        return self._grant(content, token)
 
-    def _grant(self, content: bytes) -> Grant:
+    def _grant(self, content: bytes, token: str) -> Grant:
         role, session, expires, _, job = json.loads(content)
         key_id = base64.b32encode(self._mac("key id", content)).decode()[:_KEY_ID_LETTERS]
         secret = base64.b64encode(self._mac("secret", content)).decode()[:_SECRET_LETTERS]
+        caller = Caller(role or None, session or None, job or None)
         moment = datetime.fromtimestamp(expires, timezone.utc)
-        return Grant(
-            Caller(role or None, session or None, job or None), moment, _KEY_ID_PREFIX + key_id, secret
-        )
+        return Grant(caller, moment, _KEY_ID_PREFIX + key_id, secret, token)
 
     def _mac(self, label: str, content: bytes) -> bytes:
         # The label makes the three MACs differ from each other and from SigV4's use of the secret.

@@ -29,7 +29,6 @@ class ChunkSigner:
     """Checks the chain of chunk signatures, which starts with the request's own signature."""
 
     def __init__(self, verifier: Verifier, claim: Claim) -> None:
-        """Start the chain."""
         self._verifier = verifier
         self._claim = claim
         self._previous = claim.signature

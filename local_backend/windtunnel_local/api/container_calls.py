@@ -29,7 +29,6 @@ class ContainerCalls:
     """A pool of connections to containers."""
 
     def __init__(self) -> None:
-        """Make an empty pool: `post` opens connections."""
         self._idle: dict[Address, list[_Connection]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -235,7 +234,6 @@ class _Connection(asyncio.Protocol):
     # --- called by the event loop and the parser ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -294,7 +292,6 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def on_message_complete(self) -> None:
-        """The answer is complete."""
         if self._status is not None and not self._complete:
             self._complete = True
             self._stays = self._parser.should_keep_alive()  # the parser knows it only now

@@ -30,7 +30,6 @@ class Crc:
 
     @property
     def size(self) -> int:
-        """Bytes of a checksum."""
         return self.bits // 8
 
     def update(self, data: bytes, value: int = 0) -> int:
@@ -97,13 +96,11 @@ class CrcDigest:
     """A CRC with the interface of hashlib. ``crc``: as `Crc.update`, or zlib's; ``size``: bytes of a checksum."""
 
     def __init__(self, crc: Callable[[bytes, int], int], size: int) -> None:
-        """Start with no bytes."""
         self._crc = crc
         self._size = size
         self._value = 0
 
     def update(self, data: bytes, /) -> None:
-        """Add bytes."""
         self._value = self._crc(data, self._value)
 
     def digest(self) -> bytes:

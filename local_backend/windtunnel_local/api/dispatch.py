@@ -59,7 +59,6 @@ class Services:
 
     @property
     def names(self) -> list[str]:
-        """Signing names of all services."""
         return sorted([*self.rpc, "s3"])
 
 
@@ -98,7 +97,6 @@ class Api:
         return self._streams is not None and self._streams.statistics().tasks_waiting > 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["type"] != "http":
             return
         self._under_way += 1

@@ -87,7 +87,6 @@ class Runtime:
     """Answers InvokeEndpoint, InvokeEndpointWithResponseStream and InvokeEndpointAsync. For one event loop."""
 
     def __init__(self, hosting: HostingService, account_id: str, region: str) -> None:
-        """Does not connect to containers before the first request."""
         self._hosting = hosting
         self._account_id = account_id
         self._region = region

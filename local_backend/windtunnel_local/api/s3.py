@@ -5,13 +5,13 @@ Each handler blocks and runs in a worker thread. Bodies stream: they are read as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from windtunnel_local.api import s3_headers
 from windtunnel_local.api.body import VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.rpc import not_served
-from windtunnel_local.api.s3_answer import Answer
+from windtunnel_local.api.s3_answer import Answer, Handler
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_buckets import BucketOperations
 from windtunnel_local.api.s3_lists import Listings
@@ -22,22 +22,20 @@ from windtunnel_local.api.s3_uploads import UploadListings
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.uploads import MultipartUploads
 
-Handler = Callable[[Call, VerifiedReader], Answer]
-
 
 class S3:
     """The operations of S3 that are served. ``region``: of buckets that were created without one."""
 
     def __init__(self, objects: FileObjects, account_id: str, region: str) -> None:
-        """Serve the store's buckets as those of the account."""
         self._account_id = account_id
+        owner = {"DisplayName": "windtunnel", "ID": account_id}
         uploads = MultipartUploads(objects)
         self.operations: Mapping[str, Handler] = {
-            **BucketOperations(objects, account_id, region).handlers,
-            **Listings(objects, account_id).handlers,
+            **BucketOperations(objects, owner, region).handlers,
+            **Listings(objects, owner).handlers,
             **ObjectOperations(objects).handlers,
             **MultipartOperations(uploads, objects).handlers,
-            **UploadListings(uploads, account_id).handlers,
+            **UploadListings(uploads, owner).handlers,
         }
 
     def handle(self, call: Call, body: VerifiedReader) -> Answer:

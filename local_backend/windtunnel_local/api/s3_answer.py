@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import format_datetime
@@ -14,6 +14,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from windtunnel_local.api import xmlcodec
+from windtunnel_local.api.body import VerifiedReader
+from windtunnel_local.api.s3_routes import Call
 
 NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 SEND_BYTES = 256 << 10
@@ -55,8 +57,10 @@ class Answer:
     """A body that is not XML."""
 
 
+Handler = Callable[[Call, VerifiedReader], Answer]
+
+
 def response(model: Any, answer: Answer) -> Response:
-    """The answer as HTTP."""
     shape = model.output_shape
     headers = {**_headers(shape, answer.output), **answer.headers}
     status = answer.status or model.http.get("responseCode", 200)
@@ -104,7 +108,6 @@ class _HeadResponse(Response):
     """An answer to HEAD: keeps the object's Content-Length, though no body follows."""
 
     def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        """Take the headers as they are."""
         self.raw_headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in (headers or {}).items()]
 
 

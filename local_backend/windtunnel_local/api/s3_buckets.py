@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.body import VerifiedReader
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.api.s3_answer import NAMESPACE, Answer
+from windtunnel_local.api.s3_answer import NAMESPACE, Answer, Handler
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_headers import no_acls
 from windtunnel_local.api.s3_routes import Call
@@ -84,12 +84,11 @@ _SAYABLE: Mapping[str, tuple[str, Mapping[str, object]]] = {
 class BucketOperations:
     """Operations on buckets. ``handlers``: by the operation's name."""
 
-    def __init__(self, objects: FileObjects, account_id: str, region: str) -> None:
-        """Serve the store's buckets as those of the account."""
+    def __init__(self, objects: FileObjects, owner: Mapping[str, str], region: str) -> None:
         self._objects = objects
         self._region = region
-        self._owner = {"DisplayName": "windtunnel", "ID": account_id}
-        self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
+        self._owner = owner
+        self.handlers: Mapping[str, Handler] = {
             "ListBuckets": self._list,
             "CreateBucket": self._create,
             "DeleteBucket": self._delete,

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from windtunnel_local.api import s3_checksums
 from windtunnel_local.api.body import CHECKSUM_HEADER, VerifiedReader
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.api.s3_answer import Answer
+from windtunnel_local.api.s3_answer import Answer, Handler
 from windtunnel_local.api.s3_routes import Call
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.listing import Page
@@ -22,11 +22,10 @@ _MAX_KEYS = 1000
 class Listings:
     """The listings. ``handlers``: by the operation's name."""
 
-    def __init__(self, objects: FileObjects, account_id: str) -> None:
-        """List the store's objects as those of the account."""
+    def __init__(self, objects: FileObjects, owner: Mapping[str, str]) -> None:
         self._objects = objects
-        self._owner = {"DisplayName": "windtunnel", "ID": account_id}
-        self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
+        self._owner = owner
+        self.handlers: Mapping[str, Handler] = {
             "ListObjects": self._by_marker,
             "ListObjectsV2": self._by_token,
             "ListObjectVersions": self._versions,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_ranges, s3_tags, xmlcodec
 from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES, VerifiedReader
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.api.s3_answer import Answer
+from windtunnel_local.api.s3_answer import Answer, Handler
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_routes import Call, copy_source, virtual_bucket
 from windtunnel_local.objects.files import FileObjects
@@ -24,7 +24,7 @@ class MultipartOperations:
         """Serve the uploads; ``objects``: the store that parts are copied from."""
         self._uploads = uploads
         self._objects = objects
-        self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
+        self.handlers: Mapping[str, Handler] = {
             "CreateMultipartUpload": self._create,
             "UploadPart": self._upload_part,
             "UploadPartCopy": self._upload_part_copy,

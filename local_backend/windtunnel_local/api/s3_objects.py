@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, BinaryIO, cast
 
 from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_tags, xmlcodec
 from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES, VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.respond import OBJECT_ERRORS
-from windtunnel_local.api.s3_answer import Answer
+from windtunnel_local.api.s3_answer import Answer, Handler
 from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_reading import get_attributes, get_object, head_object, steady
 from windtunnel_local.api.s3_routes import Call, copy_source
@@ -28,9 +28,8 @@ class ObjectOperations:
     """Operations on objects. ``handlers``: by the operation's name."""
 
     def __init__(self, objects: FileObjects) -> None:
-        """Serve the store."""
         self._objects = objects
-        self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
+        self.handlers: Mapping[str, Handler] = {
             "PutObject": self._put,
             "GetObject": lambda call, _: get_object(objects, call),
             "HeadObject": lambda call, _: head_object(objects, call),

@@ -51,7 +51,6 @@ def steady(operation: Callable[_Given, Answer]) -> Callable[_Given, Answer]:
 
 @steady
 def get_object(objects: FileObjects, call: Call) -> Answer:
-    """GetObject."""
     record, file = objects.open_record(call.params["Bucket"], call.params["Key"])
     try:
         answer, span = _described(objects, call, record)
@@ -67,7 +66,6 @@ def get_object(objects: FileObjects, call: Call) -> Answer:
 
 @steady
 def head_object(objects: FileObjects, call: Call) -> Answer:
-    """HeadObject."""
     record = objects.existing(call.params["Bucket"], call.params["Key"])
     answer, span = _described(objects, call, record)
     if span is None:

@@ -34,7 +34,6 @@ class Call:
 
     @property
     def operation(self) -> str:
-        """The operation's name."""
         return str(self.model.name)
 
 

@@ -57,5 +57,4 @@ def checked(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def as_set(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as a TagSet."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -8,7 +8,7 @@ from typing import Any
 
 from windtunnel_local.api import s3_checksums
 from windtunnel_local.api.body import VerifiedReader
-from windtunnel_local.api.s3_answer import Answer
+from windtunnel_local.api.s3_answer import Answer, Handler
 from windtunnel_local.api.s3_lists import encoder
 from windtunnel_local.api.s3_routes import Call
 from windtunnel_local.objects.uploads import MultipartUploads, Upload
@@ -19,11 +19,10 @@ _MOST = 1000
 class UploadListings:
     """ListParts and ListMultipartUploads. ``handlers``: by the operation's name."""
 
-    def __init__(self, uploads: MultipartUploads, account_id: str) -> None:
-        """List the account's uploads."""
+    def __init__(self, uploads: MultipartUploads, owner: Mapping[str, str]) -> None:
         self._uploads = uploads
-        self._owner = {"ID": account_id, "DisplayName": "windtunnel"}
-        self.handlers: Mapping[str, Callable[[Call, VerifiedReader], Answer]] = {
+        self._owner = owner
+        self.handlers: Mapping[str, Handler] = {
             "ListParts": self._parts,
             "ListMultipartUploads": self._list,
         }

@@ -71,7 +71,6 @@ class Claim:
 
     @property
     def scope(self) -> str:
-        """The credential scope."""
         return f"{self.date}/{self.region}/{self.service}/aws4_request"
 
     @property
@@ -181,7 +180,6 @@ class Verifier:
         now: Callable[[], datetime],
         goes_on: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Keep the key pair, the clock, and the function that knows the jobs."""
         self._access_key_id = access_key_id
         self._secret = secret_access_key
         self._tokens = SessionTokens(secret_access_key)

@@ -100,7 +100,6 @@ class _Walker:
         return result
 
     def list(self, shape: Any, value: Any, path: str) -> Any:
-        """Check the length and each member."""
         if not isinstance(value, list):
             self.refuse(value, path, "be a list (a JSON array)")
             return []

@@ -21,7 +21,6 @@ def text(value: str) -> str:
 
 
 def document(root: str, shape: Any, value: Mapping[str, Any], namespace: str) -> bytes:
-    """An XML document of a structure."""
     return f'{DECLARATION}<{root} xmlns="{namespace}">{members(shape, value)}</{root}>'.encode()
 
 
