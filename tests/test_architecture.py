@@ -155,6 +155,7 @@ RULES = (
             "windtunnel_local.credentials",
             "windtunnel_local.log_format",
             "windtunnel_local.settings",
+            "windtunnel.atomic_file",
             "windtunnel.cli.parser",
             "windtunnel.priceperf",
             "docker",

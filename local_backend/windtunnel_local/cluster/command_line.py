@@ -55,7 +55,6 @@ def say(text: str) -> None:
 
 
 def print_json(answer: object) -> None:
-    """Print an answer as ParallelCluster does."""
     print(json.dumps(answer, indent=2), flush=True)  # noqa: T201
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windtunnel_local.cluster.errors import ClusterError
-from windtunnel_local.cluster.nodes import running_filters
+from windtunnel_local.cluster.nodes import running
 from windtunnel_local.cluster.record import ClusterRecord
 from windtunnel_local.cluster.slurm_conf import HEAD
-from windtunnel_local.runner.docker.client import engine_errors
+from windtunnel_local.runner.docker.client import engine_errors, run_in
 from windtunnel_local.runner.docker.image import connected
 from windtunnel_local.service.ground.errors import RunnerUnavailable
 
@@ -22,12 +22,10 @@ def shown_jobs(cluster: ClusterRecord) -> str:
     """
     try:
         with connected(None) as client, engine_errors(f"ask for the jobs of cluster {cluster.name}"):
-            found = client.api.containers(filters=running_filters(cluster.folder, HEAD))
-            if not found:
+            head = running(client.api, cluster.folder, HEAD)
+            if head is None:
                 return ""
-            made = client.api.exec_create(found[0]["Id"], list(_QUESTION))
-            said = bytes(client.api.exec_start(made["Id"])).decode(errors="replace")
-            code = client.api.exec_inspect(made["Id"])["ExitCode"]
+            code, said = run_in(client.api, head, _QUESTION)
     except RunnerUnavailable:
         return ""
     if code:

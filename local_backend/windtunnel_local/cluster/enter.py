@@ -40,7 +40,7 @@ def ssh_command(cluster: ClusterRecord, node: str | None, words: Sequence[str]) 
         ClusterError: the node does not run.
     """
     node = node or HEAD
-    known = [HEAD, *(each.name for _, _, each in cluster.configuration().nodes())]
+    known = [HEAD, *cluster.configuration().instance_types]
     if node not in known:
         raise ClusterError(f"Cluster {cluster.name} has no node {node}. Its nodes: {', '.join(known)}.")
     head = _running(cluster, HEAD)
@@ -56,13 +56,13 @@ def ssh_command(cluster: ClusterRecord, node: str | None, words: Sequence[str]) 
 def _running(cluster: ClusterRecord, node: str) -> str:
     """The name of a running node's container."""
     # Not above, as in `fleet.client`.
-    from windtunnel_local.cluster.nodes import running_filters
+    from windtunnel_local.cluster.nodes import running
     from windtunnel_local.runner.docker.client import engine_errors
     from windtunnel_local.runner.docker.image import connected
 
     with connected(None) as client, engine_errors(f"look for node {node}"):
-        found = client.api.containers(filters=running_filters(cluster.folder, node))
-    if not found:
+        found = running(client.api, cluster.folder, node)
+    if found is None:
         why = f"(cluster {cluster.status}, compute fleet {cluster.fleet_status})"
         hint = (
             ""
@@ -70,4 +70,4 @@ def _running(cluster: ClusterRecord, node: str) -> str:
             else " A dynamic node comes when a job waits for it; `sinfo` on the head node says more."
         )
         raise ClusterError(f"Node {node} of cluster {cluster.name} does not run {why}.{hint}")
-    return str(found[0]["Names"][0]).lstrip("/")
+    return found

@@ -55,7 +55,6 @@ def job_document(
         numbers = {run.number: run.task or str(run.number) for run in runs}
         known = ", ".join(numbers[number] for number in sorted(numbers)) or "none yet"
         raise JobNotFound(f"Cluster {folder.name} has no job {job}. Its jobs: {known}.")
-    types = {node.name: resource.instance_type for _, resource, node in configuration.nodes()}
     last = own[-1]
     counted = layout.jobs / str(last.number)
     # Slurm may have forgotten the nodes: each has left a folder of its name.
@@ -64,7 +63,9 @@ def job_document(
     return {
         **bare_document(folder, configuration, own, runs, now),
         "counted": [_counted(node, ranks) for node, ranks in by_node.items() if ranks],
-        "counters": _counters(f"{folder.name}/{last.number}", last, by_node, types, now),
+        "counters": _counters(
+            f"{folder.name}/{last.number}", last, by_node, configuration.instance_types, now
+        ),
     }
 
 

@@ -19,7 +19,6 @@ class Layout:
     """The paths below a cluster's folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes nothing."""
         self.folder = folder
         self.settings = folder / "fleet.json"
         """The settings of this machine and its user with which the cluster was made."""

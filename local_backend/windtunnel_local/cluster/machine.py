@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from windtunnel.atomic_file import replace_whole
 from windtunnel_local.cluster.errors import ClusterError
 from windtunnel_local.cluster.image import cluster_image_tag
 from windtunnel_local.runner.variables import Variables
@@ -42,7 +43,6 @@ class Machine:
 
     @property
     def image(self) -> str:
-        """The tag of the nodes' image."""
         return cluster_image_tag(self.training_image)
 
 
@@ -76,9 +76,7 @@ def keep(path: Path, machine: Machine) -> Machine:
     try:
         return Machine(**json.loads(path.read_bytes()))
     except FileNotFoundError:
-        pending = path.with_name(f".{path.name}.tmp")
-        pending.write_text(json.dumps(asdict(machine), indent=2) + "\n")
-        pending.replace(path)
+        replace_whole(path, json.dumps(asdict(machine), indent=2) + "\n")
         return machine
     except (ValueError, TypeError) as error:
         raise ClusterError(f"{path} is damaged ({error}): remove it, then run the command again.") from error

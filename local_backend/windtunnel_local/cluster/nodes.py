@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from docker import APIClient
 from docker.errors import APIError, NotFound
 from docker.types import LogConfig, Mount, NetworkingConfig
 
@@ -26,7 +27,7 @@ from windtunnel_local.cluster.machine import Machine, user_of
 from windtunnel_local.cluster.slurm_conf import HEAD
 from windtunnel_local.runner.docker import shims
 from windtunnel_local.runner.docker.abandoned import is_gone
-from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, unless_gone
+from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found, run_in, unless_gone
 from windtunnel_local.runner.docker.create_arguments import CA_BUNDLE_TARGET
 from windtunnel_local.runner.host_network import HostNetwork
 
@@ -67,7 +68,6 @@ class Nodes:
     """The containers and the network of the cluster in one folder. All calls block, and raise ``RunnerError``."""
 
     def __init__(self, layout: Layout, machine: Machine, network: HostNetwork, engine: Engine) -> None:
-        """Connects at the first call."""
         self._layout = layout
         self._machine = machine
         self._host = network
@@ -139,17 +139,13 @@ class Nodes:
         Raises:
             ClusterError: the node does not run.
         """
-        api = self._engine.client().api
         with engine_errors(f"run {command[0]} in node {node}"):
             try:
-                made = api.exec_create(self._name(node), list(command), user="root")
-                said = api.exec_start(made["Id"])
+                return run_in(self._engine.client().api, self._name(node), command, user="root")
             except APIError as error:
                 if error.status_code in (requests.codes.not_found, requests.codes.conflict):
                     raise ClusterError(f"Node {node} of cluster {self._cluster} does not run.") from error
                 raise
-            code = api.exec_inspect(made["Id"])["ExitCode"]
-        return int(code or 0), bytes(said).decode(errors="replace")
 
     def tail(self, node: str, lines: int) -> str:
         """The last lines that the node's daemons have printed."""
@@ -239,9 +235,11 @@ class Nodes:
         return _engine_name(self._layout.folder, node)
 
 
-def running_filters(folder: Path, node: str) -> dict[str, Any]:
-    """The engine's filters that find the container of a running node. ``folder``: the cluster's."""
-    return {"label": [f"{FOLDER_LABEL}={folder}", f"{NODE_LABEL}={node}"], "status": "running"}
+def running(api: APIClient, folder: Path, node: str) -> str | None:
+    """The name of a running node's container; None: it does not run. ``folder``: the cluster's."""
+    filters = {"label": [f"{FOLDER_LABEL}={folder}", f"{NODE_LABEL}={node}"], "status": "running"}
+    found = api.containers(filters=filters)
+    return str(found[0]["Names"][0]).lstrip("/") if found else None
 
 
 def remove_abandoned(engine: Engine) -> None:

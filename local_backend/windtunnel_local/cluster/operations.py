@@ -165,7 +165,6 @@ class Clusters:
         return answers.accepted(answers.summary(made.state, "CREATE_IN_PROGRESS"), found.warnings), found
 
     def describe(self, name: str, region: str | None = None) -> Answer:
-        """A cluster, in detail."""
         cluster = self.find(name, region)
         return answers.description(cluster, cluster.state, cluster.configuration())
 
@@ -229,7 +228,6 @@ class Clusters:
         return answer
 
     def fleet(self, name: str, region: str | None = None) -> Answer:
-        """The state of the compute fleet."""
         return answers.fleet(self.find(name, region).state, updated=False)
 
     def set_fleet(self, name: str, status: str, region: str | None = None) -> Answer:
@@ -251,7 +249,6 @@ class Clusters:
     def instances(
         self, name: str, region: str | None = None, node_type: str | None = None, queue: str | None = None
     ) -> Answer:
-        """The running nodes."""
         cluster = self.find(name, region)
         given = self._order(cluster, "instances")["instances"]
         found = [answers.instance(one) for one in given]

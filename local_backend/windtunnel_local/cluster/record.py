@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
+from windtunnel.atomic_file import replace_whole
 from windtunnel_local.cluster.configuration import DEFAULT_REGION, ClusterConfiguration, read
 from windtunnel_local.cluster.errors import (
     BadRequest,
@@ -102,7 +102,6 @@ class ClusterRecord:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Reads nothing yet."""
         self.folder = folder
         self.name = folder.name
         self.configuration_file = folder / "configuration.yaml"
@@ -148,7 +147,6 @@ class ClusterRecord:
 
     @property
     def status(self) -> str:
-        """One of `STATUSES`."""
         return self.state.status
 
     @property
@@ -157,7 +155,6 @@ class ClusterRecord:
         return self.state.fleet_status
 
     def configuration(self) -> ClusterConfiguration:
-        """The configuration in force."""
         return self._read(self.configuration_file)
 
     def next_configuration(self) -> ClusterConfiguration:
@@ -173,9 +170,7 @@ class ClusterRecord:
 
     def propose(self, text: str) -> None:
         """Write update.yaml; within `proposing`."""
-        pending = self.update_file.with_name(".update.yaml.tmp")
-        pending.write_text(text)
-        pending.replace(self.update_file)
+        replace_whole(self.update_file, text)
 
     def take_update(self) -> None:
         """Bring update.yaml in force. Idempotent: without one nothing changes."""
@@ -197,11 +192,10 @@ class ClusterRecord:
         return self.change(changed)
 
     def set_fleet(self, fleet_status: str) -> ClusterState:
-        """Set the compute fleet's state, with its time."""
         return self.change(lambda state: replace(state, fleet_status=fleet_status, fleet_updated=now()))
 
-    def set_head_node(self, head_node: HeadNode | None) -> ClusterState:
-        """Say which head node runs, or that none does."""
+    def set_head_node(self, head_node: HeadNode) -> ClusterState:
+        """Say which head node runs."""
         return self.change(lambda state: replace(state, head_node=head_node))
 
     def change(self, changed: Callable[[ClusterState], ClusterState]) -> ClusterState:
@@ -326,7 +320,4 @@ def create(home: Path, name: str, text: str, file: str, region: str) -> ClusterR
 
 
 def _write(path: Path, state: ClusterState) -> None:
-    document: dict[str, Any] = asdict(state)
-    pending = path.with_name(f".{path.name}.tmp")
-    pending.write_text(json.dumps(document, indent=2) + "\n")
-    pending.replace(path)
+    replace_whole(path, json.dumps(asdict(state), indent=2) + "\n")

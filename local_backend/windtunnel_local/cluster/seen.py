@@ -88,7 +88,6 @@ class ClusterSeen:
 
     @property
     def name(self) -> str:
-        """The cluster's name."""
         return self.folder.name
 
     @property
@@ -98,7 +97,6 @@ class ClusterSeen:
 
     @property
     def created(self) -> datetime | None:
-        """When the cluster was created."""
         with suppress(ValueError, AttributeError):
             return datetime.fromisoformat(self.state.created.replace("Z", "+00:00")) if self.state else None
         return None

@@ -16,7 +16,6 @@ class Variables:
     """The variables of an environment. An empty one counts as not set. All calls raise ``SettingsError``."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Nothing is read yet."""
         self._given = {name: value for name, value in environment.items() if value}
 
     def text(self, name: str) -> str | None:

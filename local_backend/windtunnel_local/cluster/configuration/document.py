@@ -56,7 +56,6 @@ class Entry:
 
     @property
     def plain(self) -> Any:
-        """The value without lines."""
         if isinstance(self.value, dict):
             return {key: entry.plain for key, entry in self.value.items()}
         if isinstance(self.value, list):

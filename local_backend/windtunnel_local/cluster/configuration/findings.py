@@ -9,7 +9,6 @@ class Findings:
     """The problems of one file, so that all of its mistakes are told at once."""
 
     def __init__(self, file: str) -> None:
-        """Empty."""
         self._file = file
         self._errors: list[Problem] = []
         self._warnings: list[Problem] = []

@@ -61,7 +61,6 @@ def each(
 
 
 def texts(pattern: str = "", *, required: bool = False, change: Change | None = None) -> Key:
-    """A list of texts."""
     return Key("list", of=Key(pattern=pattern), required=required, change=change)
 
 

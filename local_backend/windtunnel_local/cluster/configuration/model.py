@@ -91,3 +91,8 @@ class ClusterConfiguration:
             for resource in queue.compute_resources:
                 for node in queue.nodes(resource):
                     yield queue, resource, node
+
+    @property
+    def instance_types(self) -> dict[str, str]:
+        """EC2's instance type by node, of every node that can run."""
+        return {node.name: resource.instance_type for _, resource, node in self.nodes()}

@@ -22,7 +22,6 @@ class Processes(Fleet):
     """`Fleet` with real processes, which use the engine of the settings."""
 
     def __init__(self, settings: Settings) -> None:
-        """Does nothing yet."""
         self._settings = settings
 
     def check(self) -> None:

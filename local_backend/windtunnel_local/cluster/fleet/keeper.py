@@ -65,7 +65,6 @@ class Keeper:
         """Why a node could not be started the last time."""
 
     def begin(self) -> None:
-        """Start the keeper's thread."""
         self._thread.start()
 
     def end(self) -> None:
@@ -77,7 +76,6 @@ class Keeper:
 
     @property
     def wanted(self) -> frozenset[str]:
-        """The nodes that are to run."""
         with self._lock:
             return frozenset(self._wanted)
 

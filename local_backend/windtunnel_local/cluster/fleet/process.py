@@ -26,10 +26,7 @@ Step = Callable[[], None]
 
 
 class Fleet:
-    """The process of one cluster."""
-
     def __init__(self, layout: Layout, steps: Steps) -> None:
-        """``steps``: those of the cluster in ``layout``."""
         self._layout = layout
         self._steps = steps
         self._record = self._steps.record
@@ -90,8 +87,7 @@ class Fleet:
     # --- orders ---
 
     def _answer(self, line: bytes, allowed: tuple[str, ...]) -> dict[str, Any]:
-        nodes = {node.name for _, _, node in self._steps.configuration.nodes()}
-        order = read_order(line, allowed, nodes)
+        order = read_order(line, allowed, self._steps.configuration.instance_types)
         return self._power(order) if order.do in POWER else self._command(order)
 
     def _power(self, order: Order) -> dict[str, Any]:

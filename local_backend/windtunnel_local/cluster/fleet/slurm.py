@@ -28,7 +28,6 @@ class Slurm:
     """The cluster's Slurm. All calls block, and raise ``ClusterError`` where the controller does not answer."""
 
     def __init__(self, nodes: Nodes) -> None:
-        """Asks nothing yet."""
         self._nodes = nodes
 
     def wait_until_up(self, timeout_s: float) -> None:

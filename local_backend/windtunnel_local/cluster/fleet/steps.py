@@ -192,10 +192,10 @@ class Steps:
 
     def start_node(self, name: str) -> None:
         """Make a compute node and start it, unless the configuration does not have it."""
-        types = {node.name: resource.instance_type for _, resource, node in self.configuration.nodes()}
-        if name in types:
-            self.nodes.start(name, types[name], self.configuration)
-            node_log.append(self._layout.folder, name, types[name], "up")
+        instance_type = self.configuration.instance_types.get(name)
+        if instance_type is not None:
+            self.nodes.start(name, instance_type, self.configuration)
+            node_log.append(self._layout.folder, name, instance_type, "up")
 
     def say_lost(self, names: Sequence[str]) -> None:
         """Tell Slurm that nodes are down which it takes for up: their jobs go back to the queue at once."""
@@ -228,8 +228,7 @@ class Steps:
         if self.record.fleet_status == "RUNNING":
             states = self._slurm.states()
             powered = {name for name, state in states.items() if is_powered(state)}
-            known = {node.name for _, _, node in self.configuration.nodes()}
-            self.keeper.want_only(powered & known, since)
+            self.keeper.want_only(powered & self.configuration.instance_types.keys(), since)
             self._take_back(states)
 
     def _take_back(self, states: Mapping[str, str]) -> None:
@@ -292,7 +291,7 @@ class Steps:
         before, self.configuration = self.configuration, configuration
         make_folders(self._layout, configuration, self._machine)
         self._write_conf(running=self.record.fleet_status == "RUNNING")
-        types = {node.name: resource.instance_type for _, resource, node in configuration.nodes()}
+        types = configuration.instance_types
         new_mounts = self._layout.mounts(before, head=True) != self._layout.mounts(configuration, head=True)
         found = self.nodes.found()
         changed = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -120,6 +120,13 @@ def require_x86(client: docker.DockerClient) -> None:
             "training image needs x86-64. On a Mac: `colima start --arch x86_64` makes such an engine, emulated and "
             "slow. Or run Windtunnel on a Linux machine with x86-64 processors."
         )
+
+
+def run_in(api: docker.APIClient, container: str, command: Sequence[str], user: str = "") -> tuple[int, str]:
+    """Run a command in a running container; its exit code, and what it printed. Docker's errors are the caller's."""
+    made = api.exec_create(container, list(command), user=user)
+    said = bytes(api.exec_start(made["Id"])).decode(errors="replace")
+    return int(api.exec_inspect(made["Id"])["ExitCode"] or 0), said
 
 
 @contextmanager

@@ -62,11 +62,9 @@ class Names:
         """The name of the network of all jobs that have no network of their own. Has a "_", as no job's name has."""
 
     def container(self, job: str, host: str) -> str:
-        """The name of a host's container."""
         return f"{self._prefix}-{_short(job)}-{host}"
 
     def network(self, job: str) -> str:
-        """The name of a job's network."""
         return f"{self._prefix}-{_short(job)}"
 
     def labels(self, job: str | None = None, host: str | None = None) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from docker.errors import APIError
 
 from windtunnel_local.runner.docker import forwarder
-from windtunnel_local.runner.docker.client import Engine, engine_errors, is_conflict
+from windtunnel_local.runner.docker.client import Engine, engine_errors, is_conflict, run_in
 from windtunnel_local.runner.docker.create_arguments import FORWARD_TARGET
 from windtunnel_local.service.ground.containers import ContainerPlan
 from windtunnel_local.service.ground.errors import RunnerError
@@ -30,20 +30,16 @@ def forward(engine: Engine, container: str, plan: ContainerPlan) -> None:
         return
     target = PurePosixPath(FORWARD_TARGET, Path(plan.forward.socket).name)
     command = ["python3", "-IS", "-c", _PROGRAM.read_text(), str(plan.forward.port), str(target)]
-    api = engine.client().api
     with engine_errors(f"open the way to S3 in {plan.host} of job {plan.job}"):
         try:
-            made = api.exec_create(container, command)
-            said = api.exec_start(made["Id"])
-            code = api.exec_inspect(made["Id"])["ExitCode"]
+            code, said = run_in(engine.client().api, container, command)
         except APIError as error:
             if is_conflict(error):  # it does not run any more
                 return
             raise
     if code:
-        reason = said.decode(errors="replace").strip()
         raise RunnerError(
-            f"The code of job {plan.job} cannot reach the backend from {plan.host}: {reason} (exit code {code})."
+            f"The code of job {plan.job} cannot reach the backend from {plan.host}: {said.strip()} (exit code {code})."
             " WINDTUNNEL_AWS_IN_JOBS=1 needs python3 in the image, and an engine on this"
             " machine itself, not in a virtual machine. Else unset it."
         )

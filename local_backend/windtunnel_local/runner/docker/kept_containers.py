@@ -94,7 +94,6 @@ class Keeping:
     """Calls to kept containers, by their names. Safe from several threads."""
 
     def __init__(self, engine: Engine) -> None:
-        """Connects when it is first used."""
         self._engine = engine
 
     def knock(self, container: str) -> None:

@@ -32,7 +32,6 @@ class Networks:
     """The networks of one home. All calls block; all are safe from several threads."""
 
     def __init__(self, engine: Engine, names: create_arguments.Names) -> None:
-        """Connects at the first call, not here."""
         self._engine = engine
         self._names = names
         self._lock = threading.Lock()

@@ -44,7 +44,6 @@ class DockerRunner(Runner):
     serves = True
 
     def __init__(self, settings: DockerSettings) -> None:
-        """Connects at the first call, not here."""
         self._settings = settings
         self._engine = Engine()
         self._containers = Containers(settings.home, settings.network, self._engine)

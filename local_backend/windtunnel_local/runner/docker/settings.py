@@ -30,7 +30,6 @@ class DockerSettings:
 
 
 def docker_settings(settings: RunnerSettings) -> DockerSettings:
-    """The settings of a backend."""
     given = Variables(settings.environment)
     return DockerSettings(
         settings.home,
