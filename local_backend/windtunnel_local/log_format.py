@@ -15,7 +15,6 @@ class OneLine(logging.Formatter):
     """Writes each record as one line, and the lines of a traceback indented."""
 
     def __init__(self) -> None:
-        """Use `FORMAT`."""
         super().__init__(FORMAT)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name

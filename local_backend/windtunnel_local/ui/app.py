@@ -76,7 +76,6 @@ class Ui:
         self._guard = Guard(pages, access, port, lambda: backend.clock.now().timestamp())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         await self._guard(scope, receive, send)
 
     def busy(self) -> bool:

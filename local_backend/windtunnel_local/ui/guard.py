@@ -60,8 +60,6 @@ class Guard:
     clock: Callable[[], float]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request; pass it to ``app`` or refuse it."""
-
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)

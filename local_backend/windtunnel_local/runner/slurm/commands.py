@@ -65,7 +65,6 @@ class Slurm:
     """
 
     def __init__(self, interpreter: Interpreter) -> None:
-        """Calls nothing yet."""
         given = interpreter.environment
         own = {name: given[name] for name in _OF_THE_USER if name in given}
         defaults = {name: value for name, value in given.items() if name.startswith("SBATCH_")}

@@ -33,7 +33,6 @@ class JobFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        """Does nothing yet."""
         self.path = path
 
     @property
@@ -47,9 +46,7 @@ class JobFolder:
             self.host(host).mkdir(parents=True, exist_ok=True)
         for script in (task.__file__, supervise.__file__):
             shutil.copy(script, self.path)
-        draft = self.path / "mark.tmp"
-        draft.write_text(uuid.uuid4().hex)
-        draft.replace(self.path / "mark")
+        self._write("mark", uuid.uuid4().hex)
 
     @property
     def mark(self) -> str:
@@ -68,12 +65,14 @@ class JobFolder:
 
     def write_number(self, number: int) -> None:
         """Write down the number that sbatch printed."""
-        draft = self.path / "number.tmp"
-        draft.write_text(str(number))
-        draft.replace(self.path / "number")
+        self._write("number", str(number))
+
+    def _write(self, name: str, text: str) -> None:
+        draft = self.path / f"{name}.tmp"
+        draft.write_text(text)
+        draft.replace(self.path / name)
 
     def host(self, host: str) -> Path:
-        """The folder of one host."""
         return self.path / host
 
     def hosts(self) -> list[str]:

@@ -14,7 +14,6 @@ class QueueView:
     """The queue as squeue last showed it. Safe from several threads."""
 
     def __init__(self, slurm: Slurm) -> None:
-        """Asks nothing yet."""
         self._slurm = slurm
         self._lock = threading.Lock()
         self._jobs: Mapping[int, SlurmJob] = {}

@@ -45,7 +45,6 @@ class SlurmRunner(Runner):
     """A mount is a link, through which a job can write."""
 
     def __init__(self, settings: SlurmSettings) -> None:
-        """Does nothing yet."""
         self._home = settings.home
         self._interpreter = settings.interpreter
         self._arguments = settings.arguments

@@ -113,7 +113,6 @@ def _refuse(node: str, error: OSError) -> None:
 
 
 def _write(name: str, content: dict[str, Any]) -> None:
-    """Write a file whole or not at all."""
     draft = Path(name).with_suffix(".tmp")
     draft.write_text(json.dumps(content))
     draft.replace(name)

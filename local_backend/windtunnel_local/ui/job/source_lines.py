@@ -35,7 +35,6 @@ class Scripts:
     """Reads scripts from the source archives of jobs, and caches the last few. Thread-safe."""
 
     def __init__(self, objects: ObjectStore) -> None:
-        """``objects``: the store that holds the archives."""
         self._objects = objects
         self._kept = lru_cache(_KEPT)(self._read)
 

@@ -32,7 +32,6 @@ _NOT_FOUND = 404
 
 
 def routes(site: Site) -> list[Route]:
-    """The page, and the report as a file."""
     job = "/ui/jobs/{name}/answer"
     return [Route(job, partial(_page, site)), Route(f"{job}/report.{{kind}}", partial(_export, site))]
 

@@ -38,7 +38,6 @@ _CELL_BYTES = 100
 
 
 def routes(site: Site) -> list[Route]:
-    """The page."""
     return [Route("/ui/compare", partial(_page, site))]
 
 

@@ -39,8 +39,6 @@ _BY_COST_PATIENCE_S = 1.0
 
 @dataclass(frozen=True)
 class Row:
-    """A job in a list."""
-
     name: str
     status: str
     state: str
@@ -59,7 +57,6 @@ class Row:
 
     @property
     def stoppable(self) -> bool:
-        """Whether the job can be stopped."""
         return self.status == "InProgress"
 
 

@@ -65,7 +65,6 @@ VIEWS = (
 
 
 def routes(site: Site) -> list[Route]:
-    """For each kind the list and its live updates."""
     return [
         route
         for view in VIEWS

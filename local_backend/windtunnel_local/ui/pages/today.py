@@ -21,7 +21,6 @@ _PATIENCE_S = 3.0
 
 
 def routes(site: Site) -> list[Route]:
-    """The part of the list."""
     return [Route("/ui/jobs/-/today", partial(_today, site))]
 
 

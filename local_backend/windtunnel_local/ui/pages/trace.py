@@ -31,7 +31,6 @@ _PIECES = 500
 
 
 def routes(site: Site) -> list[Route]:
-    """The page, and the file for Perfetto."""
     job = "/ui/jobs/{name}/trace"
     return [Route(job, partial(_page, site)), Route(f"{job}.json", partial(_file, site))]
 

@@ -41,7 +41,6 @@ class Board:
     """One TensorBoard. A thread fills its folder with event files, starts it, and updates the folder. Thread-safe."""
 
     def __init__(self, backend: Service, description: Mapping[str, Any]) -> None:
-        """Start the thread, and return at once."""
         self.settled = threading.Event()
         """Set when TensorBoard answers, or has failed."""
         self.url = ""
@@ -138,7 +137,6 @@ class Boards:
     """All running TensorBoards, by job. Thread-safe."""
 
     def __init__(self, backend: Service) -> None:
-        """Begin without any."""
         self._backend = backend
         self._lock = threading.Lock()
         self._boards: dict[tuple[str, datetime], Board] = {}
