@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "sdk"), str(ROOT / "local_backend")]
 
 from tests.faults.endpoint_rounds import EndpointStage, Round  # noqa: E402 - where it is was said just now
-from tests.faults.serving import KINDS  # noqa: E402
+from tests.faults.stage import KINDS  # noqa: E402
 
 
 def main() -> None:

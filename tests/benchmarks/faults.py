@@ -23,7 +23,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "sdk"), str(ROOT / "local_backend")]
 
-from tests.faults.rounds import KINDS, Round, Stage  # noqa: E402 - where it is was said just now
+from tests.faults.rounds import JobStage, Round  # noqa: E402 - where it is was said just now
+from tests.faults.stage import KINDS  # noqa: E402
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
     rng = random.Random(arguments.seed)  # noqa: S311 - reproducible, not secret
     begun = time.monotonic()
     played: list[Round] = []
-    with Stage(rng) as stage:
+    with JobStage(rng) as stage:
         for number in range(arguments.rounds):
             # Every kind as often as the others, in a random order.
             if number % len(arguments.kinds) == 0:

@@ -107,8 +107,8 @@ class EndpointStage(ServingStage):
             time.sleep(0.1)
         return self.remains()
 
-    def _deploy(self) -> None:
-        super()._deploy()
+    def _prepare(self) -> None:
+        super()._prepare()
         call = self.backend.call
         variant = {
             "VariantName": "AllTraffic",

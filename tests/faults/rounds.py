@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import random
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from docker.errors import APIError, NotFound
 
-from tests.faults.backend import Backend
-from tests.faults.engine import HeldLogs, PrivateEngine
+from tests.faults.engine import HeldLogs
 from tests.faults.jobs import BUCKET, IMAGE, KILLED, TRAIN, Script, Verdict, judge
+from tests.faults.stage import Stage
 
-KINDS = ("server", "container", "engine", "engine with live-restore")
 JOBS = 4
 _PATIENCE_S = 300.0
 _CLEAN_UP_S = 300.0
@@ -49,41 +43,15 @@ class Round:
         return [*jobs, *(f"left over: {word}" for word in self.leftovers)]
 
 
-@dataclass
-class Stage(AbstractContextManager["Stage"]):
-    """An engine and a server on it. `close` leaves nothing, or says what."""
+class JobStage(Stage):
+    """Jobs of a small image."""
 
-    rng: random.Random
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="windtunnel-faults-")))
-
-    def __post_init__(self) -> None:
-        """Start both, and make the image and the bucket."""
-        self.engine = PrivateEngine(live_restore=True)
-        try:
-            self.engine.start()
-            self.engine.load_base()
-            self.engine.make_image(IMAGE, {"/usr/local/bin/train": TRAIN})
-            self.backend = Backend(self.folder / "home", self.engine)
-            self.backend.start()
-            self.backend.call("s3", "create_bucket", Bucket=BUCKET)
-        except BaseException:
-            self.close()
-            raise
+    def _prepare(self) -> None:
+        self.engine.make_image(IMAGE, {"/usr/local/bin/train": TRAIN})
+        self.backend.start()
+        self.backend.call("s3", "create_bucket", Bucket=BUCKET)
         self._numbers = 0
         self._seen: set[str] = set()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """See `close`."""
-        self.close()
-
-    def close(self) -> None:
-        """End server and engine, and remove their folders. Idempotent."""
-        if hasattr(self, "backend"):
-            self.backend.stop()
-        self.engine.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def play(self, kind: str) -> Round:
         """One round. Blocks: 3 to 6 s."""

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import random
-import shutil
-import tempfile
 import time
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
-from typing import TypeVar
 
 from tests.fakes.archive import archive
-from tests.faults.backend import Backend
-from tests.faults.engine import PrivateEngine
+from tests.faults.stage import Stage
 
-_Stage = TypeVar("_Stage", bound="ServingStage")
-KINDS = ("server", "container", "engine", "engine with live-restore")
 MODEL, BUCKET, IMAGE = "e", "models", "windtunnel-faults-serve:test"
 SERVE = r"""#!/usr/bin/python3
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,46 +32,13 @@ ThreadingHTTPServer(("0.0.0.0", 8080), Handler).serve_forever()
 """
 
 
-@dataclass
-class ServingStage(AbstractContextManager["ServingStage"]):
-    """An engine, a server and a model that answers with what it is asked, in the engine's network.
+class ServingStage(Stage):
+    """A model that answers with what it is asked, in the engine's network."""
 
-    `__exit__` leaves nothing, or says what.
-    """
-
-    rng: random.Random
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="windtunnel-faults-")))
-
-    def __post_init__(self) -> None:
-        """Bring what there is into service."""
-        self._stack = ExitStack()
-        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        try:
-            self.engine = PrivateEngine(live_restore=True)
-            self._stack.callback(self.engine.close)
-            self.engine.start()
-            self.engine.load_base()
-            self.engine.make_image(IMAGE, {"/usr/local/bin/serve": SERVE})
-            self._stack.enter_context(self.engine.network())
-            self.backend = Backend(self.folder / "home", self.engine)
-            self.backend.start()
-            self._stack.callback(self.backend.stop)
-            self._deploy()
-        except BaseException:
-            self._stack.close()
-            raise
-
-    def __enter__(self: _Stage) -> _Stage:
-        """Itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End all of it."""
-        self._stack.close()
-
-    def _deploy(self) -> None:
+    def _prepare(self) -> None:
+        self.engine.make_image(IMAGE, {"/usr/local/bin/serve": SERVE})
+        self._stack.enter_context(self.engine.network())
+        self.backend.start()
         call = self.backend.call
         call("s3", "create_bucket", Bucket=BUCKET)
         call("s3", "put_object", Bucket=BUCKET, Key="model.tar.gz", Body=archive(("weights", b"")))

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from tests.faults.engine import can_run
-from tests.faults.serving import BUCKET, KINDS, MODEL, ServingStage
+from tests.faults.serving import BUCKET, MODEL, ServingStage
+from tests.faults.stage import KINDS
 
 pytestmark = [
     pytest.mark.docker,

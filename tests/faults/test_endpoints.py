@@ -9,7 +9,8 @@ import pytest
 
 from tests.faults.endpoint_rounds import EndpointStage
 from tests.faults.engine import can_run
-from tests.faults.serving import BUCKET, KINDS, MODEL
+from tests.faults.serving import BUCKET, MODEL
+from tests.faults.stage import KINDS
 from tests.waiting import wait_for
 
 pytestmark = [

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.engine import can_run
-from tests.faults.rounds import KINDS, Stage
+from tests.faults.rounds import JobStage
+from tests.faults.stage import KINDS
 
 pytestmark = [
     pytest.mark.docker,
@@ -19,20 +20,20 @@ ROUNDS = tuple(enumerate([*KINDS, *KINDS]))
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def stage() -> Iterator[JobStage]:
     """A server and an engine that may be killed."""
-    with Stage(random.Random(SEED)) as stage:  # noqa: S311 - reproducible, not secret
+    with JobStage(random.Random(SEED)) as stage:  # noqa: S311 - reproducible, not secret
         yield stage
 
 
 @pytest.mark.parametrize(("number", "kind"), ROUNDS)
-def test_nothing_is_lost(stage: Stage, number: int, kind: str) -> None:
+def test_nothing_is_lost(stage: JobStage, number: int, kind: str) -> None:
     """Four jobs at once and one SIGKILL: right states, whole artifacts, each line once and in order, no remains."""
     played = stage.play(kind)
     assert played.faults == [], f"{kind} at {played.moment_s:.2f} s; {stage.backend.output()[-6000:]}"
 
 
-def test_an_orderly_end_leaves_nothing(stage: Stage) -> None:
+def test_an_orderly_end_leaves_nothing(stage: JobStage) -> None:
     """Not even the network that all jobs of the home had been on."""
     stage.backend.stop()
     left = {network["Name"] for network in stage.engine.client().api.networks()}

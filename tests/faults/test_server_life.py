@@ -19,7 +19,7 @@ from tests.contract.test_server_process import Process
 
 ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 180.0
-_STARTS = 5
+_STARTS = 3
 _KILLS = 5
 
 
@@ -78,14 +78,11 @@ def test_kills_while_it_starts(servers: Servers) -> None:
     assert not list(servers.home.glob("*.tmp"))
 
 
-@pytest.mark.parametrize("left", ["alive", "nonsense", "half", "empty"])
-def test_a_stale_note(servers: Servers, left: str) -> None:
-    """Of a killed server whose number somebody else has now, or no note at all: it is replaced."""
+def test_a_stale_note(servers: Servers) -> None:
+    """Of a killed server whose number somebody else has now: it is replaced, as is a half-written one."""
     servers.home.mkdir()
     note = {"endpoint": "http://127.0.0.1:9", "pid": os.getpid(), "version": "0", "runner": "docker"}
-    texts = {"alive": json.dumps(note), "nonsense": "[1, 2]", "half": json.dumps(note)[:20], "empty": ""}
-    path = servers.home / "backend.json"
-    path.write_text(texts[left])
+    (servers.home / "backend.json").write_text(json.dumps(note))
     (servers.home / "backend.tmp").write_text("half a note")
     assert answers(servers.start())
 
