@@ -38,7 +38,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 def test_the_next_attempt_sees_nothing_of_what_the_last_still_writes(tmp_path: Path) -> None:
     """Else it would count as ended, with the last one's exit code: half of the time, without the care taken."""
-    for number in range(20):
+    for number in range(10):
         folder = JobFolder(tmp_path / f"job-{number}")
         folder.make([_HOST])
         with writing(folder.host(_HOST)):

@@ -81,36 +81,34 @@ def test_a_job_runs_prints_and_ends(runner: ProcessRunner, tmp_path: Path) -> No
 
 
 def test_paths_of_the_plan_lead_to_this_hosts_files(runner: ProcessRunner, tmp_path: Path) -> None:
-    """In the environment, in hyperparameters and below SAGEMAKER_BASE_DIR, where channels are links."""
+    """In the environment, in hyperparameters and below SAGEMAKER_BASE_DIR, where channels are links.
+
+    The toolkit finds our neuron-ls and torchrun first.
+    """
     data = tmp_path / "data"
     data.mkdir()
     (data / "train.csv").write_text("rows")
     code = (
-        "import os, pathlib as p; base = p.Path(os.environ['SAGEMAKER_BASE_DIR']);"
+        "import os, pathlib as p, shutil; base = p.Path(os.environ['SAGEMAKER_BASE_DIR']);"
         "print((base / 'input/data/train/train.csv').read_text());"
         "print(os.environ['SOMEWHERE'] == str(base / 'model'), p.Path.home().is_dir());"
         "print(os.environ['GREETING'], os.environ['SM_STUDIO_LOCAL_MODE']);"
-        "print('AWS_SECRET_ACCESS_KEY' in os.environ)"
+        "print('AWS_SECRET_ACCESS_KEY' in os.environ);"
+        "print(*(shutil.which(name) for name in ('neuron-ls', 'torchrun')))"
     )
     job = plan(tmp_path, code, channel=data)
     config = tmp_path / "jobs/job/hosts/algo-1/ml/input/config/hyperparameters.json"
     config.write_text(json.dumps({"a": '"/opt/ml/input/data/train/train.csv"', "b": "/opt/ml", "c": "3"}))
     runner.start(job)
-    assert output(runner) == ["rows", "True True", "hello true", "False"]
+    commands = tmp_path / "jobs/job/process/algo-1/bin"
+    found = f"{commands}/neuron-ls {commands}/torchrun"
+    assert output(runner) == ["rows", "True True", "hello true", "False", found]
     mapped = json.loads(config.read_text())
     assert mapped == {
         "a": json.dumps(str(data / "train.csv")),
         "b": job.containers[0].mounts[0].source,
         "c": "3",
     }
-
-
-def test_the_simulators_commands_are_on_the_path(runner: ProcessRunner, tmp_path: Path) -> None:
-    """The toolkit finds our neuron-ls and torchrun first."""
-    code = "import shutil; print(shutil.which('neuron-ls')); print(shutil.which('torchrun'))"
-    runner.start(plan(tmp_path, code))
-    folder = tmp_path / "jobs/job/process/algo-1/bin"
-    assert output(runner) == [str(folder / "neuron-ls"), str(folder / "torchrun")]
 
 
 def test_starting_again_keeps_what_runs(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -200,16 +198,16 @@ def test_a_folder_that_is_made_anew_is_another_job_s(runner: ProcessRunner, tmp_
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", ["", ", env={}", ", start_new_session=True"])
-def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: Path, how: str) -> None:
+def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: Path) -> None:
     """As in a container, whose processes end with the first: without the job's environment or its session, too."""
     code = (
-        "import subprocess, sys\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']{how})\nprint(child.pid)"
+        "import subprocess, sys\nfor how in ({}, {'env': {}}, {'start_new_session': True}):\n"
+        "    print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], **how).pid)"
     )
     runner.start(plan(tmp_path, code))
-    (pid,) = output(runner)
-    assert not runs(int(pid))
+    left = output(runner)
+    assert len(left) == 3
+    assert not any(runs(int(pid)) for pid in left)
 
 
 def test_remove_ends_and_forgets_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
