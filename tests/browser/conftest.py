@@ -17,9 +17,7 @@ from windtunnel.session.page_token import page_token
 
 PATIENCE_MS = 60_000
 PHONE = {"width": 390, "height": 844}
-LOOKS = pytest.mark.parametrize(
-    "options", [{}, {"color_scheme": "dark", "viewport": PHONE}], ids=["light, wide", "dark, phone"]
-)
+LOOKS: tuple[dict[str, Any], ...] = ({}, {"color_scheme": "dark", "viewport": PHONE})
 """What a page must look right in: both palettes, both layouts."""
 
 

@@ -444,7 +444,7 @@ def usage(backend: Backend, steps: tuple[int, int]) -> None:
 
 
 def test_what_came_of_it(rich: Backend, look: Look) -> None:
-    """Findings worst first with the script's line in its place, the step in words, files to keep."""
+    """Findings worst first with the script's line in its place, the step in words, files to keep, the modelled cost."""
     page = look("/ui/jobs/ended")
     findings = page.locator(".finding")
     expect(findings).to_have_count(2)
@@ -457,10 +457,11 @@ def test_what_came_of_it(rich: Backend, look: Look) -> None:
             page.get_by_role("link", name=name).click()
         stored = Path(download.value.path()).read_bytes()
         assert content in (None, stored) and stored
-
-
-def test_a_phone_has_room_for_facts_and_programs(rich: Backend, look: Look) -> None:
-    """What a fact means stands below it, and the button that copies a program above it."""
+    figure = page.locator(".figures div", has_text="On AWS, modelled")
+    expect(figure).to_contain_text(" to $")
+    figure.get_by_role("link").click()
+    page.wait_for_url("**/ui/jobs/ended/answer")
+    # On a phone what a fact means stands below it, and the button that copies a program above it.
     page = look("/ui/jobs/ended", viewport=PHONE)
     bottoms = "(one) => one.previousElementSibling.getBoundingClientRect().bottom"
     top = "(one) => one.getBoundingClientRect().top"
@@ -468,8 +469,7 @@ def test_a_phone_has_room_for_facts_and_programs(rich: Backend, look: Look) -> N
         assert below.evaluate(top) >= below.evaluate(bottoms)
 
 
-@LOOKS
-def test_why_it_failed(rich: Backend, look: Look, script: Script, options: dict[str, Any]) -> None:
+def test_why_it_failed(rich: Backend, look: Look, script: Script) -> None:
     """What was raised, the script's line that did, then all that the service says; while one looks, and in the list."""
 
     def fail(container: FakeContainer) -> int:
@@ -490,28 +490,19 @@ def test_why_it_failed(rich: Backend, look: Look, script: Script, options: dict[
     values = {"sagemaker_submit_directory": '"s3://out/src/sourcedir.tar.gz"'}
     create(rich, "fails", HyperParameters=values)
     until(rich, "Training", name="fails")
-    page = look("/ui/jobs/fails", **options)
+    page = look("/ui/jobs/fails")
     script.end.set()
     failure = page.get_by_role("group", name="Why it failed")
     expect(failure.locator(".raised")).to_have_text("KeyError: '<i>label</i>' at train.py:30")
     expect(failure.locator(".src.named")).to_have_text("line_30 = 30")
     expect(failure.get_by_label("The reason")).to_be_hidden()
-    assert serious_faults(page) == []
+    assert serious_faults(page) == serious_faults(look("/ui/jobs/fails", **LOOKS[1])) == []
     failure.get_by_text("FailureReason").click()
     expect(failure.get_by_label("The reason")).to_contain_text("ExecuteUserScriptError")
     page.goto(f"{rich.endpoint}/ui/jobs")
     expect(page.locator("tbody tr", has_text="fails").locator(".reason")).to_have_text(
         "KeyError: '<i>label</i>'"
     )
-
-
-def test_what_it_would_cost_stands_at_its_head(rich: Backend, look: Look) -> None:
-    """Modelled, with its interval, and leads to the answer."""
-    page = look("/ui/jobs/ended")
-    figure = page.locator(".figures div", has_text="On AWS, modelled")
-    expect(figure).to_contain_text(" to $")
-    figure.get_by_role("link").click()
-    page.wait_for_url("**/ui/jobs/ended/answer")
 
 
 def test_cores_while_it_runs(rich: Backend, look: Look) -> None:
@@ -538,11 +529,10 @@ def test_the_request_is_copied(rich: Backend, look: Look) -> None:
     assert page.evaluate("getSelection().toString()").startswith("import boto3")
 
 
-@LOOKS
-def test_it_keeps_nobody_out(rich: Backend, look: Look, options: dict[str, Any]) -> None:
+def test_it_keeps_nobody_out(rich: Backend, look: Look) -> None:
     """axe-core finds no serious fault; nothing is wider than a phone; no page is large."""
-    page = look("/ui/jobs/job", **options)
-    for path in ("/ui/jobs/job", "/ui/jobs/ended", "/ui/jobs/job/log", "/ui/jobs/job/log?q=loss"):
+    paths = ("/ui/jobs/job", "/ui/jobs/ended", "/ui/jobs/job/log", "/ui/jobs/job/log?q=loss")
+    for page, path in ((page, path) for page in [look("/ui/jobs", **one) for one in LOOKS] for path in paths):
         page.goto(f"{rich.endpoint}{path}")
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert serious_faults(page) == [], path
