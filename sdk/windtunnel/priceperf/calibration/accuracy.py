@@ -13,6 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import mean, median
 from typing import Any
 
@@ -151,6 +152,7 @@ class Validation:
         return tuple(row for row in self.rows if row.predicted is None)
 
 
+@cache
 def validate_built_in() -> Validation:
     """Validate the built-in rows."""
     checks = [

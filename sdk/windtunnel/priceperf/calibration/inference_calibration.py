@@ -41,6 +41,7 @@ def constants() -> InferenceConstants:
     return InferenceConstants(**fitted()["inference"]["constants"])
 
 
+@cache
 def width(level: Level, figure: Figure, but: str | None = None) -> float:
     """Log half-width of an 80 % interval. ``but``: a group that is left out."""
     scores = _errors(level, figure)

@@ -116,27 +116,25 @@ def scaling(
     size = workload.sized(full_scale)
     precision = preferring(gpu_precision, workload.precisions(kind, trn_precision))[0]
     of_job = None if global_batch is None else (instance_count or clusters[0].count, global_batch)
-    runs = _runs(workload, clusters, mode, precision, of_job)
     book = prices or PriceBook()
     rows = []
-    for cluster, (run, why_not) in zip(clusters, runs, strict=True):
-        item, reason = (None, why_not) if run is None else _tried(workload, run, size, instance, corrections)
-        own = None if run is None else run.batch
-        rows.append(ScalingRow(cluster.count, cluster.workers, own, item, reason))
+    for cluster in clusters:
+        batch: float | None = None
+        item: Estimate | None = None
+        reason: str | None = None
+        try:
+            if of_job is None:
+                of_job = cluster.count, workload.batch(cluster, "rehearsed", cluster.count)
+            batch = of_job[1] * cluster.count / of_job[0] if mode == "weak" else of_job[1]
+            item = estimate(workload, Run(cluster, batch, precision), size, instance, corrections)
+        except InvalidInput as error:
+            reason = str(error)
+        rows.append(ScalingRow(cluster.count, cluster.workers, batch, item, reason))
     base = _base(rows)
     costs = [None if row.estimate is None else cost_on(row.estimate, book, on) for row in rows]
     rows = [_beside(base, row, cost) for row, cost in zip(rows, costs, strict=True)]
     tokens = workload.tokens_per_sample or size.sequence_length
     return Scaling(instance, kind, mode, precision, tuple(rows), tokens)
-
-
-def _tried(
-    workload: Workload, run: Run, full_scale: FullScale, name: str, corrections: Corrections | None
-) -> tuple[Estimate | None, str | None]:
-    try:
-        return estimate(workload, run, full_scale, name, corrections), None
-    except InvalidInput as error:
-        return None, str(error)
 
 
 def _beside(base: ScalingRow | None, row: ScalingRow, cost: Cost | None) -> ScalingRow:
@@ -149,28 +147,3 @@ def _beside(base: ScalingRow | None, row: ScalingRow, cost: Cost | None) -> Scal
 def _base(rows: Sequence[ScalingRow]) -> ScalingRow | None:
     running = [row for row in rows if row.estimate is not None]
     return next((row for row in running if row.fits), running[0] if running else None)
-
-
-def _runs(
-    workload: Workload,
-    clusters: Sequence[Cluster],
-    mode: ScalingMode,
-    precision: Precision,
-    first: tuple[int, float] | None,
-) -> list[tuple[Run | None, str | None]]:
-    """The run of each cluster, or why its batch is not known.
-
-    ``first``: a number of instances and its global batch, from which the other batches follow; None: those of the
-    first cluster whose batch is known.
-    """
-    runs: list[tuple[Run | None, str | None]] = []
-    for cluster in clusters:
-        try:
-            if first is None:
-                first = cluster.count, workload.batch(cluster, "rehearsed", cluster.count)
-        except InvalidInput as error:
-            runs.append((None, str(error)))
-            continue
-        batch = first[1] * cluster.count / first[0] if mode == "weak" else first[1]
-        runs.append((Run(cluster, batch, precision), None))
-    return runs
