@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.counters import Counters
 from windtunnel.priceperf import FullScale, Workload, compare, instance_type
-from windtunnel.priceperf.calibration.data_files import text_of
+from windtunnel.priceperf.calibration.data_files import table
 from windtunnel.priceperf.errors import InvalidInput
 from windtunnel.priceperf.model import compile_time, fixed_costs
 from windtunnel.priceperf.model.compile_time import CompiledGraph
@@ -35,7 +34,7 @@ def test_the_published_figures_come_out() -> None:
 def published() -> list[tuple[list[CompiledGraph], float]]:
     """The graphs of each first compilation, and its seconds."""
     found = []
-    for row in csv.DictReader(text_of("published_compilations.csv").splitlines()):
+    for row in table("published_compilations"):
         counts = row["operations"].split()
         flops, convolved = (float(row[name]) / len(counts) for name in ("flops", "convolution_flops"))
         graphs = [CompiledGraph(flops, False, float(count), convolved) for count in counts]

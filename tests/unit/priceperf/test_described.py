@@ -37,7 +37,7 @@ from windtunnel.priceperf.calibration.data_files import table
 from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.published_rows import measured as measured_rows
 from windtunnel.priceperf.calibration.published_rows import rows_of
-from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
+from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.precision import BF16_AUTOCAST
@@ -499,7 +499,7 @@ def test_sharing_the_state_is_taken_where_copies_would_recompute_all() -> None:
     assert split_on(replace(job, recompute="full"), PAIR[1]).zero == "none"
 
 
-@pytest.mark.parametrize("name", ["Llama-3.2-1B", "MPT-3b", "Mistral-7B", "Llama-3.1-8B"])
+@pytest.mark.parametrize("name", ["Llama-3.2-1B", "MPT-3b", "Mistral-7B"])
 @pytest.mark.parametrize("nodes", [1, 4, 16])
 @pytest.mark.parametrize(
     ("smaller", "larger"), [("ml.p5.48xlarge", "ml.p5en.48xlarge"), (PAIR[1], "ml.p4de.24xlarge")]
@@ -638,11 +638,11 @@ def test_wrong_scaling_is_refused(wrong: dict[str, Any], message: str) -> None:
         scaling(llama(), "ml.trn1.32xlarge", full_scale=SIZE, **wrong)
 
 
-@pytest.mark.parametrize("row", rows_of("trn1"), ids=lambda row: row.config)
-def test_an_architecture_has_the_parameters_that_aws_prints(row: PublishedRow) -> None:
+def test_an_architecture_has_the_parameters_that_aws_prints() -> None:
     """Within 1.5 %, from its dimensions alone: what biases, norms and positions add."""
-    model = row.training.architecture
-    assert model.parameters == pytest.approx(row.training.parameters, rel=0.015)
+    for row in rows_of("trn1"):
+        own = row.training.architecture.parameters
+        assert own == pytest.approx(row.training.parameters, rel=0.015), row.config
 
 
 def test_a_batch_that_does_not_divide_gets_no_slow_split() -> None:

@@ -221,6 +221,7 @@ def test_units_hold(workload: Workload, name: str, count: int, times: int) -> No
     run = Run(cluster, item.global_batch, item.precision)
     longer = estimate(workload, run, replace(SIZE, epochs=SIZE.epoch_count * times))
     assert longer.train_s == pytest.approx(times * item.train_s)
+    assert longer.billable_s >= item.billable_s
     more = estimate(workload, run, replace(SIZE, train_samples=SIZE.train_samples * times))
     assert abs(more.train_s - times * item.train_s) <= times * SIZE.epoch_count * item.step.total_s * SLACK
     assert more.billable_s >= item.billable_s

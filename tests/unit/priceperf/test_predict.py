@@ -42,15 +42,6 @@ def test_textbook_flops_of_bert_base() -> None:
     assert training_flops(training) == pytest.approx(8 * 128 * (6 * weights + scores))
 
 
-@pytest.mark.parametrize(
-    ("name", "published"),
-    [("GPT3-175B", 174.6e9), ("Llama2-70B", 68.98e9), ("GPT3-6.7B", 6.66e9), ("BERT-Large", 336e6)],
-)
-def test_dimensions_give_the_published_parameters(name: str, published: float) -> None:
-    """Within 2 %: the biases, norms, positions and second embedding that are not counted."""
-    assert ARCHITECTURES[name].parameters == pytest.approx(published, rel=0.02)
-
-
 def test_a_pipeline_pays_its_bubble() -> None:
     """Stages minus one microbatches more; with many microbatches it hardly shows."""
     few = Training(LLAMA, 6.74e9, 1, 32, 2048, 8, tensor_parallel=8, pipeline_parallel=4)
