@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -114,8 +113,6 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
         ({"on_gpu": {"tensor_parallel": 5}}, "tensor_parallel 5 does not divide"),
         ({"architecture": None}, "architecture must be a model's name, .* or an Architecture, not None"),
         ({"parameters": "7B"}, "parameters must be about .* 6.74 billion, not '7B': 8 billion are 8e9"),
-        ({"parameters": 0}, "parameters must be about .*, not 0"),
-        ({"parameters": math.inf}, "parameters must be about .*, not inf"),
         ({"parameters": 1e12}, "parameters must be about .*, not 1000000000000.0"),
         ({"head_part": 1.5}, "head_part must be a number from 0 to 1"),
         ({"head_part": None}, "head_part must be a number from 0 to 1"),

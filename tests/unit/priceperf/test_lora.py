@@ -163,8 +163,6 @@ def test_memory_is_no_more_than_published_runs_took() -> None:
         ("0", "all-linear", None),
         ("", "", None),
         ("", "attention", "lora_targets says where adapters are"),
-        ("16", "q_proj", "lora_targets must be one of attention, all-linear, not 'q_proj'"),
-        ("5000", "", "lora_rank 5000 is more than the model's hidden size of 4,096"),
     ],
 )
 def test_a_table_may_say_that_nothing_is_adapted(rank: str, targets: str, found: Lora | str | None) -> None:

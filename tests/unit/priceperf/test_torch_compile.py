@@ -66,24 +66,6 @@ def test_left_out_models_and_pytorchs_own_survey_lie_within_the_interval() -> No
     assert abs(math.log(1.43) - gain) < width
 
 
-def test_a_model_takes_no_part_in_what_judges_it() -> None:
-    """With ten times the gain of one model, its runs fall out of the interval of the others."""
-    known = torch_compile.pairs()
-    model = known[-1].model
-    wrong = [
-        pair._replace(difference=10 * pair.difference) if pair.model == model else pair for pair in known
-    ]
-    before, after = (
-        [
-            one.inside
-            for one in measured_scripts.judged(each, torch_compile.SHRINKAGE)
-            if one.script.model == model
-        ]
-        for each in (known, wrong)
-    )
-    assert all(before) and not any(after)
-
-
 def test_measured_compiled_scripts_are_predicted_better_than_as_plain_ones() -> None:
     """Each without its own model in the speed of scripts and in the gain."""
     constants = {key: calibration.constants for key, calibration in CALIBRATIONS.items()}

@@ -116,11 +116,3 @@ def test_what_a_row_leaves_open_widens_its_interval(column: str) -> None:
     table = {**cells(row), "stack": "", "config": "a row"}
     stated, open_ = validate_rows(read_rows([table, {**table, column: ""}])).rows
     assert width(open_) == pytest.approx(2 * math.hypot(width(stated) / 2, widenings()[column]), rel=1e-6)
-
-
-def test_rows_of_known_software_have_the_narrower_interval() -> None:
-    """The same model by the same software is like a left-out family; by a stranger like a left-out source."""
-    row = next(row for row in rows_of("a100") if row.nodes == 1 and row.training.attention == "flash")
-    bare = {**cells(row), "config": "mine", "source": ""}
-    known, stranger = validate_rows(read_rows([bare, {**bare, "stack": ""}])).rows
-    assert width(known) < width(stranger)
