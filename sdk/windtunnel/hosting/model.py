@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 import warnings
@@ -14,7 +15,6 @@ from windtunnel.errors import BudgetWarning, ConfigurationError
 from windtunnel.hosting import model_data as archives
 from windtunnel.hosting.async_inference import AsyncInferenceConfig, AsyncPredictor
 from windtunnel.hosting.cost import EndpointCost, endpoint_cost, lifetime_s, limit_words, running_line
-from windtunnel.hosting.deploy_arguments import refuse
 from windtunnel.hosting.deserializers import AnyDeserializer
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.hosting.predictor import Predictor
@@ -22,7 +22,7 @@ from windtunnel.hosting.serializers import AnySerializer
 from windtunnel.hosting.transformer import Transformer
 from windtunnel.request import checks
 from windtunnel.request.argument_types import check_kind
-from windtunnel.request.arguments import AnyPath, Tags
+from windtunnel.request.arguments import AnyPath, Tags, refuse_unknown, refuse_unsupported
 from windtunnel.request.build import base_from_job_name, base_name_from_image, job_name_from_base
 from windtunnel.request.endpoint_request import (
     CODE_IN_CONTAINER,
@@ -33,6 +33,16 @@ from windtunnel.request.endpoint_request import (
 )
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
+
+_REFUSED = {
+    "accelerator_type": "Elastic Inference has ended: choose an instance_type= with a chip of its own",
+    "data_capture_config": "create the configuration with boto3",
+    "serverless_inference_config": "name an instance_type=",
+    "update_endpoint": "deploy to another name, or call update_endpoint with boto3",
+    "explainer_config": "create the configuration with boto3",
+    "git_config": "clone the repository and give source_dir= its path",
+    "image_config": "create the model with boto3",
+}
 
 
 class Model:
@@ -81,7 +91,7 @@ class Model:
         *,
         session: Any = None,
     ) -> None:
-        refuse({"image_config": image_config, "git_config": git_config})
+        refuse_unsupported({"image_config": image_config, "git_config": git_config}, _REFUSED)
         for argument, value in (("image_uri", image_uri), ("model_data", model_data), ("name", name)):
             check_kind(argument, value, str | None)
         if name is not None:
@@ -205,7 +215,8 @@ class Model:
             ServiceCallFailed: S3 or SageMaker refused, e.g. a name that is taken.
             EndpointFailed: the endpoint did not come up (with ``wait``); has reason, log tail and next step.
         """
-        refuse({"accelerator_type": accelerator_type, **not_here})
+        refuse_unknown("deploy", not_here, _REFUSED, inspect.signature(self.deploy).parameters)
+        refuse_unsupported({"accelerator_type": accelerator_type, **not_here}, _REFUSED)
         startup = (model_data_download_timeout, container_startup_health_check_timeout)
         hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)
         name = self._checked_name(endpoint_name, hosting)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from windtunnel.errors import JobNotFinished, SourceError, UnknownImage
-from windtunnel.hosting.deploy_arguments import DEPLOY_ARGUMENTS
 from windtunnel.hosting.model import Model
 from windtunnel.hosting.pytorch_model import PyTorchModel
-from windtunnel.hosting.transformer import TRANSFORMER_ARGUMENTS, Transformer
+from windtunnel.hosting.transformer import Transformer
 from windtunnel.request.arguments import AnyPath
 from windtunnel.request.build import base_from_job_name, decoded_hyperparameter, job_name_from_base
 from windtunnel.session.session import Session
@@ -83,7 +83,7 @@ def deploy(
 
     Model and endpoint are named after the job, as in SDK v2; the argument ``model_name`` names the model otherwise.
     """
-    model, name, to_deploy = _named(create_model, job, arguments, DEPLOY_ARGUMENTS)
+    model, name, to_deploy = _named(create_model, job, arguments, Model.deploy)
     return model.deploy(count, instance_type, **{"endpoint_name": name, **to_deploy})
 
 
@@ -91,14 +91,15 @@ def transformer(
     create_model: Callable[..., Model], job: str, count: int, instance_type: str, arguments: Mapping[str, Any]
 ) -> Transformer:
     """Call ``create_model``, then `Model.transformer`, each with its own part of the arguments."""
-    model, _, to_transform = _named(create_model, job, arguments, TRANSFORMER_ARGUMENTS)
+    model, _, to_transform = _named(create_model, job, arguments, Model.transformer)
     return model.transformer(count, instance_type, **to_transform)
 
 
 def _named(
-    create_model: Callable[..., Model], job: str, arguments: Mapping[str, Any], others: Collection[str]
+    create_model: Callable[..., Model], job: str, arguments: Mapping[str, Any], method: Callable[..., Any]
 ) -> tuple[Model, str, dict[str, Any]]:
-    """The model, a name made from the job's, and the arguments named in ``others``; the rest makes the model."""
+    """The model, a name made from the job's, and the arguments of ``method``; the others make the model."""
+    others = inspect.signature(method).parameters
     name = job_name_from_base(base_from_job_name(job))
     of_model = {key: value for key, value in arguments.items() if key not in others}
     of_model.setdefault("name", of_model.pop("model_name", None) or name)

@@ -13,12 +13,6 @@ from windtunnel.request.inputs import split_s3
 from windtunnel.request.transform_request import TransformData, Transforming, transform_request
 from windtunnel.session.resolve import resolve_session
 
-TRANSFORMER_ARGUMENTS = (
-    "strategy", "assemble_with", "output_path", "output_kms_key", "accept", "env", "max_concurrent_transforms",
-    "max_payload", "tags", "volume_kms_key",
-)  # fmt: skip
-"""Arguments of `Model.transformer` after number and type of its instances."""
-
 
 class Transformer:
     """Runs whole files through an existing model. SDK v2's ``sagemaker.transformer.Transformer``.

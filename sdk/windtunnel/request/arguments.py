@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -181,24 +181,24 @@ _INSTEAD: Mapping[str, str] = {
 
 
 def refuse_unknown(
-    class_name: str, given: Mapping[str, Any], valid: Sequence[str], named: Iterable[str]
+    called: str, given: Mapping[str, Any], valid: Collection[str], named: Iterable[str]
 ) -> None:
-    """Raise a TypeError for a keyword that the class does not know, with similar names; ConfigurationError for v1's.
+    """Raise a TypeError for a keyword that ``called`` does not know, with similar names; ConfigurationError for v1's.
 
-    ``named``: arguments in the class's own signature, to suggest too; they are never in ``given``.
+    ``named``: arguments in its own signature, to suggest too; they are never in ``given``.
     """
     for name in given:
         if name in RENAMED:
             raise ConfigurationError(
-                f"{class_name}({name}=...): renamed in SageMaker SDK v2 to {RENAMED[name]}=."
+                f"{called}({name}=...): renamed in SageMaker SDK v2 to {RENAMED[name]}=."
             )
         if name not in valid:
-            raise TypeError(f"{class_name}() has no argument {name!r}.{did_you_mean(name, (*valid, *named))}")
+            raise TypeError(f"{called}() has no argument {name!r}.{did_you_mean(name, (*valid, *named))}")
 
 
-def refuse_unsupported(given: Mapping[str, Any]) -> None:
+def refuse_unsupported(given: Mapping[str, Any], reasons: Mapping[str, str] = _REFUSED) -> None:
     """Raise `UnsupportedArgument` for arguments of SDK v2 that would otherwise be ignored silently."""
-    for name, reason in _REFUSED.items():
+    for name, reason in reasons.items():
         if given.get(name):
             raise UnsupportedArgument(f"{name}= is not supported: {reason}.")
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from windtunnel.errors import UnknownImage
-from windtunnel.request.training_images import MAIN_REGISTRY, REGISTRIES, matches, registry_uri
+from windtunnel.request.training_images import MAIN_REGISTRY, REGISTRIES, check_python, matches, registry_uri
 
 
 class InferenceImage(NamedTuple):
@@ -90,10 +90,7 @@ def pytorch_image(framework_version: str, py_version: str | None, region: str, i
             f"{known}. The weights of a newer version mostly load in an older one. Another image: image_uri=."
         )
     image = found[-1]
-    if py_version not in (None, "py3", image.python):
-        raise UnknownImage(
-            f"py_version={py_version!r}: PyTorch {image.pytorch} has {image.python}. Use that or leave it out."
-        )
+    check_python(py_version, image.python, f"PyTorch {image.pytorch}")
     if _NEURONX.match(instance_type) or _NEURON.match(instance_type):
         kind = "neuronx" if _NEURONX.match(instance_type) else "neuron"
         tag = f"{image.pytorch}-{kind}-{image.python}-{image.rest}"

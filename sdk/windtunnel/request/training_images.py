@@ -111,7 +111,9 @@ def pytorch_image(framework_version: str, py_version: str | None, region: str) -
             f"framework_version={framework_version!r} has no PyTorch training image for Trainium. "
             f"Known: {known}. Another image: image_uri=."
         )
-    return _uri(_with_python(found, py_version, f"PyTorch {found[-1].pytorch}"), region)
+    image = found[-1]
+    check_python(py_version, image.python, f"PyTorch {image.pytorch}")
+    return _uri(image, region)
 
 
 def hugging_face_image(
@@ -133,7 +135,9 @@ def hugging_face_image(
             f"transformers_version={transformers_version!r} with pytorch_version={pytorch_version!r} has no "
             f"Hugging Face training image for Trainium. Known: {known}. Another image: image_uri=."
         )
-    return _uri(_with_python(found, py_version, f"transformers {found[-1].transformers}"), region)
+    image = found[-1]
+    check_python(py_version, image.python, f"transformers {image.transformers}")
+    return _uri(image, region)
 
 
 def matches(version: str, asked: str) -> bool:
@@ -141,13 +145,11 @@ def matches(version: str, asked: str) -> bool:
     return asked in (version, version.rpartition(".")[0])
 
 
-def _with_python(found: list[TrainingImage], py_version: str | None, what: str) -> TrainingImage:
+def check_python(asked: str | None, there: str, what: str) -> None:
+    """Raise `UnknownImage` unless the image of ``what`` has the Python asked for."""
     # "py3" is not a certain version; SDK v2 accepts it where an image exists for one Python only.
-    for image in reversed(found):
-        if py_version in (None, "py3", image.python):
-            return image
-    known = ", ".join(image.python for image in found)
-    raise UnknownImage(f"py_version={py_version!r}: {what} has {known}. Use that or leave it out.")
+    if asked not in (None, "py3", there):
+        raise UnknownImage(f"py_version={asked!r}: {what} has {there}. Use that or leave it out.")
 
 
 def _uri(image: TrainingImage, region: str) -> str:
