@@ -36,6 +36,8 @@ from collections.abc import Sequence
 from windtunnel.priceperf.errors import did_you_mean as did_you_mean
 
 _LONGEST_LINE = 500
+_WHERE = {True: ("on the local backend", ""), False: ("in this account and region", " --aws")}
+"""Where a session looks, and the option that makes a command look there."""
 
 
 class WindtunnelError(Exception):
@@ -95,9 +97,10 @@ class ServiceCallFailed(WindtunnelError):
 class JobNotFound(ServiceCallFailed):
     """There is no training job of that name in this session."""
 
-    def __init__(self, name: str, *, where: str, place: str = "", why: str = "") -> None:
+    def __init__(self, name: str, *, local: bool, why: str = "") -> None:
         super().__init__("DescribeTrainingJob", "ValidationException", "Requested resource not found.")
         self.name = name
+        where, place = _WHERE[local]
         self.args = (
             f"No training job {name!r} {where}{why}. `windtunnel ps{place}` lists the jobs there are.",
         )
@@ -106,9 +109,10 @@ class JobNotFound(ServiceCallFailed):
 class EndpointNotFound(ServiceCallFailed):
     """There is no endpoint of that name in this session."""
 
-    def __init__(self, operation: str, name: str, *, where: str, place: str = "") -> None:
+    def __init__(self, operation: str, name: str, *, local: bool) -> None:
         super().__init__(operation, "ValidationException", f'Could not find endpoint "{name}".')
         self.name = name
+        where, place = _WHERE[local]
         self.args = (f"No endpoint {name!r} {where}. `windtunnel endpoints{place}` lists those there are.",)
 
 

@@ -29,7 +29,7 @@ class BotoCalls:
 
     def __init__(self, connect: Callable[[], tuple[Any, Mapping[str, Any]]], *, local: bool) -> None:
         self._connect = connect
-        self._local = local
+        self.local = local
         self._lock = threading.RLock()
         self._clients: dict[str, Any] = {}
         self._connection: tuple[Any, Mapping[str, Any]] | None = None
@@ -59,16 +59,6 @@ class BotoCalls:
         except BackendError as error:
             self._failed = (time.monotonic(), error)
             raise
-
-    @property
-    def where(self) -> str:
-        """Which jobs and endpoints the calls see, for messages."""
-        return "on the local backend" if self._local else "in this account and region"
-
-    @property
-    def place(self) -> str:
-        """The option that sends a command to the same place, for messages: ``" --aws"`` or nothing."""
-        return "" if self._local else " --aws"
 
     def forget_connection(self) -> None:
         """Close all clients; the next call connects anew. For a backend that now listens elsewhere."""
@@ -146,7 +136,7 @@ class BotoCalls:
             try:
                 return attempt()
             except lost:
-                if not self._local:
+                if not self.local:
                     raise
                 self.forget_connection()
                 _rewind(members)
@@ -157,7 +147,7 @@ class BotoCalls:
                 error.operation_name, str(said.get("Code", "Unknown")), str(said.get("Message", error))
             ) from error
         except BotoCoreError as error:
-            if self._local and isinstance(error, (EndpointConnectionError, ConnectionClosedError)):
+            if self.local and isinstance(error, (EndpointConnectionError, ConnectionClosedError)):
                 raise BackendError(f"The local backend does not answer: {error}") from error
             raise ServiceCallFailed(method, type(error).__name__, str(error)) from error
 

@@ -91,8 +91,7 @@ class BotoEndpoints(EndpointService):
             yield
         except ServiceCallFailed as error:
             if _MISSING.search(error.service_message):
-                where, place = self._calls.where, self._calls.place
-                raise EndpointNotFound(error.operation, name, where=where, place=place) from error
+                raise EndpointNotFound(error.operation, name, local=self._calls.local) from error
             raise
 
     def _ask(self, method: str, members: Mapping[str, Any]) -> dict[str, Any]:

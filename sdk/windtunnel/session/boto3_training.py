@@ -31,7 +31,7 @@ class BotoService(BotoCalls, TrainingService):
             named = JOB_NAME.fullmatch(name)
             if not named or "not found" in error.service_message.lower():
                 why = "" if named else ": a name has up to 63 letters, digits and hyphens"
-                raise JobNotFound(name, where=self.where, place=self.place, why=why) from error
+                raise JobNotFound(name, local=self.local, why=why) from error
             raise
 
     def stop_job(self, name: str) -> None:

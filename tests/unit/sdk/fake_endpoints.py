@@ -98,7 +98,7 @@ class FakeEndpoints:
     def describe(self, name: str) -> dict[str, Any]:
         """The next step of the script."""
         if name not in self.endpoints:
-            raise EndpointNotFound("DescribeEndpoint", name, where="in the fake")
+            raise EndpointNotFound("DescribeEndpoint", name, local=True)
         self.looks[name] = self.looks.get(name, -1) + 1
         status = self.script[min(self.looks[name], len(self.script) - 1)]
         made = self.endpoints[name]
@@ -118,7 +118,7 @@ class FakeEndpoints:
     def delete(self, name: str) -> None:
         """Forget it."""
         if name not in self.endpoints:
-            raise EndpointNotFound("DeleteEndpoint", name, where="in the fake")
+            raise EndpointNotFound("DeleteEndpoint", name, local=True)
         self._drop("Endpoint", self.endpoints, name)
 
     def list_all(self) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ class FakeEndpoints:
         """The answer set."""
         asked = validated("InvokeEndpoint", request, "sagemaker-runtime")
         if asked["EndpointName"] not in self.endpoints:
-            raise EndpointNotFound("InvokeEndpoint", asked["EndpointName"], where="in the fake")
+            raise EndpointNotFound("InvokeEndpoint", asked["EndpointName"], local=True)
         self.asked.append(asked)
         return self.answer
 

@@ -59,7 +59,7 @@ class FakeService:
     def describe_job(self, name: str) -> dict[str, Any]:
         """The next step of the script."""
         if name not in self.requests:
-            raise JobNotFound(name, where="in the fake")
+            raise JobNotFound(name, local=True)
         self.at[name] = min(self.at[name] + 1, len(self.script) - 1)
         status, secondary, message, lines = self.script[self.at[name]]
         if self.at[name] >= len(self.transitions[name]):

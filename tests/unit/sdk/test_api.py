@@ -71,8 +71,8 @@ def test_import_loads_nothing_heavy() -> None:
     "error",
     [
         errors.ServiceCallFailed("CreateTrainingJob", "ResourceInUse", "taken"),
-        errors.JobNotFound("j", where="here", place=" --aws"),
-        errors.EndpointNotFound("InvokeEndpoint", "e", where="here"),
+        errors.JobNotFound("j", local=False),
+        errors.EndpointNotFound("InvokeEndpoint", "e", local=True),
         errors.Detached("j", " --aws"),
         errors.TrainingJobFailed("j", "r", log_tail=["x"], logs_location="l", next_step="n"),
     ],

@@ -36,7 +36,7 @@ class Local:
 
     def describe_job(self, name: str) -> dict[str, Any]:
         if name == "nope":
-            raise JobNotFound(name, where="in the fake")
+            raise JobNotFound(name, local=True)
         return {}
 
     def ensure(self) -> RunningBackend:
