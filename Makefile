@@ -26,7 +26,7 @@ unit:
 	@.venv/bin/pytest --numprocesses auto --dist loadfile -m "not docker and not notebook" tests/unit tests/contract tests/test_architecture.py
 
 container-tests: setup
-	@image="$$(.venv/bin/python scripts/build_test_image.py)" && \
+	@image="$$(.venv/bin/python scripts/build_image.py test)" && \
 		scripts/in_image.sh "$$image" pytest -p no:cacheprovider tests/container
 
 image:

@@ -133,7 +133,7 @@ slurm() {
 
 cluster() {
     needs_venv
-    timed "Image of a cluster's nodes" "$VENV/bin/python" "$ROOT/scripts/build_cluster_image.py"
+    timed "Image of a cluster's nodes" "$VENV/bin/python" "$ROOT/scripts/build_image.py" cluster
 }
 
 browser() {

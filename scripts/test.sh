@@ -44,7 +44,7 @@ show() {
 
 container_tests() {
     local image
-    image="$("$BIN/python" scripts/build_test_image.py)" || return
+    image="$("$BIN/python" scripts/build_image.py test)" || return
     "$ROOT/scripts/in_image.sh" "$image" pytest -p no:cacheprovider tests/container
 }
 

@@ -217,13 +217,12 @@ def test_no_container_is_started_where_the_test_image_was_not_built(checkout: Pa
     assert not called.exists()
 
 
-@pytest.mark.parametrize("script", ["build_test_image.py", "build_cluster_image.py"])
-def test_an_image_that_cannot_be_built_is_a_message(programs: Path, script: str) -> None:
+@pytest.mark.parametrize("kind", ["test", "cluster"])
+def test_an_image_that_cannot_be_built_is_a_message(programs: Path, kind: str) -> None:
     """As of `windtunnel image build`: what is wrong, and no traceback."""
     paths = f"{ROOT / 'sdk'}:{ROOT / 'local_backend'}"
-    done = run(
-        programs, sys.executable, ROOT / "scripts" / script, PYTHONPATH=paths, DOCKER_HOST="unix:///nowhere"
-    )
+    script = ROOT / "scripts" / "build_image.py"
+    done = run(programs, sys.executable, script, kind, PYTHONPATH=paths, DOCKER_HOST="unix:///nowhere")
     assert done.returncode == 1
     assert "error: Cannot reach Docker" in done.stderr
     assert "Traceback" not in done.stderr
