@@ -11,10 +11,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = {
@@ -293,10 +292,10 @@ def modules() -> Iterator[tuple[str, Path]]:
 MODULES = dict(modules())
 
 
-def imported(name: str, path: Path) -> Iterator[str]:
+def imported(name: str, path: Path, tree: ast.Module) -> Iterator[str]:
     """Dotted names that a file imports anywhere, also inside functions and by `import_module`."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -316,6 +315,20 @@ def imported(name: str, path: Path) -> Iterator[str]:
             yield str(node.args[0].value)
 
 
+@cache
+def looked_through() -> tuple[dict[str, list[str]], set[str]]:
+    """What each module imports, and those that read the environment. Each file is parsed once."""
+    imports, readers = {}, set()
+    for name, path in MODULES.items():
+        tree = ast.parse(path.read_text())
+        imports[name] = list(imported(name, path, tree))
+        if any(
+            isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv") for node in ast.walk(tree)
+        ):
+            readers.add(name)
+    return imports, readers
+
+
 def within(name: str, prefix: str) -> bool:
     """Whether a dotted name is the prefix or lies below it."""
     return name == prefix or name.startswith(f"{prefix}.")
@@ -326,25 +339,32 @@ def rule_of(name: str) -> Rule:
     return next(rule for rule in RULES if within(name, rule.package))
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_imports_run_one_way(name: str) -> None:
-    """A module imports what its folder's rule allows, and nothing else."""
+def refused(name: str, imports: Iterable[str]) -> Iterator[str]:
+    """What a module imports against its folder's rule, and what that rule allows."""
     rule = rule_of(name)
-    for target in imported(name, MODULES[name]):
-        if target.partition(".")[0] in sys.stdlib_module_names:
-            owners = RESERVED.get(target.partition(".")[0])
-            assert owners is None or any(within(name, owner) for owner in owners), f"{name} imports {target}"
-            continue
-        allowed = (rule.package, *rule.allowed)
-        assert any(within(target, prefix) for prefix in allowed), (
-            f"{name} imports {target}; {rule.package} may import {', '.join(allowed)} and the standard library"
-        )
+    allowed = (rule.package, *rule.allowed)
+    for target in imports:
+        top = target.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            if not any(within(name, owner) for owner in RESERVED.get(top, (name,))):
+                yield f"{name} imports {target}"
+        elif not any(within(target, prefix) for prefix in allowed):
+            yield (
+                f"{name} imports {target}; {rule.package} may import {', '.join(allowed)} and the standard library"
+            )
+
+
+def test_imports_run_one_way() -> None:
+    """A module imports what its folder's rule allows, and nothing else."""
+    imports, _ = looked_through()
+    wrong = [line for name, targets in imports.items() for line in refused(name, targets)]
+    assert not wrong, "\n".join(wrong)
 
 
 def file_imports() -> Iterator[tuple[str, str]]:
     """Which file of ours imports which other: (importer, imported)."""
-    for name, path in MODULES.items():
-        for target in imported(name, path):
+    for name, targets in looked_through()[0].items():
+        for target in targets:
             while target and target not in MODULES:
                 target = target.rpartition(".")[0]
             if target and target != name:
@@ -395,13 +415,8 @@ def test_circles_are_found() -> None:
 
 def test_only_the_settings_read_the_environment() -> None:
     """A setting has one place where it enters the program."""
-    readers = set()
-    for name, path in MODULES.items():
-        if within(name, "neuron_sim") or within(name, "neuron_node"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
-                readers.add(name)
+    _, found = looked_through()
+    readers = {name for name in found if not (within(name, "neuron_sim") or within(name, "neuron_node"))}
     assert readers <= ENVIRONMENT_READERS, (
         f"also read the environment: {sorted(readers - ENVIRONMENT_READERS)}"
     )
@@ -429,12 +444,11 @@ def test_files_stay_small_enough_to_read() -> None:
     assert {name: lines for name, lines in long.items() if lines > LONGEST_FILE} == {}
 
 
-def test_the_rules_see_hidden_imports(tmp_path: Path) -> None:
+def test_the_rules_see_hidden_imports() -> None:
     """The checker itself: imports in functions, relative ones and dynamic ones are found."""
-    path = tmp_path / "module.py"
-    path.write_text(
+    text = (
         "def f():\n    import docker\n    from ..store import sqlite\n"
         "    import importlib\n    importlib.import_module('boto3')\n"
     )
-    found = set(imported("windtunnel_local.api.module", path))
+    found = set(imported("windtunnel_local.api.module", Path("module.py"), ast.parse(text)))
     assert {"docker", "windtunnel_local.store.sqlite", "boto3"} <= found
