@@ -70,9 +70,9 @@ class BotoCalls:
 
     close = forget_connection
 
-    def warm_up(self, services: Sequence[str] = ("sagemaker", "s3", "logs")) -> None:
-        """Make the clients of these services before their first use."""
-        for service in services:
+    def warm_up(self) -> None:
+        """Make the clients that every job needs before their first use."""
+        for service in ("sagemaker", "s3", "logs"):
             self.client(service)
 
     def pages(
