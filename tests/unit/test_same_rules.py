@@ -104,14 +104,9 @@ def test_the_log_and_reports_have_findings_in_one_order(found: list[dict[str, An
     assert [Diagnostic(**{name: getattr(one, name) for name in found[0]}) for one in in_log] == [*in_reports]
 
 
-def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
-    """A new collective of the simulator is not priced as something else."""
-    assert set(get_args(CollectiveKind)) == set(KINDS)
-
-
-def test_the_page_has_words_for_every_kind_of_collective() -> None:
-    """Of what a step exchanges: one without words would be a bare name."""
-    assert set(get_args(CollectiveKind)) == set(step.OPERATIONS)
+def test_every_kind_of_collective_that_is_counted_has_a_price_and_words() -> None:
+    """A new collective of the simulator is not priced as something else, and no bare name on the page."""
+    assert set(get_args(CollectiveKind)) == set(KINDS) == set(step.OPERATIONS)
 
 
 def test_the_sdk_and_the_backend_know_the_same_ends_of_a_job() -> None:

@@ -32,12 +32,6 @@ def test_all_is_sorted_and_complete() -> None:
         assert getattr(import_module(seen_by_mypy[name]), name) is getattr(windtunnel, name)
 
 
-@pytest.mark.parametrize("name", windtunnel.__all__)
-def test_every_exported_name_exists(name: str) -> None:
-    """Each public name loads."""
-    assert getattr(windtunnel, name) is not None
-
-
 def test_every_error_is_exported() -> None:
     """A user can catch every error by its public name."""
     defined = {
@@ -57,11 +51,13 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    """`import windtunnel`, and building an estimator, leave boto3, botocore, rich and docker unloaded."""
+    """`import windtunnel` and its classes leave boto3, rich and others unloaded; JSON and CSV need no numpy."""
     code = (
-        "import sys, windtunnel, windtunnel.cli.main\n"
-        "from windtunnel import PyTorch, TrainingJob\n"
-        "print([m for m in ('boto3', 'botocore', 'rich', 'docker', 'matplotlib', 'jinja2') if m in sys.modules])"
+        "import sys, windtunnel as w, windtunnel.cli.main\n"
+        "w.PyTorch, w.TrainingJob, w.Predictor, w.PyTorchModel, w.NumpySerializer()\n"
+        "w.JSONSerializer().serialize([1]), w.CSVSerializer().serialize([1])\n"
+        "heavy = 'boto3', 'botocore', 'rich', 'docker', 'matplotlib', 'jinja2', 'numpy'\n"
+        "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -127,15 +124,3 @@ def test_what_cannot_be_sent(writer: Any, data: Any) -> None:
     """Named, with what can."""
     with pytest.raises(ConfigurationError, match=type(writer).__name__):
         writer.serialize(data)
-
-
-def test_numpy_is_loaded_by_who_uses_it() -> None:
-    """JSON and CSV need none."""
-    code = (
-        "import sys, json, windtunnel as w\n"
-        "w.Predictor, w.PyTorchModel, w.NumpySerializer()\n"
-        "w.JSONSerializer().serialize([1]), w.CSVSerializer().serialize([1])\n"
-        "print(json.dumps([m for m in ('numpy', 'boto3', 'botocore', 'rich') if m in sys.modules]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == []

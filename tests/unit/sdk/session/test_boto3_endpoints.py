@@ -1,4 +1,4 @@
-"""boto3 behind the port of endpoints: a whole deploy as real clients send it, and AWS's refusals in our words."""
+"""boto3 behind the port of endpoints: AWS's refusals in our words, and no question is asked twice."""
 
 from __future__ import annotations
 
@@ -8,26 +8,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
-from botocore.response import StreamingBody
-from botocore.stub import ANY, Stubber
+from botocore.stub import Stubber
 
-from tests.fakes.archive import archive
 from tests.fakes.http import serving
-from windtunnel import EndpointNotFound, JSONDeserializer, JSONSerializer, PyTorchModel, ServiceCallFailed
+from windtunnel import EndpointNotFound, ServiceCallFailed, WindtunnelError
 from windtunnel.session import boto3_calls
 from windtunnel.session.aws import AwsSession
 from windtunnel.session.boto3_calls import BotoCalls
 from windtunnel.session.boto3_endpoints import BotoEndpoints
+from windtunnel.session.endpoint_service import EndpointService
 
 KEYS = {"aws_access_key_id": "a", "aws_secret_access_key": "s", "region_name": "eu-west-1"}
-ROLE = "arn:aws:iam::123456789012:role/serving"
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012"
 TIMES = {"CreationTime": datetime.now(timezone.utc), "LastModifiedTime": datetime.now(timezone.utc)}
 
@@ -60,7 +57,7 @@ class Stubbed:
 def boto() -> Iterator[Stubbed]:
     """All that was agreed is asked."""
     stubbed = Stubbed()
-    for service in ("sagemaker", "sagemaker-runtime", "s3", "logs"):
+    for service in ("sagemaker", "sagemaker-runtime", "logs"):
         stubbed.on(service)
     with ExitStack() as active:
         for stub in stubbed.stubs.values():
@@ -70,73 +67,8 @@ def boto() -> Iterator[Stubbed]:
         stub.assert_no_pending_responses()
 
 
-def body(data: bytes) -> StreamingBody:
-    return StreamingBody(io.BytesIO(data), len(data))
-
-
-def described(status: str) -> dict[str, Any]:
-    return {
-        "EndpointName": "e", "EndpointArn": f"{ARN}:endpoint/e", "EndpointConfigName": "e", "EndpointStatus": status,
-        **TIMES,
-    }  # fmt: skip
-
-
-def agree_on_the_archive(s3: Stubber) -> None:
-    """The bucket, what the job stored, and what is stored with the code in it."""
-    s3.add_response("head_bucket", {}, {"Bucket": "bkt"})
-    s3.add_response("get_object", {"Body": body(archive())}, {"Bucket": "models", "Key": "j/model.tar.gz"})
-    stored = {"Bucket": "bkt", "Key": "m/model.tar.gz", "Body": ANY, "ServerSideEncryption": "aws:kms"}
-    s3.add_response("put_object", {}, stored)
-
-
-def test_deploy_ask_and_delete_as_boto3_sends_them(boto: Stubbed, project: Path) -> None:
-    """The whole sequence of calls, each valid by botocore's model of the service."""
-    (project / "inference.py").write_text("def model_fn(folder): ...\n")
-    sagemaker, runtime = boto.on("sagemaker"), boto.on("sagemaker-runtime")
-    agree_on_the_archive(boto.on("s3"))
-    container = {"Image": ANY, "Environment": ANY, "ModelDataUrl": "s3://bkt/m/model.tar.gz"}
-    wanted: dict[str, Any] = {"ModelName": "m", "PrimaryContainer": container, "ExecutionRoleArn": ROLE}
-    sagemaker.add_response("create_model", {"ModelArn": f"{ARN}:model/m"}, wanted)
-    variant = {
-        "VariantName": "AllTraffic", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.c5.xlarge",
-        "InitialVariantWeight": 1,
-    }  # fmt: skip
-    config = {"EndpointConfigName": "e", "ProductionVariants": [variant]}
-    sagemaker.add_response(
-        "create_endpoint_config", {"EndpointConfigArn": f"{ARN}:endpoint-config/e"}, config
-    )
-    named = {"EndpointName": "e"}
-    sagemaker.add_response(
-        "create_endpoint", {"EndpointArn": f"{ARN}:endpoint/e"}, {**named, "EndpointConfigName": "e"}
-    )
-    for status in ("Creating", "InService"):
-        sagemaker.add_response("describe_endpoint", described(status), named)
-    session = AwsSession(boto, default_bucket="bkt")
-    session.describe_poll_s = 0
-    predictor = PyTorchModel(
-        "s3://models/j/model.tar.gz", ROLE, "inference.py", "2.6", name="m", session=session
-    ).deploy(1, "ml.c5.xlarge", JSONSerializer(), JSONDeserializer(), endpoint_name="e")
-    asked = {**named, "ContentType": "application/json", "Accept": "application/json", "Body": "[1]"}
-    runtime.add_response("invoke_endpoint", {"Body": body(b"[2]"), "ContentType": "application/json"}, asked)
-    assert predictor.predict([1]) == [2]
-    answer = {
-        **config,
-        "EndpointConfigArn": f"{ARN}:endpoint-config/e",
-        "CreationTime": TIMES["CreationTime"],
-    }
-    for _ in range(2):
-        sagemaker.add_response("describe_endpoint", described("InService"), named)
-        sagemaker.add_response("describe_endpoint_config", answer, {"EndpointConfigName": "e"})
-    sagemaker.add_response("delete_endpoint", {}, named)
-    sagemaker.add_response("delete_endpoint_config", {}, {"EndpointConfigName": "e"})
-    predictor.delete_endpoint()
-    sagemaker.add_response("delete_model", {}, {"ModelName": "m"})
-    predictor.delete_model()
-    assert boto.configs["sagemaker-runtime"].read_timeout == 80
-
-
-def endpoints(boto: Stubbed) -> BotoEndpoints:
-    return BotoEndpoints(BotoCalls(lambda: (boto, {}), local=False))
+def endpoints(boto: Stubbed) -> EndpointService:
+    return AwsSession(boto).endpoints
 
 
 @contextmanager
@@ -164,15 +96,14 @@ def answering(*answers: int | None) -> Iterator[tuple[str, list[bytes]]]:
         yield f"http://127.0.0.1:{port}", asked
 
 
-@pytest.mark.parametrize("mode", ["standard", "legacy"])
 @pytest.mark.parametrize(("answers", "asked"), [((None,) * 5, 1), ((200,) * 5, 1), ((503, 400), 2)])
 def test_botocore_does_not_ask_again_what_may_have_arrived(
-    monkeypatch: pytest.MonkeyPatch, mode: Any, answers: tuple[int | None, ...], asked: int
+    monkeypatch: pytest.MonkeyPatch, answers: tuple[int | None, ...], asked: int
 ) -> None:
     """The connection closed, or the answer was late: the model may be at work. Refused, it is asked again."""
     monkeypatch.setattr(boto3_calls, "_RUNTIME_READ_TIMEOUT_S", 0.3)
     with answering(*answers) as (url, questions):
-        keywords = {"endpoint_url": url, "config": Config(retries={"mode": mode})}
+        keywords = {"endpoint_url": url, "config": Config(retries={"mode": "standard"})}
         session = boto3.Session(**KEYS)
         service = BotoEndpoints(BotoCalls(lambda: (session, keywords), local=False))
         with pytest.raises(ServiceCallFailed):
@@ -195,6 +126,7 @@ def test_a_missing_endpoint(boto: Stubbed) -> None:
     runtime.add_client_error("invoke_endpoint", "ValidationError", said)
     with pytest.raises(EndpointNotFound):
         endpoints(boto).invoke({"EndpointName": "e", "Body": b""})
+    assert boto.configs["sagemaker-runtime"].read_timeout == 80
     runtime.add_client_error(
         "invoke_endpoint", "ModelError", "Received server error (500) from primary: not found"
     )
@@ -260,7 +192,7 @@ def test_a_question_is_asked_once() -> None:
 
     for answer in (ConnectionClosedError(endpoint_url="http://127.0.0.1:1"), Breaks()):
         lost = Lost(answer)
-        service = BotoEndpoints(BotoCalls(lambda lost=lost: (lost, {}), local=False))  # type: ignore[misc]
-        with pytest.raises(ServiceCallFailed):
+        service = BotoEndpoints(BotoCalls(lambda lost=lost: (lost, {}), local=True))  # type: ignore[misc]
+        with pytest.raises(WindtunnelError):
             service.invoke({"EndpointName": "e", "Body": b""})
         assert lost.calls == 1

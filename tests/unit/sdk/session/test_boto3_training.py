@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -83,11 +84,18 @@ def test_refusals_have_operation_and_code() -> None:
         service(session).create_job({"TrainingJobName": "j"})
 
 
-def test_missing_job() -> None:
-    """AWS's ValidationException for a missing job becomes JobNotFound."""
+@pytest.mark.parametrize(
+    ("local", "said"),
+    [
+        (True, "on the local backend. `windtunnel ps` lists"),
+        (False, "in this account and region. `windtunnel ps --aws` lists"),
+    ],
+)
+def test_missing_job(local: bool, said: str) -> None:
+    """AWS's ValidationException for a missing job becomes JobNotFound; the command named lists jobs of that place."""
     answer = refused("DescribeTrainingJob", "ValidationException", "Requested resource not found.")
-    with pytest.raises(JobNotFound, match="No training job 'j' on the local backend"):
-        service(Session(describe_training_job=[answer])).describe_job("j")
+    with pytest.raises(JobNotFound, match=re.escape(f"No training job 'j' {said}")):
+        service(Session(describe_training_job=[answer]), local=local).describe_job("j")
 
 
 def test_what_is_no_name_of_a_job_is_no_job() -> None:
@@ -113,14 +121,6 @@ def test_a_backend_that_stays_away() -> None:
     session = Session(describe_training_job=[lost(), lost()])
     with pytest.raises(BackendError, match="does not answer"):
         service(session).describe_job("j")
-
-
-def test_a_missing_job_of_aws_names_the_list_of_aws() -> None:
-    """`windtunnel ps` alone lists this machine's."""
-    refused = {"Error": {"Code": "ValidationException", "Message": "Requested resource not found."}}
-    session = Session(describe_training_job=[ClientError(refused, "DescribeTrainingJob")])
-    with pytest.raises(JobNotFound, match=r"in this account and region\. `windtunnel ps --aws` lists"):
-        service(session, local=False).describe_job("j")
 
 
 def test_a_job_is_never_created_twice() -> None:

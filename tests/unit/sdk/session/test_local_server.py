@@ -46,18 +46,19 @@ def backend(home: Path, mode: str = "ok", timeout_s: float = 60.0) -> Backend:
     return Backend(home, [sys.executable, str(PROGRAM), mode], timeout_s)
 
 
-def test_started_once_then_found(home: Path) -> None:
-    """The first call starts it, in a home of the user's own; later calls find it."""
+def test_started_once_then_found_and_asked_to_leave(home: Path) -> None:
+    """The first call starts it, in a home of the user's own, later calls find it; it is gone when `stop` returns.
+
+    The server has a session of its own: Ctrl-C in the terminal does not reach it.
+    """
     found = backend(home).ensure()
     assert backend(home).ensure() == found == backend(home).running()
     assert starts(home) == [found.pid]
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
-
-
-def test_it_outlives_whoever_started_it(home: Path) -> None:
-    """The server has a session of its own: Ctrl-C in the terminal does not reach it."""
-    found = backend(home).ensure()
     assert os.getsid(found.pid) == found.pid
+    assert backend(home).stop() == found
+    assert backend(home).running() is None
+    assert backend(home).stop() is None
 
 
 def test_many_at_once_start_one(home: Path) -> None:
@@ -188,14 +189,6 @@ def test_session_warm_up_fails_once(home: Path) -> None:
     with pytest.raises(BackendError, match="exit code 3"):
         session.service.describe_job("j")
     assert 1 <= len(starts(home)) <= 2
-
-
-def test_a_backend_can_be_asked_to_leave(home: Path) -> None:
-    """It is gone when the call returns; asked again, there is none."""
-    running = backend(home).ensure()
-    assert backend(home).stop() == running
-    assert backend(home).running() is None
-    assert backend(home).stop() is None
 
 
 def test_a_backend_has_left_when_its_process_has_ended(home: Path) -> None:
