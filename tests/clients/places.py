@@ -33,6 +33,30 @@ sys.stdin.read()
 """
 
 
+# Imports an SDK once, which takes longer than what most scripts do with it, then runs each script in a process of its
+# own. Output and exit code of each are in files beside it.
+_FORKS = """
+import importlib, os, runpy, sys
+from pathlib import Path
+
+importlib.import_module(sys.argv[1])
+scripts = {}
+for script in sys.argv[2:]:
+    child = os.fork()
+    if not child:
+        output = os.open(f"{script}.output", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        sys.argv = [script]
+        runpy.run_path(script, run_name="__main__")
+        sys.exit()
+    scripts[child] = script
+while scripts:
+    child, status = os.wait()
+    Path(f"{scripts.pop(child)}.code").write_text(str(os.waitstatus_to_exitcode(status)))
+"""
+
+
 @contextmanager
 def loopback_only() -> Iterator[list[str]]:
     """A prefix that runs a command where no network leads out; empty where this user may not make such a place.
@@ -65,11 +89,21 @@ class Run:
 
     process: subprocess.Popen[bytes]
     output: Path
+    parent: Run | None = None
+    """What started this script and others, and wrote its exit code to a file."""
 
     def ended(self) -> tuple[int, str]:
         """Its exit code and all it printed; waits."""
         code = self.process.wait(_PATIENCE_S)
+        if self.parent is not None:
+            assert code == 0, self.parent.output.read_text()
+            code = int(self.output.with_suffix(".code").read_text())
         return code, self.output.read_text(errors="replace")
+
+    def killed(self) -> None:
+        """End it, and wait for its end."""
+        self.process.kill()
+        self.process.wait()
 
 
 @dataclass
@@ -118,6 +152,11 @@ class Place:
                 stderr=subprocess.STDOUT,
             )
         return Run(process, output)
+
+    def started_together(self, sdk: str, *scripts: str) -> dict[str, Run]:
+        """Start scripts that use one SDK, by their names. All of them are under way at once."""
+        parent = self.started("python", "-c", _FORKS, sdk, *scripts)
+        return {script: Run(parent.process, self.work / f"{script}.output", parent) for script in scripts}
 
     def run(self, *command: str) -> str:
         """What a command prints, which must succeed."""

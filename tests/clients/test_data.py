@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -18,35 +19,41 @@ pytestmark = [
 _ABORTED = "terminate called without an active exception"
 
 
-@pytest.fixture(scope="module")
-def here(place: Callable[[str], Place]) -> Place:
-    """One home, with the file that the first of the page's programs writes."""
-    here = place("data_clients")
-    assert here.run("python", "with_s3fs.py") == "x,y\n1,2\n3,4\n\n"
-    return here
+PRINTED = {
+    "with_s3fs.py": "x,y\n1,2\n3,4\n",
+    "with_pandas.py": "6",
+    "with_awswrangler.py": "6",
+    "with_smart_open.py": "hello",
+    "with_datasets.py": "[2, 4]",
+    "with_pyarrow.py": "[2, 4]",
+}
+# In one process, since most of them import pandas and pyarrow, which takes longer than all else.
+_ALL = """
+import runpy, sys
+for program in sys.argv[1:]:
+    print("of", program)
+    runpy.run_path(program, run_name="__main__")
+print("then")
+from pyarrow import fs
+print(fs.FileSystem.from_uri("s3://my-data")[0].get_file_info("my-data/a.csv").size)
+try:
+    fs.S3FileSystem().get_file_info("my-data/a.csv")
+except OSError as error:
+    print(error)
+"""
 
 
-@pytest.mark.parametrize(
-    ("program", "prints"),
-    [
-        ("with_pandas.py", "6"),
-        ("with_awswrangler.py", "6"),
-        ("with_smart_open.py", "hello"),
-        ("with_datasets.py", "[2, 4]"),
-        ("with_pyarrow.py", "[2, 4]"),
-    ],
-)
-def test_a_data_client(here: Place, program: str, prints: str) -> None:
-    """It reads what another has written, writes, and reads that again."""
-    code, output = here.started("python", program).ended()
+def test_data_clients(place: Callable[[str], Place]) -> None:
+    """The first writes what the others read; each writes, and reads that again.
+
+    Why the page names the endpoint to pyarrow: `S3FileSystem()` passes the variable over, a URI does not.
+    """
+    code, output = place("data_clients").started("python", "-c", _ALL, *PRINTED).ended()
     printed, aborted, _ = output.partition(_ABORTED)
     assert code == (134 if aborted else 0), output[-3000:]
-    assert printed.splitlines()[-1] == prints
-
-
-def test_pyarrow_by_itself_asks_aws(here: Place) -> None:
-    """Why the page names the endpoint: `S3FileSystem()` passes the variable over, a URI does not."""
-    program = "from pyarrow import fs; {}.get_file_info('my-data/a.csv')"
-    code, output = here.started("python", "-c", program.format("fs.S3FileSystem()")).ended()
-    assert (code, "AWS Error" in output) == (1, True)
-    here.run("python", "-c", program.format("fs.FileSystem.from_uri('s3://my-data')[0]"))
+    before, _, behind = printed.partition("\nthen\n")
+    for program, wanted in PRINTED.items():
+        (own,) = re.findall(rf"^of {program}\n(.*?)(?=\nof |\Z)", before, re.MULTILINE | re.DOTALL)
+        assert own.endswith(wanted), output[-3000:]
+    size, _, refusal = behind.partition("\n")
+    assert size == "12" and "AWS Error" in refusal, output[-3000:]

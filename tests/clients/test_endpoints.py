@@ -14,22 +14,17 @@ from tests.clients.places import Place, Run
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
 
+OF_V2 = {
+    "serving_with_sagemaker_v2.py": r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n",
+    "serving_with_sagemaker_v2_in_batch.py": r'{"inputs":\[\[1,2]],"SageMakerOutput":{"sum":\[6]}}\n'
+    r'{"inputs":\[\[3,4],\[5,6]],"SageMakerOutput":{"sum":\[14,22]}}\n',
+    "serving_with_async_of_sagemaker_v2.py": r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n",
+}
 ANSWERS = {
-    "sagemaker_v2": ("python", "serving_with_sagemaker_v2.py", r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n"),
-    "sagemaker_v2 in batch": (
-        "python",
-        "serving_with_sagemaker_v2_in_batch.py",
-        r'{"inputs":\[\[1,2]],"SageMakerOutput":{"sum":\[6]}}\n'
-        r'{"inputs":\[\[3,4],\[5,6]],"SageMakerOutput":{"sum":\[14,22]}}\n',
-    ),
-    "sagemaker_v2 async": (
-        "python",
-        "serving_with_async_of_sagemaker_v2.py",
-        r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n",
-    ),
-    "sagemaker_v3": ("python", "serving_with_sagemaker_v3.py", r"{'sum': \[6, 14\]}\n"),
-    "boto3": ("python", "serving_with_boto3.py", r"AllTraffic {'sum': \[6, 14\]}\n"),
-    "awscli": ("sh", "serving_with_aws_cli.sh", r'{"sum": \[6, 14\]}\n'),
+    **OF_V2,
+    "serving_with_sagemaker_v3.py": r"{'sum': \[6, 14\]}\n",
+    "serving_with_boto3.py": r"AllTraffic {'sum': \[6, 14\]}\n",
+    "serving_with_aws_cli.sh": r'{"sum": \[6, 14\]}\n',
 }
 
 LEFT = """
@@ -53,22 +48,28 @@ def here(place: Callable[..., Place]) -> Place:
 @pytest.fixture(scope="module")
 def runs(here: Place) -> Iterator[dict[str, Run]]:
     """All clients at once: the SDKs look at an endpoint every 30 s."""
-    started = {
-        client: replace(here, client=environment(client.split()[0])).started(program, script)
-        for client, (program, script, _) in ANSWERS.items()
+
+    def client(name: str) -> Place:
+        return replace(here, client=environment(name))
+
+    started = client("sagemaker_v2").started_together("sagemaker", *OF_V2) | {
+        "serving_with_sagemaker_v3.py": client("sagemaker_v3").started(
+            "python", "serving_with_sagemaker_v3.py"
+        ),
+        "serving_with_boto3.py": client("boto3").started("python", "serving_with_boto3.py"),
+        "serving_with_aws_cli.sh": client("awscli").started("sh", "serving_with_aws_cli.sh"),
     }
     yield started
     for run in started.values():
-        run.process.kill()
-        run.process.wait()
+        run.killed()
 
 
-@pytest.mark.parametrize("client", ANSWERS)
-def test_a_model_is_deployed_asked_and_removed(runs: dict[str, Run], client: str) -> None:
+@pytest.mark.parametrize("script", ANSWERS)
+def test_a_model_is_deployed_asked_and_removed(runs: dict[str, Run], script: str) -> None:
     """The answers are the handlers'."""
-    code, output = runs[client].ended()
+    code, output = runs[script].ended()
     assert code == 0, output[-3000:]
-    assert re.search(ANSWERS[client][2], output), output[-3000:]
+    assert re.search(ANSWERS[script], output), output[-3000:]
 
 
 def test_nothing_is_left(here: Place, runs: dict[str, Run]) -> None:

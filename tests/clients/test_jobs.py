@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.clients.places import SCRIPTS, Place, Run
+from tests.clients.places import Place, Run
 
 pytestmark = [
     pytest.mark.docker,
@@ -19,23 +19,30 @@ pytestmark = [
 ]  # packages are installed once, which takes minutes
 
 MakePlace = Callable[[str], Place]
+OF_V2 = (
+    "with_sagemaker_v2.py",
+    "with_remote_of_sagemaker_v2.py",
+    "with_huggingface_of_sagemaker_v2.py",
+    "huggingface_by_version_of_sagemaker_v2.py",
+    "tuner_of_sagemaker_v2.py",
+)
+OF_V3 = ("with_sagemaker_v3.py", "with_remote_of_sagemaker_v3.py")
 
 
 @pytest.fixture(scope="module")
-def fit_of_v2(place: MakePlace) -> Iterator[tuple[Place, Run]]:
-    """SDK v2's fit(), which waits for most of its 40 s: the other clients run meanwhile."""
+def v2(place: MakePlace) -> Iterator[tuple[Place, dict[str, Run]]]:
+    """All scripts of SDK v2. Its fit() waits for most of its 40 s: the other clients run meanwhile."""
     here = place("sagemaker_v2")
-    run = here.started("python", "with_sagemaker_v2.py")
-    yield here, run
-    run.process.kill()
-    run.process.wait()
+    runs = here.started_together("sagemaker", *OF_V2)
+    yield here, runs
+    runs[OF_V2[0]].killed()
 
 
 @pytest.fixture(autouse=True)
 def _start_early(request: pytest.FixtureRequest) -> None:
     """Start v2 before the first test, if it is among those that were asked for."""
-    if any("fit_of_v2" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        request.getfixturevalue("fit_of_v2")
+    if any("v2" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("v2")
 
 
 def test_boto3(place: MakePlace) -> None:
@@ -56,36 +63,31 @@ def test_aws_cli(place: MakePlace) -> None:
 
 
 def test_sagemaker_v3(place: MakePlace) -> None:
-    """SDK v3's ModelTrainer with Torchrun on ml.trn1.32xlarge, of which two cores are rehearsed."""
-    here = place("sagemaker_v3")
-    output = here.run("python", "with_sagemaker_v3.py")
+    """SDK v3's ModelTrainer with Torchrun on ml.trn1.32xlarge, of which two cores are rehearsed; and @remote."""
+    train, remote = place("sagemaker_v3").started_together("sagemaker.train", *OF_V3).values()
+    code, output = train.ended()
+    assert code == 0, output[-3000:]
     assert "Running Torchrun Driver" in output
     assert "2 of the 32 NeuronCores of ml.trn1.32xlarge, simulated" in output
     assert "epoch=1 samples=3 world=2 loss=0.500" in output
     assert re.search(r"s3://windtunnel-us-east-1-0{12}/from-v3/from-v3-\d+/output/model.tar.gz\n$", output)
+    _returned(remote)
 
 
-@pytest.mark.parametrize("client", ["sagemaker_v2", "sagemaker_v3"])
-def test_remote_functions(place: MakePlace, client: str) -> None:
+def test_remote_function_of_sagemaker_v2(v2: tuple[Place, dict[str, Run]]) -> None:
     """@remote: the function runs as a job, which fetches it from S3 and stores there what it returns."""
-    scripts = {
-        "sagemaker_v2": "with_remote_of_sagemaker_v2.py",
-        "sagemaker_v3": "with_remote_of_sagemaker_v3.py",
-    }
-    output = place(client).run("python", scripts[client])
+    _returned(v2[1]["with_remote_of_sagemaker_v2.py"])
+
+
+def _returned(remote: Run) -> None:
+    code, output = remote.ended()
+    assert code == 0, output[-3000:]
     assert output.endswith("3 epochs on xla: 3\n")
 
 
-@pytest.fixture(scope="module")
-def with_v2(place: MakePlace) -> Place:
-    """A home for two tests: the one that starts no job is the first."""
-    return place("sagemaker_v2")
-
-
-def test_the_tuner_of_sagemaker_v2_is_refused_by_name(with_v2: Place) -> None:
-    """The user reads what is not served, and what is; nothing was started."""
-    here = with_v2
-    code, output = here.started("python", "tuner_of_sagemaker_v2.py").ended()
+def test_the_tuner_of_sagemaker_v2_is_refused_by_name(v2: tuple[Place, dict[str, Run]]) -> None:
+    """The user reads what is not served, and what is."""
+    code, output = v2[1]["tuner_of_sagemaker_v2.py"].ended()
     assert code == 1
     words = " ".join(output.split("ClientError: ")[-1].split())  # the SDK's own tracebacks are folded
     assert words.startswith(
@@ -93,29 +95,22 @@ def test_the_tuner_of_sagemaker_v2_is_refused_by_name(with_v2: Place) -> None:
         "Windtunnel does not serve sagemaker:CreateHyperParameterTuningJob."
     )
     assert "CreateTrainingJob" in words
-    assert "No training jobs." in here.run("windtunnel", "ps")
 
 
-def test_huggingface_of_sagemaker_v2(with_v2: Place) -> None:
+def test_huggingface_of_sagemaker_v2(v2: tuple[Place, dict[str, Run]]) -> None:
     """By its image's name; without it, the SDK itself refuses trn1."""
-    here = with_v2
-    program = (SCRIPTS / "with_huggingface_of_sagemaker_v2.py").read_text()
-    without = "\n".join(
-        line.replace("py_version", "transformers_version='4.46.1', pytorch_version='2.3.0', py_version")
-        for line in program.splitlines()
-        if "image_uri=" not in line and "transformers4" not in line
-    )
-    # One process, since the SDK's import takes longer than all else.
-    both = f"try: exec({without!r})\nexcept ValueError as error: print(error)\nexec({program!r})"
-    output = here.run("python", "-c", both)
-    assert "Unsupported processor: trn" in output
+    here, runs = v2
+    code, output = runs["huggingface_by_version_of_sagemaker_v2.py"].ended()
+    assert (code, "Unsupported processor: trn" in output) == (1, True), output[-3000:]
+    code, output = runs["with_huggingface_of_sagemaker_v2.py"].ended()
+    assert code == 0, output[-3000:]
     assert "epoch=1 samples=3" in here.run("windtunnel", "logs", "-f", output.split()[-1])
 
 
-def test_sagemaker_v2(fit_of_v2: tuple[Place, Run]) -> None:
+def test_sagemaker_v2(v2: tuple[Place, dict[str, Run]]) -> None:
     """SDK v2's PyTorch.fit() with its log, attach(), the model's download, and the job's metrics."""
-    here, run = fit_of_v2
-    code, output = run.ended()
+    here, runs = v2
+    code, output = runs["with_sagemaker_v2.py"].ended()
     assert code == 0, output[-3000:]
     assert "epoch=1 samples=3 world=2 loss=0.500" in output
     assert re.search(r"^Training seconds: \d+$", output, flags=re.MULTILINE)

@@ -11,8 +11,6 @@ aws sagemaker create-model --model-name "$name" \
 aws sagemaker create-endpoint-config --endpoint-config-name "$name" --production-variants \
     "VariantName=AllTraffic,ModelName=$name,InstanceType=ml.c5.xlarge,InitialInstanceCount=1"
 aws sagemaker create-endpoint --endpoint-name "$name" --endpoint-config-name "$name"
-while aws sagemaker describe-endpoint --endpoint-name "$name" \
-    --query EndpointStatus --output text | grep Creating; do sleep 5; done
 aws sagemaker wait endpoint-in-service --endpoint-name "$name"
 
 echo '{"inputs": [[1, 2], [3, 4]]}' > question.json
