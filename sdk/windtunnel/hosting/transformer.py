@@ -10,7 +10,7 @@ from windtunnel.hosting.transform_job import TransformJob
 from windtunnel.request.arguments import Tags
 from windtunnel.request.build import base_from_job_name, job_name_from_base
 from windtunnel.request.inputs import split_s3
-from windtunnel.request.transform_request import TransformData, Transforming, transform_request
+from windtunnel.request.transform_request import Transforming, transform_request
 from windtunnel.session.resolve import resolve_session
 
 
@@ -129,19 +129,22 @@ class Transformer:
             )
         name = job_name or job_name_from_base(base_from_job_name(self.base_transform_job_name))
         output = self._output_path or f"s3://{self.session.default_bucket()}/{name}"
-        given = TransformData(
-            data,
-            data_type,
-            content_type,
-            compression_type,
-            split_type,
-            input_filter,
-            output_filter,
-            join_source,
-            experiment_config,
-            model_client_config,
+        request = transform_request(
+            name,
+            self.model_name,
+            output,
+            self._transforming,
+            data=data,
+            data_type=data_type,
+            content_type=content_type,
+            compression_type=compression_type,
+            split_type=split_type,
+            input_filter=input_filter,
+            output_filter=output_filter,
+            join_source=join_source,
+            experiment_config=experiment_config,
+            model_client_config=model_client_config,
         )
-        request = transform_request(name, self.model_name, output, self._transforming, given)
         self.session.ensure_buckets(frozenset({split_s3(output)[0]}))
         self.session.transforms.create(request)
         self.output_path, self.latest_transform_job = output, TransformJob(name, self.session)

@@ -65,59 +65,47 @@ class Transforming:
         checks.check_tags(self.tags or [])
 
 
-@dataclass(frozen=True)
-class TransformData:
-    """The data to transform, and how to read it. Names are `Transformer.transform`'s."""
-
-    data: str
-    data_type: str = "S3Prefix"
-    content_type: str | None = None
-    compression_type: str | None = None
-    split_type: str | None = None
-    input_filter: str | None = None
-    output_filter: str | None = None
-    join_source: str | None = None
-    experiment_config: Mapping[str, str] | None = None
-    model_client_config: Mapping[str, Any] | None = None
-
-    def check(self) -> None:
-        """Check the values before AWS would refuse them.
-
-        Raises:
-            ConfigurationError: names the argument, the value and what is valid.
-        """
-        split_s3(self.data)
-        _check_choice("data_type", self.data_type, "S3Prefix", "ManifestFile")
-        _check_choice("compression_type", self.compression_type, "Gzip", "None")
-        _check_choice("split_type", self.split_type, "None", "Line", "RecordIO", "TFRecord")
-        _check_choice("join_source", self.join_source, "Input", "None")
-
-
 def transform_request(
-    name: str, model: str, output_path: str, transforming: Transforming, given: TransformData
+    name: str,
+    model: str,
+    output_path: str,
+    transforming: Transforming,
+    *,
+    data: str,
+    data_type: str,
+    content_type: str | None,
+    compression_type: str | None,
+    split_type: str | None,
+    input_filter: str | None,
+    output_filter: str | None,
+    join_source: str | None,
+    experiment_config: Mapping[str, str] | None,
+    model_client_config: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """CreateTransformJob's members.
+    """CreateTransformJob's members. Names from ``data`` on are `Transformer.transform`'s.
 
     Raises:
-        ConfigurationError: what AWS would refuse.
+        ConfigurationError: what AWS would refuse; names the argument, the value and what is valid.
     """
     checks.check_job_name(name)
     split_s3(output_path)
     transforming.check()
-    given.check()
-    source = {"S3DataType": given.data_type, "S3Uri": given.data}
-    processing = only_given(
-        InputFilter=given.input_filter, OutputFilter=given.output_filter, JoinSource=given.join_source
-    )
+    split_s3(data)
+    _check_choice("data_type", data_type, "S3Prefix", "ManifestFile")
+    _check_choice("compression_type", compression_type, "Gzip", "None")
+    _check_choice("split_type", split_type, "None", "Line", "RecordIO", "TFRecord")
+    _check_choice("join_source", join_source, "Input", "None")
+    source = {"S3DataType": data_type, "S3Uri": data}
+    processing = only_given(InputFilter=input_filter, OutputFilter=output_filter, JoinSource=join_source)
     return {
         "TransformJobName": name,
         "ModelName": model,
         "TransformInput": {
             "DataSource": {"S3DataSource": source},
             **only_given(
-                CompressionType=given.compression_type,
-                ContentType=given.content_type,
-                SplitType=given.split_type,
+                CompressionType=compression_type,
+                ContentType=content_type,
+                SplitType=split_type,
             ),
         },
         "TransformOutput": {
@@ -140,8 +128,8 @@ def transform_request(
             Environment=dict(transforming.env) if transforming.env else None,
             Tags=tag_list(transforming.tags) or None,
             DataProcessing=processing or None,
-            ExperimentConfig=dict(given.experiment_config) if given.experiment_config else None,
-            ModelClientConfig=dict(given.model_client_config) if given.model_client_config else None,
+            ExperimentConfig=dict(experiment_config) if experiment_config else None,
+            ModelClientConfig=dict(model_client_config) if model_client_config else None,
         ),
     }
 
