@@ -40,7 +40,7 @@ def test_code_compiles_and_what_it_imports_exists() -> None:
             for node in ast.walk(ast.parse(code, name)):
                 if isinstance(node, ast.ImportFrom) and node.module == "windtunnel":
                     for alias in node.names:
-                        assert hasattr(windtunnel, alias.name), name
+                        assert hasattr(windtunnel, alias.name), f"{name}: {alias.name}"
 
 
 def headings(text: str) -> set[str]:

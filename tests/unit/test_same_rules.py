@@ -114,14 +114,12 @@ def test_the_sdk_and_the_backend_know_the_same_ends_of_a_job() -> None:
     assert training_service.TERMINAL == job.TERMINAL
 
 
-@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "S3_ENDPOINT_URL", "AWS_ALLOW_HTTP"])
-def test_a_shell_and_a_job_find_the_local_s3_by_the_same_variables(name: str) -> None:
+def test_a_shell_and_a_job_find_the_local_s3_by_the_same_variables() -> None:
     """Each is of other clients: one that only a shell had would leave them outside of jobs."""
-    for path in (
-        "sdk/windtunnel/session/client_environment.py",
-        "local_backend/windtunnel_local/service/request/plan.py",
-    ):
-        assert f'"{name}"' in text(path), path
+    shell = text("sdk/windtunnel/session/client_environment.py")
+    job = text("local_backend/windtunnel_local/service/request/plan.py")
+    for name in ("AWS_ENDPOINT_URL", "S3_ENDPOINT_URL", "AWS_ALLOW_HTTP"):
+        assert f'"{name}"' in shell and f'"{name}"' in job, name
 
 
 def test_a_slurm_job_is_told_in_one_form() -> None:

@@ -145,7 +145,10 @@ class Framework(EstimatorBase):
             **{**arguments, **code_arguments(arguments.pop("hyperparameters", {}))},
         )
 
-    def _trainium_only(self) -> None:
+    def training_image_uri(self) -> str:
+        """``image_uri``, or AWS's image of the versions in the session's region."""
+        if self.image_uri:
+            return self.image_uri
         kind = checks.instance_types(self)[0]
         if not checks.is_trainium(kind):
             raise UnknownImage(
@@ -154,6 +157,10 @@ class Framework(EstimatorBase):
                 "trn1, and `windtunnel check SCRIPT --diff` shows the way of a CUDA script there. To train on this "
                 "instance on AWS, name its image with image_uri=, and session=AwsSession()."
             )
+        return self._image_by_version()
+
+    def _image_by_version(self) -> str:
+        raise NotImplementedError
 
 
 class PyTorch(Framework):
@@ -202,14 +209,9 @@ class PyTorch(Framework):
         super().__init__(entry_point, source_dir, hyperparameters, image_uri, distribution, **kwargs)
         self.framework_version = framework_version
         self.py_version = py_version
-        if image_uri is None:
-            self.training_image_uri()
+        self.training_image_uri()  # refuses versions that have no image
 
-    def training_image_uri(self) -> str:
-        """``image_uri``, or AWS's image of ``framework_version`` in the session's region."""
-        if self.image_uri:
-            return self.image_uri
-        self._trainium_only()
+    def _image_by_version(self) -> str:
         return training_images.pytorch_image(
             str(self.framework_version), self.py_version, self.session.region
         )
@@ -247,14 +249,9 @@ class HuggingFace(Framework):
         self.framework_version = transformers_version
         self.pytorch_version = pytorch_version
         self.py_version = py_version
-        if image_uri is None:
-            self.training_image_uri()
+        self.training_image_uri()  # refuses versions that have no image
 
-    def training_image_uri(self) -> str:
-        """``image_uri``, or AWS's image of the two versions in the session's region."""
-        if self.image_uri:
-            return self.image_uri
-        self._trainium_only()
+    def _image_by_version(self) -> str:
         return training_images.hugging_face_image(
             str(self.framework_version), str(self.pytorch_version), self.py_version, self.session.region
         )

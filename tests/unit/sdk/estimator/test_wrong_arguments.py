@@ -94,11 +94,10 @@ def test_wrong_arguments(local: LocalSession, wrong: dict[str, Any], message: st
         pytorch(local, **wrong)
 
 
-@pytest.mark.parametrize("value", [Path("x"), {1, 2}, b"x", object()])
-def test_a_hyperparameter_that_cannot_be_sent(local: LocalSession, value: object) -> None:
+def test_a_hyperparameter_that_cannot_be_sent(local: LocalSession) -> None:
     """It is named, and what can be sent."""
     with pytest.raises(ConfigurationError, match=r"hyperparameter 'a'=.* convert it"):
-        pytorch(local, hyperparameters={"a": value}).request()
+        pytorch(local, hyperparameters={"a": Path("x")}).request()
 
 
 @pytest.mark.parametrize(
