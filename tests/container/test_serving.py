@@ -257,11 +257,11 @@ def test_a_model_that_cannot_be_loaded_ends_the_container_with_its_traceback(tmp
     code = tmp_path / "model" / "code"
     code.mkdir(parents=True)
     (code / "inference.py").write_text(
-        "def model_fn(model_dir):\n    raise OSError('no weights in ' + model_dir)\n"
+        "def model_fn(model_dir):\n    raise SystemExit('no weights in ' + model_dir)\n"
     )
     status, log = ends(tmp_path / "model", SAGEMAKER_MODEL_SERVER_WORKERS="2")
     assert status == 1
-    assert log.strip().splitlines()[-1] == f"OSError: no weights in {tmp_path / 'model'}"
+    assert log.strip().splitlines()[-1] == f"SystemExit: no weights in {tmp_path / 'model'}"
     assert "line 2, in model_fn" in log
 
 
@@ -272,35 +272,17 @@ def test_a_model_that_cannot_be_loaded_ends_the_container_with_its_traceback(tmp
             "import os\nos.kill(os.getpid(), 9)",
             "A worker has ended while it loaded the model: signal SIGKILL.",
         ),
-        ("raise SystemExit('give up')", "SystemExit: give up"),
         ("import neuronx_distributed", "ModuleNotFoundError: No module named 'neuronx_distributed'"),
-        ("", "ValueError: Exactly one .pth or .pt file is required for PyTorch models: []"),
     ],
 )
 def test_the_last_line_says_why_there_is_no_model(tmp_path, handlers, words):
-    """Also of a process that just ends, and of what AWS's toolkit refuses."""
+    """Also of a process that just ends, and of a package that is not in the image."""
     code = tmp_path / "model" / "code"
     code.mkdir(parents=True)
     (code / "inference.py").write_text(handlers)
     status, log = ends(tmp_path / "model")
     assert (status, log.strip().splitlines()[-1].startswith(words)) == (1, True), log
     assert ("Windtunnel: neuronx_distributed is not in the image." in log) == ("neuronx" in handlers)
-
-
-@pytest.mark.parametrize(
-    ("environment", "words"),
-    [
-        (
-            {"SAGEMAKER_MODEL_SERVER_WORKERS": "many"},
-            "SAGEMAKER_MODEL_SERVER_WORKERS='many' is not a positive",
-        ),
-        ({"SAGEMAKER_MODEL_SERVER_TIMEOUT": "0"}, "SAGEMAKER_MODEL_SERVER_TIMEOUT='0' is not a positive"),
-    ],
-)
-def test_a_setting_that_makes_no_sense_is_named(tmp_path, environment, words):
-    """Before anything starts."""
-    status, log = ends(tmp_path / "model", **environment)
-    assert (status, words in log.splitlines()[-1]) == (1, True), log
 
 
 def test_requirements_are_installed_before_the_model_is_loaded(tmp_path, uninstall):

@@ -1,4 +1,4 @@
-"""Neuron's own variables, as a script or a shell sets them."""
+"""Neuron's own variables, as a script or a shell sets them, and those of an endpoint."""
 
 from __future__ import annotations
 
@@ -44,3 +44,12 @@ def test_nonsense_is_refused_with_the_name_of_the_variable(name: str, value: str
     """And with what it may be."""
     with pytest.raises(NeuronSimError, match=name):
         settings.stochastic_rounding({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("SAGEMAKER_MODEL_SERVER_WORKERS", "many"), ("SAGEMAKER_MODEL_SERVER_TIMEOUT", "0")]
+)
+def test_a_setting_of_an_endpoint_that_makes_no_sense_is_named(name: str, value: str) -> None:
+    """`serve` reads all of them before it starts anything."""
+    with pytest.raises(NeuronSimError, match=f"{name}='{value}' is not a positive"):
+        settings.serving({name: value})
