@@ -13,6 +13,7 @@ import pytest
 import sagemaker_training
 import torch
 from conftest import LAUNCHER, NEW_LAUNCHER, SCRIPTS
+from forked import FLAGS
 from sagemaker_pytorch_container import training
 
 
@@ -155,7 +156,7 @@ def test_different_shapes_on_different_ranks_are_refused_with_both_lines(torchru
 def test_sigterm_reaches_the_script(tmp_path):
     """A stop lets a script save its state: its own handler runs in every worker."""
     environment = {**os.environ, "SAY_TO": str(tmp_path / "said")}
-    command = [*NEW_LAUNCHER, "--nnodes", "1", "--nproc_per_node", "2", str(SCRIPTS / "ends.py"), "sigterm"]
+    command = [*LAUNCHER, "--nnodes", "1", "--nproc_per_node", "2", str(SCRIPTS / "ends.py"), "sigterm"]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as launcher:
@@ -186,7 +187,7 @@ def test_what_is_not_to_be_forked_goes_to_torchs_own_launcher(how, tmp_path):
     script.write_text("import sys\nprint('plain', 1 + 1, 'torch' in sys.modules)\n")
     program = ["--no-python", sys.executable, str(script)] if how == "--no-python" else [str(script)]
     done = subprocess.run(
-        [*(NEW_LAUNCHER if how == "--no-python" else LAUNCHER), "--nproc_per_node", "1", *program],
+        [*LAUNCHER, "--nproc_per_node", "1", *program],
         env={**os.environ, "NEURON_SIM_PLAIN_TORCHRUN": "0" if how == "--no-python" else "1"},
         capture_output=True,
         text=True,
@@ -273,21 +274,10 @@ def test_what_is_imported_in_the_workers_is_whole_there(torchrun, tmp_path):
         assert entry["ranks"] == [str(rank)] * 4
 
 
-def test_flags_that_the_user_has_set_reach_the_workers_unchanged(torchrun):
-    """XLA_FLAGS of the user's win over what the launcher would choose, and the rest is added."""
-    launch = torchrun(
-        "seen.py", workers=3, launcher=NEW_LAUNCHER, XLA_FLAGS="--xla_backend_optimization_level=2"
-    )
-    for entry in launch.said:
-        flags = entry["xla_flags"].split()
-        assert [flag for flag in flags if "optimization_level" in flag] == [
-            "--xla_backend_optimization_level=2"
-        ]
-        assert "--xla_cpu_use_fusion_emitters=false" in flags
-
-
 def test_crowded_workers_have_a_processor_each_and_scripts_see_all(torchrun):
-    """Spread evenly; what Python counts is what the container has."""
+    """Spread evenly; what Python counts is what the container has. XLA_FLAGS of the user's, here those of `forked`, win
+    over what the launcher would choose for so many, and the rest is added.
+    """
     processors = sorted(os.sched_getaffinity(0))[:2]
     workers = 4 * len(processors)
     os.sched_setaffinity(0, processors)
@@ -298,4 +288,8 @@ def test_crowded_workers_have_a_processor_each_and_scripts_see_all(torchrun):
     assert [entry["place"] for entry in said] == [
         [processors[rank % len(processors)]] for rank in range(workers)
     ]
-    assert all(entry["processors"] == processors for entry in said)
+    for entry in said:
+        assert entry["processors"] == processors
+        flags = entry["xla_flags"].split()
+        assert [flag for flag in flags if "optimization_level" in flag] == [FLAGS.split()[0]]
+        assert "--xla_cpu_use_fusion_emitters=false" in flags

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -59,8 +58,8 @@ def run(tmp_path: Path):
     folder.mkdir(parents=True)
     (folder / "thread_runner.py").write_text(LIKE_RAYS)
 
-    def start(given: dict[str, str], python: list[str], *arguments: str) -> subprocess.Popen[str]:
-        script = [*python, str(SCRIPTS / "by_ray.py"), str(tmp_path / "like"), *arguments]
+    def start(given: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
+        script = [*FORKED, str(SCRIPTS / "by_ray.py"), str(tmp_path / "like"), *arguments]
         known = {
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": "29123",
@@ -75,18 +74,18 @@ def run(tmp_path: Path):
             text=True,
         )
 
-    def both(*arguments: str, told=by_ray, python=FORKED, **environment: str) -> list[tuple[int, str]]:
-        workers = [start({**told(rank), **environment}, python, *arguments) for rank in (0, 1)]
+    def both(*arguments: str, told=by_ray, **environment: str) -> list[tuple[int, str]]:
+        workers = [start({**told(rank), **environment}, *arguments) for rank in (0, 1)]
         outputs = [worker.communicate(timeout=600)[0] for worker in workers]
         return [(worker.returncode, output) for worker, output in zip(workers, outputs, strict=True)]
 
     return both
 
 
-@pytest.mark.parametrize(("told", "python"), [(by_ray, FORKED), (by_neurons_variables, [sys.executable])])
-def test_two_workers_are_one_group_on_cores_of_their_own(run, tmp_path, told, python):
+@pytest.mark.parametrize("told", [by_ray, by_neurons_variables])
+def test_two_workers_are_one_group_on_cores_of_their_own(run, tmp_path, told):
     """However they are told who they are. The end is counted and told although the process is killed."""
-    for rank, (code, output) in enumerate(run(told=told, python=python)):
+    for rank, (code, output) in enumerate(run(told=told)):
         assert code == 0, output
         assert f"sum 3.0 on core {1 - rank}" in output
         assert [end["exit"] for end in records(tmp_path / "counters", "end", rank)] == ["ok"]
