@@ -18,6 +18,8 @@ device = torch_xla.device()
 model = torch.nn.Linear(4, 1).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 SHAPE = sys.argv[1]
+CORES = 2
+"""For which the data are split: where one core is as good as two, only the first is started."""
 STEPS = {"max_steps": 200}
 
 
@@ -29,7 +31,7 @@ class Stream(IterableDataset):
 
 def sampled(samples, batch, drop_last=False, **how):
     data = TensorDataset(torch.randn(samples, 4))
-    sampler = DistributedSampler(data, drop_last=drop_last)
+    sampler = DistributedSampler(data, CORES, dist.get_rank(), drop_last=drop_last)
     return DataLoader(data, batch, sampler=sampler, drop_last=drop_last, **how)
 
 
