@@ -1,13 +1,9 @@
 """An embedding and a head that share their weights go to the device, and are tied again there, or not, or frozen."""
 
-import sys
-
 import torch
 import torch_xla
 import torch_xla.core.xla_model as xm
 from saying import say
-
-how = sys.argv[1]
 
 
 class Model(torch.nn.Module):
@@ -35,16 +31,22 @@ class Model(torch.nn.Module):
         return self.head(hidden)
 
 
-model = Model()
-model.head.weight.requires_grad = how != "frozen"
-model = model.to(torch_xla.device())  # line: moved
-if how == "again":
-    model.tie()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-tokens = torch.randint(50, (4, 6)).to(torch_xla.device())
-for _ in range(4):
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
-    xm.optimizer_step(optimizer)
-    torch_xla.sync()
-say(weights=sum(parameter.numel() for parameter in model.parameters()))
+def train(model: Model, how: str) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    tokens = torch.randint(50, (4, 6)).to(torch_xla.device())
+    for _ in range(4):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+        xm.optimizer_step(optimizer)
+        torch_xla.sync()
+    say(how=how, weights=sum(parameter.numel() for parameter in model.parameters()))
+
+
+frozen = Model()
+frozen.head.weight.requires_grad = False
+train(frozen.to(torch_xla.device()), "frozen")
+again = Model().to(torch_xla.device())
+again.tie()
+train(again, "again")
+left = Model().to(torch_xla.device())  # line: left
+train(left, "left")
