@@ -60,21 +60,22 @@ def test_a_cache_in_s3_takes_the_compile_time_from_the_second_job(session: Local
 
 
 def test_a_precompilation_job_fills_a_cache_among_the_checkpoints(session: LocalSession) -> None:
-    """RUN_NEURON_PARALLEL_COMPILE=1 makes a job the trial run; the job after it compiles nothing."""
-    environment = {"NEURON_COMPILE_CACHE_URL": "/opt/ml/checkpoints/neuron-cache"}
-    checkpoints = f"s3://{session.default_bucket()}/warm-checkpoints"
-    first, log = train(
-        session, {**environment, "RUN_NEURON_PARALLEL_COMPILE": "1"}, checkpoint_s3_uri=checkpoints
+    """RUN_NEURON_PARALLEL_COMPILE=1 makes a job the trial run; the jobs after it get its cache with the checkpoints."""
+    bucket = session.default_bucket()
+    job, log = train(
+        session,
+        {
+            "NEURON_COMPILE_CACHE_URL": "/opt/ml/checkpoints/neuron-cache",
+            "RUN_NEURON_PARALLEL_COMPILE": "1",
+        },
+        checkpoint_s3_uri=f"s3://{bucket}/warm-checkpoints",
     )
-    assert first.status() == "Completed"
+    assert job.status() == "Completed"
     assert "Extracting graphs (/opt/ml/checkpoints/neuron-cache/" in log
     found = re.findall(r"NEURON_PARALLEL_COMPILE\|\|: Total ([a-z ]+): (\d+)", log)
     summary = {what: int(count) for what, count in found}
     assert summary["graphs"] == summary["successful compilations"] >= 1
     assert summary["failed compilations"] == 0
-    second, log = train(session, environment, checkpoint_s3_uri=checkpoints)
-    assert "Using a cached neff at /opt/ml/checkpoints/neuron-cache/" in log
-    assert "Compiler status PASS" not in log
-    counters = second.counters()
-    assert counters is not None
-    assert counters["graphs"]["cached"] == counters["graphs"]["count"] > 0
+    s3 = session.service.client("s3")  # type: ignore[attr-defined]
+    kept = s3.list_objects_v2(Bucket=bucket, Prefix="warm-checkpoints/neuron-cache/")["Contents"]
+    assert sum(one["Key"].endswith("/model.done") for one in kept) == summary["graphs"]

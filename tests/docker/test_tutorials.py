@@ -110,17 +110,6 @@ def test_a_notebook_for_an_older_framework_of_which_only_the_imports_changed(
     assert pt_estimator.model_data.startswith(f"s3://{sess.default_bucket()}/reviews-")
 
 
-def test_the_sum_over_all_cores_is_right_a_hundred_times(session: LocalSession) -> None:
-    """On four cores of the large instance."""
-    job = start(
-        session, "allreduce.py", distribution=TORCHRUN, instance_type="ml.trn1.32xlarge", local_cores=4
-    )
-    lines = finish(job)
-    said = sorted(line for line in lines if "sums right" in line)
-    assert said == [f"rank {rank} of 4: 100 sums right, cores {rank}" for rank in range(4)]
-    assert job.counters()["other"]["collectives"]["all_reduce"]["count"] >= 100
-
-
 def test_bert_pre_training_that_is_resumed(session: LocalSession) -> None:
     """From a checkpoint at half of the steps a second job says the rest of what the first one said."""
     places = [f"s3://{session.default_bucket()}/bert-pretraining-{run}" for run in (1, 2)]
