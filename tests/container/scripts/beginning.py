@@ -40,7 +40,7 @@ def show(moment):
         "threads": threads(),
         "torch": torch_(),
         "warnings": warnings_(),
-        "imported before": "datasets" in sys.modules,
+        "imported before": "transformers" in sys.modules,
     }
     with open(f"{os.environ['SHOW_TO']}.{os.environ['RANK']}", "a") as file:
         file.write(json.dumps(shown, default=repr) + "\n")

@@ -8,7 +8,6 @@ def first_line():
     """Nothing is imported but what is needed to look."""
 
 
-import datasets
 import transformers
 
 
