@@ -14,7 +14,7 @@ from saying import say
 
 dist.init_process_group("xla")
 torch.manual_seed(0)
-layers = [torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(8)]
+layers = [torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(4)]
 model = torch.nn.Sequential(*layers).to(torch_xla.device())
 way = sys.argv[1]
 if way != "xm":
