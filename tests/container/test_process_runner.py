@@ -63,9 +63,7 @@ def test_a_job_trains_on_two_cores_without_docker(session, estimator):
     assert "process" in session.backend.ensure().runner
 
 
-@pytest.mark.parametrize(
-    ("forward", "distribution", "times"), [("0", TORCHRUN, 0), ("1", TORCHRUN, 2), ("1", None, 1)]
-)
+@pytest.mark.parametrize(("forward", "distribution", "times"), [("0", None, 0), ("1", TORCHRUN, 2)])
 def test_a_stop_reaches_the_script_if_it_is_to(estimator, forward, distribution, times):
     """SIGTERM ends AWS's toolkit and the script is not told; the setting hands it on, to torchrun's workers too."""
     import windtunnel
@@ -87,12 +85,16 @@ def test_a_stop_reaches_the_script_if_it_is_to(estimator, forward, distribution,
 
 
 def test_a_job_that_misses_a_package_ends_with_what_it_is(estimator, tmp_path):
-    """In its log and in FailureReason."""
+    """In its log, behind the traceback, and first in FailureReason's words."""
     import windtunnel
 
     (tmp_path / "train.py").write_text("import neuronx_distributed\n")
-    with pytest.raises(windtunnel.TrainingJobFailed, match="neuronx_distributed is not in the image"):
-        estimator("train.py", tmp_path, distribution=None).fit(logs=False)
+    job = estimator("train.py", tmp_path, distribution=None).fit(wait=False)
+    with pytest.raises(windtunnel.TrainingJobFailed):
+        job.wait(logs=False, timeout=300)
+    told = "Windtunnel: neuronx_distributed is not in the image"
+    assert f'ErrorMessage "{told}' in job.describe()["FailureReason"]
+    assert any(line.startswith(told) for line in job.logs())
 
 
 def test_several_hosts_are_refused_with_the_runner_that_can(estimator):
