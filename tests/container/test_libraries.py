@@ -60,7 +60,7 @@ def spawning(how, tmp_path, cores="2", script="spawned.py", **environment):
     return finished.returncode, finished.stdout
 
 
-@pytest.mark.parametrize("how", ["spawn-fails", "fork", "fork-fails", "launch"])
+@pytest.mark.parametrize("how", ["spawn-fails", "launch"])
 def test_processes_that_a_script_starts_are_cores(how, tmp_path):
     """`xmp.spawn` with both start methods and `torch_xla.launch`: ordinals, collectives and counters of each core.
 
@@ -119,7 +119,7 @@ def test_cores_that_stay_idle_are_told(tmp_path):
     assert "starts 1 process, here and on trn1, and 31 of 32 NeuronCores stay idle" in output
 
 
-@pytest.mark.parametrize(("how", "plain"), [("spawn", "0"), ("fork", "0"), ("launch", "0"), ("fork", "1")])
+@pytest.mark.parametrize(("how", "plain"), [("spawn", "0"), ("launch", "0"), ("fork", "1")])
 def test_what_a_worker_of_torchrun_starts_is_its_core(how, plain, torchrun, tmp_path):
     """Each starts a process, twice unless it takes an import of torch_xla each time, and those of one launch meet; also
     of torch's own launcher.

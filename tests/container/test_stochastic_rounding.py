@@ -32,16 +32,18 @@ def test_what_torch_compile_has_compiled_rounds_to_nearest(torchrun):
 
 
 def test_a_seed_repeats_the_roundings_on_every_core(torchrun):
-    """Two cores and two runs draw the same; another seed draws something else."""
+    """Two cores draw the same; another seed draws something else."""
 
-    def draw(seed: str) -> set[int]:
-        said = torchrun("rounding.py", "draw", NEURON_RT_STOCHASTIC_ROUNDING_SEED=seed, **STOCHASTIC).said
-        return {entry["drawn"] for entry in said}
+    def draw(seed: str, workers: int) -> list[int]:
+        variable = {"NEURON_RT_STOCHASTIC_ROUNDING_SEED": seed}
+        return [
+            one["drawn"]
+            for one in torchrun("rounding.py", "draw", workers=workers, **variable, **STOCHASTIC).said
+        ]
 
-    first, again, other = draw("7"), draw("7"), draw("8")
-    assert len(first) == 1
-    assert first == again
-    assert first != other
+    first, second = draw("7", 2)
+    assert first == second
+    assert draw("8", 1) != [first]
 
 
 def test_variables_that_make_floats_bf16_work_and_tell_of_their_end(torchrun):
