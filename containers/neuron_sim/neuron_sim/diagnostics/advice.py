@@ -38,7 +38,6 @@ def host_read(
         if cuts
         else ""
     )
-    inside = f" (in {library})" if library else ""
     loop = "a loop that only evaluates" if evaluates else "the loop"
     if {SYNC, WAIT}.issuperset(how):
         what = " and ".join(how)
@@ -52,7 +51,7 @@ def host_read(
         "host_read",
         "warning",
         line,
-        f"{what} in {loop}{inside}: {count} times in {steps} steps, "
+        f"{what} in {loop}{for_library.inside(library)}: {count} times in {steps} steps, "
         f"{seconds:.2f} s of waiting here{repeated}. The host stops until the device has finished.{cut}",
         for_library.advice(library) or instead,
         count,

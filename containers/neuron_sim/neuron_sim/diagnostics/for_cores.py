@@ -74,12 +74,11 @@ def same_gradients(line: str, rank: int, others: Sequence[int], updates: int) ->
 
 def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> Finding:
     """Two cores that sum their gradients have different weights. ``names``: of the weights that differ."""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return Finding(
         "unequal_weights",
         "warning",
         line,
-        f"ranks {rank} and {other} sum their gradients, but their weights differ ({names[-1]}{more}): each core drew "
+        f"ranks {rank} and {other} sum their gradients, but their weights differ ({_last_of(names)}): each core drew "
         "its own initial weights, and trains them with gradients of other weights.",
         "Call torch.manual_seed(...) (transformers: set_seed) before the model is made, or "
         "xm.broadcast_master_param(model) once it is on the device. If each core holds a part of one model, this is "
@@ -89,12 +88,11 @@ def unequal_weights(line: str, other: int, names: Sequence[str], rank: int) -> F
 
 def running_statistics(line: str, other: int, names: Sequence[str], rank: int) -> Finding:
     """Two cores that train one model have other running statistics. ``names``: of the modules whose differ."""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return Finding(
         "running_statistics",
         "note",
         line,
-        f"ranks {rank} and {other} end with other running statistics of BatchNorm ({names[-1]}{more}), each with those "
+        f"ranks {rank} and {other} end with other running statistics of BatchNorm ({_last_of(names)}), each with those "
         "of its own batches, here and on trn1. If the script does not make them equal before it evaluates and saves, "
         "each core evaluates with its own, and a saved model has those of one core. On GPUs, "
         "DistributedDataParallel sends rank 0's to all with each forward pass.",
@@ -105,3 +103,7 @@ def running_statistics(line: str, other: int, names: Sequence[str], rank: int) -
 
 def _ranks(others: Sequence[int]) -> str:
     return f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
+
+
+def _last_of(names: Sequence[str]) -> str:
+    return names[-1] + (f" and {len(names) - 1} more" if len(names) > 1 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuron_sim.counters.why_new import Reason
+from neuron_sim.diagnostics import for_library
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
@@ -97,7 +98,7 @@ def recompiles(
 
     ``steps``: in how many of ``all_steps``. ``also``: other lines that make some of them.
     """
-    inside = f" (in {library})" if library else f" (also at {', '.join(also)})" if also else ""
+    inside = for_library.inside(library) or (f" (also at {', '.join(also)})" if also else "")
     advice = _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph.")
     if reason.kind == "shape" and library.startswith(_JOINS):
         advice = _JOINS_ADVICE
@@ -120,7 +121,7 @@ def recompiles(
 
 def growing_graphs(source: str, library: str, count: int, seconds: float) -> Finding:
     """A step that does not end, and compiles one graph after another, each larger."""
-    inside = f" (in {library})" if library else ""
+    inside = for_library.inside(library)
     return Finding(
         "growing_graphs",
         "warning",

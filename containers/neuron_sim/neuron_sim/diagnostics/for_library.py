@@ -18,6 +18,11 @@ _OF_TORCH = {
 """Advice for torch's scaler, and for optimizers of torch.optim, by file."""
 
 
+def inside(library: str) -> str:
+    """What follows the line or the operation in a finding's text: the library in which it is, if any."""
+    return f" (in {library})" if library else ""
+
+
 def advice(library: str) -> str:
     """Advice for a library, named as by `script_lines.calling_library`; empty for the script itself, named by ""."""
     package, _, file = library.partition("/")

@@ -29,7 +29,7 @@ def cpu_fallback(
     ``graphs``: how many are new because its result had another size, and how many ``seconds`` they compiled.
     """
     lacked, todo = _ONLY_SOME.get(op, (_LACKED, ""))
-    inside = f" (in {library})" if library else ""
+    inside = for_library.inside(library)
     sizes = (
         f" Its result changes in size: {graphs} more graph{'' if graphs == 1 else 's'} "
         f"({seconds:.1f} s of compiling here), each for neuronx-cc to compile on trn1."
@@ -54,7 +54,7 @@ def cpu_fallback(
 
 def wrong_split(line: str, count: int, library: str = "") -> Finding:
     """A split by a list of sizes, not along the first dimension. ``library``: as in `cpu_fallback`."""
-    inside = f" (in {library})" if library else ""
+    inside = for_library.inside(library)
     return Finding(
         "wrong_split",
         "error",

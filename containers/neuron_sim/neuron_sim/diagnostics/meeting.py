@@ -5,7 +5,13 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from neuron_sim import atomic_file
+from neuron_sim import atomic_file, settings
+
+
+def among_cores(shared: Path | None, name: str) -> Meeting:
+    """The meeting of this core, in a folder below the one that the cores of a host share; nobody meets one alone."""
+    me = settings.identity()
+    return Meeting(shared / name if shared is not None and me.world_size > 1 else None, me.rank)
 
 
 class Meeting:

@@ -23,7 +23,7 @@ from neuron_sim.counters.listener import Listener
 from neuron_sim.diagnostics import for_cores
 from neuron_sim.diagnostics.findings import Findings
 from neuron_sim.diagnostics.host_training import training as host_training
-from neuron_sim.diagnostics.meeting import Meeting
+from neuron_sim.diagnostics.meeting import among_cores
 from neuron_sim.diagnostics.unequal_weights import Look, differ, some
 
 _NAME = "running_mean"
@@ -48,9 +48,7 @@ class RunningStatistics(Listener):
         self.begin()
 
     def begin(self) -> None:
-        me = settings.identity()
-        folder = self._shared / ".running-statistics" if self._shared and me.world_size > 1 else None
-        self._meeting = Meeting(folder, me.rank)
+        self._meeting = among_cores(self._shared, ".running-statistics")
         self._buffers: dict[str, dict[str, Any]] | None = None
         """The buffers of each such module, by its name; None: no optimizer has stepped."""
         self._line = "?"

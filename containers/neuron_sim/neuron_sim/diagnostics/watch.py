@@ -27,7 +27,7 @@ from neuron_sim.diagnostics.gradients import Gradients
 from neuron_sim.diagnostics.host_reads import HostReads, Line
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.loaders import Loaders
-from neuron_sim.diagnostics.meeting import Meeting
+from neuron_sim.diagnostics.meeting import among_cores
 from neuron_sim.diagnostics.recompiles import Recompilations
 from neuron_sim.diagnostics.same_data import SameData
 from neuron_sim.diagnostics.unequal_weights import Look, UnequalWeights
@@ -116,13 +116,8 @@ class Watch(Listener):
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
         self._exchanges = Exchanges()
-        self._same_data = SameData(self._meeting(".first-batches"))
-        self._weights = UnequalWeights(self._meeting(".first-weights"), self._look)
-
-    def _meeting(self, name: str) -> Meeting:
-        me = settings.identity()
-        folder = self._shared / name if self._shared is not None and me.world_size > 1 else None
-        return Meeting(folder, me.rank)
+        self._same_data = SameData(among_cores(self._shared, ".first-batches"))
+        self._weights = UnequalWeights(among_cores(self._shared, ".first-weights"), self._look)
 
     def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
         """Decorate `torch.autograd.backward`: the step trains; has the script changed a weight since the last?"""

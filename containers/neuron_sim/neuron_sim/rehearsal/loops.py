@@ -75,7 +75,7 @@ def asks_by_itself(frame: FrameType | None) -> bool:
     while frame is not None and is_users(frame.f_code.co_filename):
         if not _in_header(frame):
             return True
-        if not yields(frame) or len(running(frame.f_code.co_filename, frame.f_lineno)) > 1:
+        if not yields(frame) or len(running_in(frame)) > 1:
             return False
         frame = frame.f_back
     return False
@@ -96,8 +96,8 @@ def _in_header(frame: FrameType) -> bool:
 def around(frame: FrameType | None) -> Loop | None:
     """The innermost running loop of the script, in this frame or in the one that has called a library."""
     frame = next(stack(frame), None)
-    line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
-    return None if frame is None or not line else at(frame, line)
+    within = running_in(frame) if frame else []
+    return at(frame, within[-1]) if frame and within else None
 
 
 def at(frame: FrameType, loop: ast.For | ast.While) -> Loop:
@@ -140,10 +140,10 @@ def counts(frame: FrameType | None) -> dict[tuple[str, bool], Count]:
         if (steps := _steps_of_trainer(frame)) is not None:
             found["max_steps", True] = steps
         elif is_users(frame.f_code.co_filename):
-            innermost = _innermost(frame.f_code.co_filename, frame.f_lineno)
+            within = running_in(frame)
             for loop, text, count in _counts_of(frame):
-                found.setdefault((text, is_inner and loop is innermost), count)
-            is_inner = is_inner and (innermost is None or yields(frame))
+                found.setdefault((text, is_inner and loop is within[-1]), count)
+            is_inner = is_inner and (not within or yields(frame))
         frame = frame.f_back
     return found
 
@@ -204,10 +204,6 @@ def running(filename: str, line: int) -> list[ast.For | ast.While]:
     """The loops around this line, the innermost last."""
     within = [loop for loop in _loops(filename) if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
     return sorted(within, key=lambda loop: loop.lineno)
-
-
-def _innermost(filename: str, line: int) -> ast.For | ast.While | None:
-    return next(reversed(running(filename, line)), None)
 
 
 @functools.lru_cache(maxsize=512)

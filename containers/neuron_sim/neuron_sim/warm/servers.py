@@ -34,7 +34,6 @@ def main() -> None:
     pid = os.fork()
     if pid:
         os.write(tell, f"{pid} {leftovers.started(pid)}\n".encode())
-    if pid:
         os.close(torchrun)
         _train(socket.socket(fileno=train), likeness, tell)
     else:
