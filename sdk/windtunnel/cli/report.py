@@ -38,7 +38,7 @@ _OF_A_JOB = (
     "job", "describe", "rehearsal", "aws", "instances", "price", "offering", "discount", "batch_per_device",
     "gpu_script", "full_scale_samples", "epochs", "evaluation_samples", "evaluation_not_split", "dataset_gib",
     "preparation_seconds", "loader_samples_per_second", "tokenised_samples", "compile_cached", "sequence_length",
-    "max_cost", "batch",
+    "max_cost", "batch", "prices_on",
 )  # fmt: skip
 
 
@@ -58,9 +58,6 @@ def add_parser(commands: Any) -> None:
     add_place(report)
     report.add_argument(
         "--published", action="store_true", help="AWS's own trn1/p4d table, recomputed, instead of a job"
-    )
-    report.add_argument(
-        "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
     output.add_arguments(report, full=True)
     add_instances(
@@ -93,17 +90,8 @@ def run_report(args: argparse.Namespace) -> int:
     from windtunnel.reports.for_job import report_for_job
     from windtunnel.reports.published import published
 
-    if args.inference:
-        _refuse(args, "inference", ("published", *_OF_A_JOB))
-        from windtunnel.reports.inference import costs as inference_report
-
-        try:
-            report_of_costs = inference_report.published(args.prices_on)
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
-        return output.show(report_of_costs, args)
     if args.published:
-        _refuse(args, "published", ("prices_on", *_OF_A_JOB))
+        _refuse_with_published(args)
         return output.show(published(), args)
     if args.job and args.describe:
         raise ConfigurationError(f"name a job once: JOB ({args.job}), or --describe FILE.json")
@@ -170,13 +158,13 @@ def _held_to(limit: float, report: PricePerformance) -> int:
     return EXIT_FAILED
 
 
-def _refuse(args: argparse.Namespace, table: str, names: tuple[str, ...]) -> None:
-    """Refuse options that do not apply to AWS's own tables, instead of ignoring them."""
-    if given := given_of(args, names):
+def _refuse_with_published(args: argparse.Namespace) -> None:
+    """Refuse options that do not apply to AWS's own table, instead of ignoring them."""
+    if given := given_of(args, _OF_A_JOB):
         words = ", ".join("JOB" if name == "job" else option(name) for name in given)
         raise ConfigurationError(
-            f"--{table} takes no job and no options of a job (given: {words}): windtunnel report "
-            f"--{table} [--json] [--html FILE]"
+            f"--published takes no job and no options of a job (given: {words}): windtunnel report "
+            "--published [--json] [--html FILE]"
         )
 
 
