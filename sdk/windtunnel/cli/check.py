@@ -28,6 +28,7 @@ from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
 from windtunnel.porting.program import left_behind, modules_of, of_its_imports, read_program
 from windtunnel.porting.script import Script
+from windtunnel.rendering.format import many
 
 
 def add_parser(commands: Any) -> None:
@@ -104,12 +105,12 @@ def _lines(findings: Mapping[Script, list[Finding]]) -> list[str]:
 def _summary(findings: list[Finding], notes: int) -> int:
     """Print the last line; returns the exit code that tells a CI job the same."""
     if not findings:
-        also = f"; {notes} note{'s' * (notes > 1)} above" if notes else ""
+        also = f"; {many(notes, 'note')} above" if notes else ""
         print(f"ok: no findings{also}.")
         return 0
     edits = sum(bool(finding.edits) for finding in findings)
     port = f"; with --diff, check prints the edits of {edits}" if edits else ""
-    print(f"{len(findings)} finding{'s' * (len(findings) > 1)}{port}.")
+    print(f"{many(len(findings), 'finding')}{port}.")
     return 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, job_of
 from windtunnel.rendering.format import given, local_time, one_line
 from windtunnel.request.checks import SDK_PREFIX
 from windtunnel.session.training_service import TERMINAL
@@ -30,9 +30,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _describe(arguments: argparse.Namespace) -> None:
-    from windtunnel.job.training_job import TrainingJob
-
-    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    job = job_of(arguments)
     description = job.describe()
     description.pop("ResponseMetadata", None)  # belongs to the call, not to the job
     if arguments.json:

@@ -7,6 +7,7 @@ from typing import Any
 
 from windtunnel.cli import output
 from windtunnel.cli.exit_codes import EXIT_FAILED
+from windtunnel.cli.options import job_of
 from windtunnel.priceperf.workload.counters import SEVERITIES, Diagnostic
 
 _WRONG_RESULT = "wrong-result"
@@ -20,7 +21,7 @@ def add_parser(commands: Any) -> None:
         description="Graphs that keep compiling, values read in the loop, operations on the CPU, device memory, "
         "waiting for input: found in the rehearsal, each with the line to change.",
     )
-    parser.add_argument("job", metavar="JOB", help="name of a training job")
+    parser.add_argument("name", metavar="JOB", help="name of a training job")
     output.add_arguments(parser, charts=False)
     parser.add_argument(
         "--fail-on",
@@ -28,13 +29,11 @@ def add_parser(commands: Any) -> None:
         help="exit with 1 if a finding is as severe as this, or more; wrong-result: an error, or a warning that the "
         "script may not train what it means to. XLA's compile time here, which is not trn1's, never counts",
     )
-    parser.set_defaults(func=_diagnostics)
+    parser.set_defaults(func=_diagnostics, aws=False)
 
 
 def _diagnostics(arguments: argparse.Namespace) -> int:
-    from windtunnel.job.training_job import TrainingJob
-
-    found = TrainingJob.attach(arguments.job).diagnostics()
+    found = job_of(arguments).diagnostics()
     output.show(found, arguments)
     if arguments.fail_on is None:
         return 0

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, job_of
 
 
 def add_parser(commands: Any) -> None:
@@ -32,9 +32,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _download(arguments: argparse.Namespace) -> None:
-    from windtunnel.job.training_job import TrainingJob
-
-    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    job = job_of(arguments)
     folder = arguments.directory or Path(job.name)
     for path in job.download(folder, extract=arguments.extract, overwrite=arguments.overwrite):
         print(path)

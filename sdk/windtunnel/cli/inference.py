@@ -13,6 +13,7 @@ from windtunnel.cli.options import add_instances, add_place, day, given_of, sess
 from windtunnel.cli.parser import Parser
 from windtunnel.cli.wording import option
 from windtunnel.errors import ConfigurationError
+from windtunnel.priceperf.errors import PricePerfError
 
 if TYPE_CHECKING:
     from windtunnel.rendering.report import Report
@@ -114,8 +115,6 @@ _OF_LOAD = ("file", "content_type", "clients", "duration", "aws")
 
 def run_inference(arguments: argparse.Namespace) -> int:
     """Print the report that the options ask for. Returns the exit code."""
-    from windtunnel.priceperf import PricePerfError
-
     try:
         return _run(arguments)
     except PricePerfError as error:  # an argument is wrong, as in compare and plan

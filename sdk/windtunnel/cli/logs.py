@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.cli.amounts import count
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, job_of
 from windtunnel.cli.output import Status, complain
+from windtunnel.errors import Detached
 from windtunnel.rendering.format import one_line
 from windtunnel.session.training_service import TERMINAL
 
@@ -46,10 +47,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _logs(arguments: argparse.Namespace) -> int:
-    from windtunnel.errors import Detached
-    from windtunnel.job.training_job import TrainingJob
-
-    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    job = job_of(arguments)
     before = job.describe()
     _say_why_silent(before)
     printed = False

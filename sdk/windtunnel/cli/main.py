@@ -51,6 +51,7 @@ from windtunnel.cli.output import complain
 from windtunnel.cli.parser import Parser
 from windtunnel.cli.wording import worded
 from windtunnel.errors import ConfigurationError, WindtunnelError
+from windtunnel.priceperf.errors import PricePerfError
 from windtunnel.session.local_server import no_backend_here
 
 COMMANDS = (
@@ -117,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except WindtunnelError as error:
         complain(error)
         return EXIT_FAILED
-    except _price_errors() as error:  # evaluated, and imported, only when something went wrong
+    except PricePerfError as error:
         complain(worded(error, arguments))
         return EXIT_FAILED
     except OSError as error:
@@ -172,12 +173,6 @@ def build_parser() -> argparse.ArgumentParser:
         command_parser.others = commands.choices
     parser.in_python = {"deploy": "job.deploy(): docs/how_to/deploy_a_model.md"}
     return parser
-
-
-def _price_errors() -> type[Exception]:
-    from windtunnel.priceperf import PricePerfError
-
-    return PricePerfError
 
 
 def split_words(given: Sequence[str]) -> tuple[list[str], list[str]]:

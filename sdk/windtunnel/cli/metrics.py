@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, job_of
 
 
 def add_parser(commands: Any) -> None:
@@ -24,6 +24,4 @@ def add_parser(commands: Any) -> None:
 
 
 def _metrics(arguments: argparse.Namespace) -> int:
-    from windtunnel.job.training_job import TrainingJob
-
-    return output.show(TrainingJob.attach(arguments.name, session_of(arguments)).metric_series(), arguments)
+    return output.show(job_of(arguments).metric_series(), arguments)

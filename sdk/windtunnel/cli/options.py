@@ -80,6 +80,17 @@ def session_of(arguments: argparse.Namespace) -> Session:
     return AwsSession() if arguments.aws else shared_local_session()
 
 
+def job_of(arguments: argparse.Namespace) -> TrainingJob:
+    """The training job whose name is the argument ``name``.
+
+    Raises:
+        JobNotFound: there is no such job.
+    """
+    from windtunnel.job.training_job import TrainingJob
+
+    return TrainingJob.attach(arguments.name, session_of(arguments))
+
+
 def add_rehearsal(parser: argparse.ArgumentParser) -> None:
     """Add ``--rehearsal``: counters or a local job to predict a job on AWS from."""
     parser.add_argument(

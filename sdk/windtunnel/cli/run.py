@@ -26,6 +26,7 @@ from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError, So
 from windtunnel.porting import flags
 from windtunnel.porting.program import left_behind
 from windtunnel.porting.script import Script
+from windtunnel.priceperf.errors import PricePerfError
 
 if TYPE_CHECKING:
     from windtunnel.estimator.estimators import PyTorch
@@ -88,8 +89,6 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from windtunnel.priceperf import PricePerfError
-
     try:
         with warnings.catch_warnings():
             # Show warnings as one line on the terminal, without the line of code that raised them.

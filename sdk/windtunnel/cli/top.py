@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import session_of
+from windtunnel.cli.options import job_of
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _top(arguments: argparse.Namespace) -> int:
-    from windtunnel.job.training_job import TrainingJob
-
-    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    job = job_of(arguments)
     once = arguments.once or not (sys.stdout.isatty() or arguments.json)
     try:
         if once:

@@ -7,14 +7,15 @@ import json
 import re
 import subprocess
 import tarfile
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from tests.fakes.archive import archive
-from tests.fakes.counters import counters
 from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import NOW, FakeService, Step
 from windtunnel.cli import main as cli
@@ -22,8 +23,6 @@ from windtunnel.job.metric_series import period_s
 from windtunnel.reports.aws_job.description import DescribedJob
 from windtunnel.reports.metric_series import MetricPoint, MetricSeries
 from windtunnel.session.aws import AwsSession
-
-__all__ = ["counters"]
 
 RUN = (
     "run train.py --source-dir src --job-name j --channel train=data --hp lr=1e-4 --hp steps=1e3 --max-run 1e6 "
@@ -50,11 +49,11 @@ def stored(job: FakeService, *names: str, member: str = "file") -> tuple[str, st
     return bucket, prefix
 
 
-def test_describe_says_it_all(job: FakeService, counters: Any, invoke: Invoke) -> None:
+def test_describe_says_it_all(
+    job: FakeService, rehearsal: Callable[[Any], None], counters: Any, invoke: Invoke
+) -> None:
     """What became of it, what it would cost, what was asked for; nothing of what the SDK sends for itself."""
-    bucket, prefix = stored(job)
-    told = {**counters(), "instance_type": "ml.trn1.2xlarge"}
-    job.objects[bucket, prefix.replace("output/", "windtunnel/counters.json")] = json.dumps(told).encode()
+    rehearsal({**counters(), "instance_type": "ml.trn1.2xlarge"})
     text = invoke("describe", "j").out
     for line in (
         r"Name +j", r"Status +Completed", r"  Uploading +2026-01-31 .* Uploading generated training model",
@@ -125,7 +124,8 @@ def test_a_page_of_metrics_whose_names_are_formulas() -> None:
     points = (MetricPoint(NOW, 1.0, 1), MetricPoint(NOW + timedelta(seconds=1), 2.0, 1))
     names = ["a$_$b", *map(str, range(12))]
     series = MetricSeries("j", 1, dict.fromkeys(names, points), {})
-    assert "a$_$b" in series.to_html() and "Not drawn: 1 metric more." in series.to_html()
+    page = series.to_html()
+    assert "a$_$b" in page and "Not drawn: 1 metric more." in page
 
 
 def test_metrics_of_a_job_without(jobs: FakeService, invoke: Invoke) -> None:
@@ -259,16 +259,11 @@ def test_on_aws_too(
 ) -> None:
     """With --aws the session is AWS's."""
     stored(job, "model.tar.gz")
-    asked = []
-
-    def session(arguments: Any) -> AwsSession:
-        asked.append(arguments.aws)
-        return aws
-
-    monkeypatch.setattr(f"windtunnel.cli.{command}.session_of", session)
+    asked = Mock(return_value=aws)
+    monkeypatch.setattr("windtunnel.session.aws.AwsSession", asked)
     assert aws.service is job
     assert cli.main([command, "j", "--aws"]) == 0
-    assert asked == [True]
+    asked.assert_called_once()
 
 
 def test_a_profile_that_does_not_exist_is_no_traceback(
@@ -288,8 +283,7 @@ def test_what_is_named_next_on_aws_asks_there(
     invoke: Invoke,
 ) -> None:
     """`run`, `stop`, `describe` name commands that find the job, and no Trainium that it did run on."""
-    for command in ("run", "stop", "describe"):
-        monkeypatch.setattr(f"windtunnel.cli.{command}.session_of", lambda _: aws)
+    monkeypatch.setattr("windtunnel.session.aws.AwsSession", lambda: aws)
     given = ["run", "train.py", "--source-dir", "src", "--role", "arn:aws:iam::1:role/r", "--aws"]
     described = jobs.describe_job
     arn = {"TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/j"}
