@@ -107,25 +107,31 @@ def _cheapest(
     own = {
         item.calibration.key: item.correction for item in comparison.estimates if item.correction is not None
     }
-    estimates = []
-    for item in comparison.estimates:
-        cluster = Cluster(item.instance, item.instance_count)
-        try:
-            estimates.append(estimate(workload, run(cluster, item.precision), size, item.name, own))
-        except InvalidInput:  # less than one sample for each worker
-            return None, found
-    for name, cluster, _ in comparison.not_possible:
-        precision = workload.precisions(cluster.instance)[0]
-        with suppress(InvalidInput):
-            if cluster.count == 1 or not cluster.instance.trains_alone:
-                estimates.append(estimate(workload, run(cluster, precision), size, name, own))
-    costs = [cost_on(item, book, found.decided.on) for item in estimates]
-    rivals = (item for item, cost in zip(estimates, costs, strict=True) if cost is not None and item.fits)
-    if inside and not all(item.range_check.inside and _as_described(item, workload) for item in rivals):
+
+    def estimates() -> Iterator[Estimate]:
+        for item in comparison.estimates:
+            cluster = Cluster(item.instance, item.instance_count)
+            yield estimate(workload, run(cluster, item.precision), size, item.name, own)
+        for name, cluster, _ in comparison.not_possible:
+            precision = workload.precisions(cluster.instance)[0]
+            with suppress(InvalidInput):
+                if cluster.count == 1 or not cluster.instance.trains_alone:
+                    yield estimate(workload, run(cluster, precision), size, name, own)
+
+    shown, costs = [], []
+    try:
+        for item in estimates():
+            cost = cost_on(item, book, found.decided.on)
+            competes = cost is not None and item.fits
+            if inside and competes and not (item.range_check.inside and _as_described(item, workload)):
+                return None, found  # most batches end at the first instance: the others need not be modelled
+            shown.append(item)
+            costs.append(cost)
+    except InvalidInput:  # less than one sample for each worker
         return None, found
-    then = answer(found.decided.on, estimates, costs)
+    then = answer(found.decided.on, shown, costs)
     best = then.decided.cheapest
-    return (None if best is None else estimates[best]), then
+    return (None if best is None else shown[best]), then
 
 
 def _as_described(item: Estimate, workload: Workload) -> bool:
