@@ -21,6 +21,7 @@ _FAR_SHORTER = 100
 WORDS_FROM = 1e7
 _WORDS = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
 _SIGNS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SHORT_REST = 0.4
 NOTE_WIDTH = 94
 """Width of a note, or of a headline's line, in a terminal of 100 columns."""
@@ -168,10 +169,8 @@ def lines_of(text: str) -> int:
 
 def quantity(value: float, unit: str) -> str:
     """A count with a metric prefix: (4.4e8, 'B') -> '440 MB'; three significant digits. With no unit: '21'."""
-    for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return f"{significant(value / limit, 3)} {prefix}{unit}"
-    return f"{value:,.0f} {unit}".rstrip()
+    size, prefix = _of_units(value, _PREFIXES)
+    return f"{significant(value / size, 3)} {prefix}{unit}" if prefix else f"{value:,.0f} {unit}".rstrip()
 
 
 def local_time(when: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, cast
@@ -156,10 +157,9 @@ def _is_meant(name: str, asked: str) -> bool:
 
 
 def _in_force(loaded: LoadedPrices, name: str, on: date, region: str, offering: str) -> Price | None:
-    try:
+    with suppress(PriceUnknown):
         return loaded.book.price(name, on, region, cast("Offering", offering))
-    except PriceUnknown:
-        return None
+    return None
 
 
 def price_data(price: Price) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def refreshed_lines(done: Refreshed) -> list[str]:
     lines += [f"kept as it was: {item.instance_type} {item.region}: {item.reason}." for item in done.kept]
     count = len(done.fetched)
     where = f" in {done.path}" if count else "; nothing was written"
-    return [*lines, f"{count} price{'' if count == 1 else 's'} of {count + len(done.kept)} fetched{where}"]
+    return [*lines, f"{fmt.many(count, 'price')} of {count + len(done.kept)} fetched{where}"]
 
 
 def refreshed_data(done: Refreshed) -> dict[str, Any]:

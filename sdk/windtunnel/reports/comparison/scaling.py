@@ -154,8 +154,8 @@ def scaling_section(table: Scaling) -> Section:
     notes += _known_speeds(running)
     if base is not None:
         notes.append(
-            f"Speed-up and efficiency are those of throughput, beside {base.instances} instance"
-            f"{'s' if base.instances > 1 else ''}. Hours and cost hold the fixed costs too."
+            f"Speed-up and efficiency are those of throughput, beside "
+            f"{fmt.many(base.instances, 'instance')}. Hours and cost hold the fixed costs too."
         )
     return Section(
         scaling_title(table),

@@ -131,12 +131,7 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
 
 
 def _trust(comparison: Comparison, workload: Workload) -> Section:
-    notes = [
-        modelled_part.calibration_note(
-            calibration, workload, modelled_part.unseen_error(comparison, calibration)
-        )
-        for calibration in modelled_part.used_calibrations(comparison)
-    ]
+    notes = modelled_part.calibration_notes(comparison, workload)
     if isinstance(workload, DescribedWorkload) and workload.lora is not None:
         notes.append(
             f"{workload.lora.words}: all these rows train all weights. What adapters add and frozen "

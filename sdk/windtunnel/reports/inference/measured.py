@@ -60,7 +60,7 @@ class MeasuredInferenceReport(Report):
         }
 
     def _load(self) -> str:
-        clients = f"{self.load.clients} client{'s' if self.load.clients > 1 else ''}"
+        clients = fmt.many(self.load.clients, "client")
         if self.load.rate_per_s is None:
             return f"{clients}, each as fast as it was answered, for {self.load.duration_s:g} s"
         return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from windtunnel.priceperf import Comparison, Cost, Estimate
@@ -35,7 +34,7 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
     chances = nothing if found is None or found.obstacle else found.decided.probabilities
     decided = nothing if found is None else found.decided.costs
     return {
-        **{name: value for name, value in asdict(shown).items() if name in _WORDS},
+        **{name: getattr(shown, name) for name in _WORDS},
         "prices_on": None if shown.on is None else shown.on.isoformat(),
         "winner": winner and winner.name,
         "winner_instance_count": winner and winner.instance_count,

@@ -122,11 +122,8 @@ def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
 
 
 def _trust(comparison: Comparison, workload: Workload) -> Section:
-    notes: list[str] = []
-    for calibration in used_calibrations(comparison):
-        notes.append(calibration_note(calibration, workload, unseen_error(comparison, calibration)))
-    notes += outside_notes(comparison.estimates)
-    return Section("How far to trust it", "text", notes=tuple(notes))
+    notes = (*calibration_notes(comparison, workload), *outside_notes(comparison.estimates))
+    return Section("How far to trust it", "text", notes=notes)
 
 
 def used_calibrations(comparison: Comparison) -> tuple[Calibration, ...]:
@@ -159,11 +156,16 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
     return notes
 
 
-def calibration_note(calibration: Calibration, workload: Workload, unseen: float) -> str:
-    """How far off the model was, in words: from descriptions, or from counts with and without the host's time.
+def calibration_notes(comparison: Comparison, workload: Workload) -> list[str]:
+    """How far off the model was, by each calibration behind the estimates."""
+    return [
+        _calibration_note(calibration, workload, unseen_error(comparison, calibration))
+        for calibration in used_calibrations(comparison)
+    ]
 
-    ``unseen``: the comparison's `unseen_error`.
-    """
+
+def _calibration_note(calibration: Calibration, workload: Workload, unseen: float) -> str:
+    """From descriptions, or from counts with and without the host's time. ``unseen``: `unseen_error`."""
     if isinstance(workload, CountedWorkload):
         return _of_counts(calibration, workload, unseen)
     return (

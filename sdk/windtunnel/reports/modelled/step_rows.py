@@ -24,7 +24,7 @@ def step_rows(estimates: Sequence[Estimate]) -> list[Row]:
     row = partial(row_of, estimates)
     described = all(item.training is not None for item in estimates)
     return [
-        row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
+        row("Workers", lambda e: fmt.many(e.cores, e.instance.core_name)),
         row("Global batch", lambda e: fmt.plain(e.global_batch)),
         *(_split_rows(estimates) if described else [
             row("Samples a worker", lambda e: fmt.plain(e.samples_per_core))

@@ -86,16 +86,13 @@ def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
 
 def scripts_data(errors: Mapping[str, float]) -> dict[str, Any]:
     """Errors on plain scripts that the project measured, with each model left out in turn."""
-    shares = {
-        name: _in_percent(errors[name]) for name in ("mean_error", "median_error", "max_error", "inside")
-    }
     return {
         "rows": errors["rows"],
         "models": errors["models"],
-        "mean_percent": shares["mean_error"],
-        "median_percent": shares["median_error"],
-        "max_percent": shares["max_error"],
-        "interval_coverage_percent": shares["inside"],
+        "mean_percent": _in_percent(errors["mean_error"]),
+        "median_percent": _in_percent(errors["median_error"]),
+        "max_percent": _in_percent(errors["max_error"]),
+        "interval_coverage_percent": _in_percent(errors["inside"]),
         "usual_speed": round(math.exp(errors["log_speed"]), 4),
     }
 
