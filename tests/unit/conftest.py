@@ -28,9 +28,14 @@ class Invoke:
         self._capsys = capsys
 
     def __call__(self, *words: str, exits: int = 0) -> Said:
-        """What it wrote; it must end with this status."""
+        """What it wrote; it must end with this status, also where argparse ends it."""
         self._capsys.readouterr()
-        assert cli.main(list(words)) == exits
+        status: object
+        try:
+            status = cli.main(list(words))
+        except SystemExit as end:
+            status = end.code
+        assert status == exits
         return Said(*self._capsys.readouterr())
 
 

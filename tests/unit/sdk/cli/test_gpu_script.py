@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.fakes.counters import counters
 from tests.unit.conftest import Invoke
-from tests.unit.sdk.fake_service import FakeService
 from windtunnel.priceperf.model.precision import GPU_SCRIPTS
-
-__all__ = ["counters"]
-
-
-def written(folder: Path, counted: Any) -> str:
-    """A counters.json on disk."""
-    path = folder / "counters.json"
-    path.write_text(json.dumps(counted))
-    return str(path)
 
 
 @pytest.mark.parametrize("name", GPU_SCRIPTS)
 def test_the_answer_is_of_the_script_as_it_runs_there(
-    invoke: Invoke, tmp_path: Path, counters: Any, name: str
+    invoke: Invoke, counters_file: Callable[[Any], str], counters: Any, name: str
 ) -> None:
     """In the estimates and the scaling tables; the other settings stay beside it."""
-    words = ("compare", written(tmp_path, counters()), "--samples", "3.6M", "--gpu-script", name)
+    words = ("compare", counters_file(counters()), "--samples", "3.6M", "--gpu-script", name)
     data = json.loads(invoke(*words, "--scaling", "strong", "--json").out)
     called = GPU_SCRIPTS[name].name
     assert [item["precision"] for item in data["answer"]["instances"]] == ["auto-cast bf16", called]
@@ -36,10 +25,9 @@ def test_the_answer_is_of_the_script_as_it_runs_there(
     assert f"With the GPU script in {called}:" not in invoke(*words).out
 
 
-def test_so_is_the_report_of_a_job(jobs: FakeService, invoke: Invoke, counters: Any) -> None:
+def test_so_is_the_report_of_a_job(rehearsal: Callable[[Any], None], invoke: Invoke, counters: Any) -> None:
     """Its last line says that the whole report needs the option too."""
-    invoke("run", "src/train.py", "--job-name", "j")
-    jobs.store("j", "windtunnel/counters.json", json.dumps(counters()).encode())
+    rehearsal(counters())
     assert "with what else was given here" not in invoke("report", "j").out
     text = " ".join(invoke("report", "j", "--gpu-script", "fp32").out.split())
     assert "p4d.24xlarge, fp32 " in text and "with what else was given here" in text
@@ -47,11 +35,13 @@ def test_so_is_the_report_of_a_job(jobs: FakeService, invoke: Invoke, counters: 
     assert "no instance has GPUs" in said
 
 
-def test_a_script_in_bf16_may_be_compiled(invoke: Invoke, tmp_path: Path, counters: Any) -> None:
+def test_a_script_in_bf16_may_be_compiled(
+    invoke: Invoke, counters_file: Callable[[Any], str], counters: Any
+) -> None:
     """What its products already are in has no effect, and is refused as such."""
     counted = counters()
     counted["train"]["flops"] = {"bf16": counted["train"]["flops"]["fp32"]}
-    words = ("compare", written(tmp_path, counted), "--samples", "3.6M", "--gpu-script")
+    words = ("compare", counters_file(counted), "--samples", "3.6M", "--gpu-script")
     assert "p4d.24xlarge, bf16, compiled" in invoke(*words, "compiled").out
     said = invoke(*words, "fp32", exits=2).err
     assert "--gpu-script fp32 has no effect: on GPUs the products of this job run in bf16" in said
@@ -61,7 +51,7 @@ def test_a_script_in_bf16_may_be_compiled(invoke: Invoke, tmp_path: Path, counte
     assert [*json.loads(said)["not_possible"]] == ["ml.p4d.24xlarge x 16"]
 
 
-def test_a_description_says_by_gpu_what_runs_there(invoke: Invoke, tmp_path: Path, counters: Any) -> None:
+def test_a_description_says_by_gpu_what_runs_there(invoke: Invoke) -> None:
     """Also the report of AWS's own table has no script."""
     words = ("compare", "--architecture", "BERT-Large", "--samples", "9M", "--gpu-script", "compiled")
     assert "takes --gpu software=..." in invoke(*words, exits=2).err

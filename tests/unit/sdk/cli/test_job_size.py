@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.fakes.counters import counters
 from tests.fakes.reports import CountedJob, screen_of
 from tests.unit.conftest import Invoke
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel.priceperf import FullScale
 from windtunnel.reports.for_job import report_for_job
-
-__all__ = ["counters"]
 
 TRAINS = {
     "line": "train.py:9", "batches": 5000, "samples": 8, "passes": 3, "taken": 16, "trains": True, "split": True,
@@ -36,25 +33,31 @@ FOUND = {"train_samples": 80_000, "epochs": 3, "evaluation_samples": 800, "seque
     ],
 )
 def test_what_a_short_rehearsal_found_stays(
-    jobs: FakeService, invoke: Invoke, tmp_path: Path, counters: Any, words: tuple[str, ...], changed: Any
+    rehearsal: Callable[[Any], None],
+    counters_file: Callable[[Any], str],
+    invoke: Invoke,
+    counters: Any,
+    words: tuple[str, ...],
+    changed: Any,
 ) -> None:
     """In the comparison of its counters, and in the report of the job."""
-    counted = json.dumps(counters(input=SHORT))
-    (tmp_path / "counters.json").write_text(counted)
-    invoke("run", "src/train.py", "--job-name", "j")
-    jobs.store("j", "windtunnel/counters.json", counted.encode())
-    for command in (("compare", str(tmp_path / "counters.json")), ("report", "j")):
+    counted = counters(input=SHORT)
+    rehearsal(counted)
+    for command in (("compare", counters_file(counted)), ("report", "j")):
         data = json.loads(invoke(*command, *words, "--json").out)
         size = data.get("full_scale") or data["modelled"]["full_scale"]
         assert {name: size[name] for name in (*FOUND, *changed)} == {**FOUND, **changed}
 
 
 def test_a_comparison_fetches_the_counters_of_a_job_once(
-    jobs: FakeService, invoke: Invoke, counters: Any, monkeypatch: pytest.MonkeyPatch
+    jobs: FakeService,
+    rehearsal: Callable[[Any], None],
+    invoke: Invoke,
+    counters: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Although the options of the size read them too; its title is the job's name."""
-    invoke("run", "src/train.py", "--job-name", "j")
-    jobs.store("j", "windtunnel/counters.json", json.dumps(counters(input=SHORT)).encode())
+    rehearsal(counters(input=SHORT))
     fetched: list[str] = []
     get = jobs.get_object
 
@@ -82,12 +85,11 @@ SHORT_ONE = {**SHORT, "loaders": [TRAINS, {**EVALUATES, "split": False}]}
     ],
 )
 def test_python_and_the_command_line_know_one_size(
-    jobs: FakeService, invoke: Invoke, counters: Any, seen: Any, given: dict[str, Any]
+    rehearsal: Callable[[Any], None], invoke: Invoke, counters: Any, seen: Any, given: dict[str, Any]
 ) -> None:
     """What `FullScale` does not give is as the rehearsal found it, short or whole; 0 evaluated is given too."""
     counted = counters() if seen is None else counters(input=seen)
-    invoke("run", "src/train.py", "--job-name", "j")
-    jobs.store("j", "windtunnel/counters.json", json.dumps(counted).encode())
+    rehearsal(counted)
     words = [
         word
         for name, value in given.items()
@@ -119,17 +121,16 @@ def test_the_size_that_ran_is_the_same_when_it_is_stated(counters: Any) -> None:
 
 
 def test_a_sample_that_ran_whole_says_nothing_of_an_epoch(
-    invoke: Invoke, tmp_path: Path, counters: Any
+    invoke: Invoke, counters_file: Callable[[Any], str], counters: Any
 ) -> None:
     """What is not of an epoch needs no number of samples; its evaluation stays, if none is given."""
-    path = tmp_path / "counters.json"
-    path.write_text(json.dumps(counters()))
-    data = json.loads(invoke("compare", str(path), "--compile-cached", "--json").out)
+    path = counters_file(counters())
+    data = json.loads(invoke("compare", path, "--compile-cached", "--json").out)
     assert data["full_scale"]["train_samples"] == 1600 and data["full_scale"]["evaluation_samples"] == 160
-    data = json.loads(invoke("compare", str(path), "--samples", "3.6M", "--json").out)
+    data = json.loads(invoke("compare", path, "--samples", "3.6M", "--json").out)
     assert data["full_scale"]["evaluation_samples"] == 160
     for words in (("--epochs", "3"), ("--evaluation-samples", "9"), ("--evaluation-not-split",)):
-        said = invoke("compare", str(path), *words, exits=2).err
+        said = invoke("compare", path, *words, exits=2).err
         assert "need --full-scale-samples N" in said
 
 
@@ -140,12 +141,11 @@ def test_a_job_without_counters_is_asked_for_no_size(jobs: FakeService, invoke: 
     assert "No answer: the job left no counters" in invoke("report", "j", "--samples", "9").out
 
 
-def test_a_size_that_was_not_found_is_asked_for(invoke: Invoke, tmp_path: Path, counters: Any) -> None:
+def test_a_size_that_was_not_found_is_asked_for(
+    invoke: Invoke, counters_file: Callable[[Any], str], counters: Any
+) -> None:
     """No option makes it known but the number of samples."""
-    path = tmp_path / "counters.json"
-    path.write_text(
-        json.dumps(counters(input={"rehearsed_steps": 16, "loaders": [{**TRAINS, "batches": None}]}))
-    )
-    assert "need --full-scale-samples N" in invoke("compare", str(path), "--compile-cached", exits=2).err
-    data = json.loads(invoke("compare", str(path), "--samples", "9999", "--compile-cached", "--json").out)
+    path = counters_file(counters(input={"rehearsed_steps": 16, "loaders": [{**TRAINS, "batches": None}]}))
+    assert "need --full-scale-samples N" in invoke("compare", path, "--compile-cached", exits=2).err
+    data = json.loads(invoke("compare", path, "--samples", "9999", "--compile-cached", "--json").out)
     assert data["full_scale"]["train_samples"] == 9999 and data["answer"]["obstacle"] != "size"

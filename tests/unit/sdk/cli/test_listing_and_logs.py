@@ -172,9 +172,6 @@ def test_the_last_lines(jobs: FakeService, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1.5", "x", "1e400", "nan"])
-def test_a_number_that_is_none(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_number_that_is_none(value: str, invoke: Invoke) -> None:
     """What was given and how to write it."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["logs", "j", f"-n={value}"])
-    assert ended.value.code == 2
-    assert f"argument -n/--lines: '{value}'" in capsys.readouterr().err
+    assert f"argument -n/--lines: '{value}'" in invoke("logs", "j", f"-n={value}", exits=2).err

@@ -8,32 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.conftest import Invoke
 from windtunnel.cli import main as cli
 from windtunnel.cli.script_options import script_arguments
 from windtunnel.cli.wording import worded
 from windtunnel_local.__main__ import main as backend
 
 
-def test_an_unknown_option_is_named_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_option_is_named_first(invoke: Invoke) -> None:
     """With what may have been meant, and where the command's options stand; not behind 30 lines of them."""
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["logs", "j", "--folow"])
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    assert error == (
+    said = invoke("logs", "j", "--folow", exits=2).err
+    assert said == (
         "windtunnel logs: error: unrecognized arguments: --folow. Did you mean '--follow'?\n"
         "What it takes: windtunnel logs --help\n"
     )
-    with pytest.raises(SystemExit):
-        cli.main(["env", "--unst"])  # of which it has several, one a shell
-    assert "Did you mean '--unset'?\n" in capsys.readouterr().err
+    said = invoke("env", "--unst", exits=2).err  # of which it has several, one a shell
+    assert "Did you mean '--unset'?\n" in said
 
 
-def test_an_unknown_option_is_named_before_what_follows_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_option_is_named_before_what_follows_from_it(invoke: Invoke) -> None:
     """argparse takes its value for a model's name, and complains that there are two."""
-    with pytest.raises(SystemExit):
-        cli.main(["plan", "--architecture", "Llama-3.1-8B", "--deadline-hours", "48"])
-    assert capsys.readouterr().err == (
+    said = invoke("plan", "--architecture", "Llama-3.1-8B", "--deadline-hours", "48", exits=2).err
+    assert said == (
         "windtunnel plan: error: unrecognized arguments: --deadline-hours. Did you mean '--deadline'?\n"
         "What it takes: windtunnel plan --help\n"
     )
@@ -54,18 +50,12 @@ def test_an_option_may_stand_between_two_names(words: str, named: dict[str, obje
     assert {name: given[name] for name in named} == named
 
 
-@pytest.mark.parametrize(
-    "words", ["--foo", "cluster --foo", "cluster report --foo", "run --foo", "compare --foo"]
-)
-def test_an_unknown_option_is_named_before_what_is_missing(
-    words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("words", ["--foo", "cluster report --foo", "run --foo", "compare --foo"])
+def test_an_unknown_option_is_named_before_what_is_missing(words: str, invoke: Invoke) -> None:
     """Whoever mistypes an option sees its name, also where the command lacks something else."""
-    with pytest.raises(SystemExit) as ended:
-        cli.build_parser().parse_args(words.split())
-    assert ended.value.code == 2
     command = " ".join(("windtunnel", *words.split()[:-1]))
-    assert capsys.readouterr().err.startswith(f"{command}: error: unrecognized arguments: --foo.")
+    said = invoke(*words.split(), exits=2).err
+    assert said.startswith(f"{command}: error: unrecognized arguments: --foo.")
 
 
 @pytest.mark.parametrize(
@@ -105,15 +95,11 @@ def test_options_are_not_abbreviated(
 ])  # fmt: skip
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_options_of_the_script_are_put_where_they_belong(
-    command: str, given: str, meant: str, capsys: pytest.CaptureFixture[str]
+    command: str, given: str, meant: str, invoke: Invoke
 ) -> None:
     """The command line that the message names is understood."""
-    with pytest.raises(SystemExit):
-        cli.main([command, *given.split()])
-    assert (
-        f"Options of the script come after it and --: windtunnel {command} {meant}\n"
-        in capsys.readouterr().err
-    )
+    said = invoke(command, *given.split(), exits=2).err
+    assert f"Options of the script come after it and --: windtunnel {command} {meant}\n" in said
     own, _, others = meant.partition(" -- ")
     assert cli.build_parser().parse_args([command, *own.split()]).script == "train.py"
     assert script_arguments(others.split())
@@ -129,13 +115,10 @@ def test_options_of_the_script_are_put_where_they_belong(
     ("ps --instances trn1", "--instances."),  # an option of many commands
     ("compare j --instance p5", "--instance. Did you mean '--instances'?"),  # though inference has an --instance
 ])  # fmt: skip
-def test_an_option_of_another_command_is_named_as_such(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_option_of_another_command_is_named_as_such(words: str, said: str, invoke: Invoke) -> None:
     """And not as one of the script's, which the job would fail with."""
-    with pytest.raises(SystemExit):
-        cli.main(words.split())
-    assert f"error: unrecognized arguments: {said}\n" in capsys.readouterr().err
+    error = invoke(*words.split(), exits=2).err
+    assert f"error: unrecognized arguments: {said}\n" in error
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -145,26 +128,22 @@ def test_an_option_of_another_command_is_named_as_such(
     ("plan Llama-3.1-8B --budget -$2kk", "--budget: '-$2kk' is no number of dollars"),
     ("compare --architecture BERT-Base --tokens -.5M", "--tokens: '-.5M': a whole number from 1 is needed"),
 ])  # fmt: skip
-def test_a_negative_amount_is_named(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_negative_amount_is_named(words: str, said: str, invoke: Invoke) -> None:
     """Also with a unit, which argparse takes for an option that leaves the one before it without its value."""
-    with pytest.raises(SystemExit):
-        cli.main(words.split())
-    assert said in capsys.readouterr().err
+    assert said in invoke(*words.split(), exits=2).err
 
 
-def test_an_instance_in_place_of_an_action_is_told_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_instance_in_place_of_an_action_is_told_its_option(invoke: Invoke) -> None:
     """`windtunnel prices p5` is what one tries first."""
-    with pytest.raises(SystemExit):
-        cli.main(["prices", "p5"])
-    assert "windtunnel prices --instances p5\n" in capsys.readouterr().err
+    said = invoke("prices", "p5", exits=2).err
+    assert "windtunnel prices --instances p5\n" in said
 
 
-def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_command_line_lacks_is_where_python_has_it(invoke: Invoke) -> None:
     """A trained model is deployed from Python; the page says how."""
-    with pytest.raises(SystemExit):
-        cli.main(["deploy", "j"])
+    said = invoke("deploy", "j", exits=2).err
     page = "docs/how_to/deploy_a_model.md"
-    assert f". In Python it is job.deploy(): {page}\n" in capsys.readouterr().err
+    assert f". In Python it is job.deploy(): {page}\n" in said
     assert Path(__file__).parents[4].joinpath(page).is_file()
 
 
@@ -182,7 +161,8 @@ def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.Captu
      "give --global-batch 256, or the samples a worker: --batch-per-device 32"),
     ("compare --architecture BERT-Base --samples 9 --batch rehearsed",
      "--batch rehearsed has no effect: a described model has no rehearsal. State its batch: --batch 256"),
-    ("compare --architecture BERT-Base --samples 9 --batch often", "global, per-device, a global batch as 256"),
+    ("compare --architecture BERT-Base --samples 9 --batch often",
+     "--batch must be one of rehearsed, global, per-device, a global batch as 256"),
     ("compare --architecture BERT-Base --samples 9 --gpu zero=half", "zero must be one of none, optimizer, full"),
     ("compare --architecture BERT-Base --samples 9 --gpu layers=3", "--gpu knows microbatch, tensor_parallel"),
     ("compare --architecture BERT-Base --samples 9 --instances trn1 x 4", "takes TYPE or TYPE=N, such as"),
@@ -194,22 +174,16 @@ def test_what_the_command_line_lacks_is_where_python_has_it(capsys: pytest.Captu
     ("check per_device/epochs.py --instance-type none", "--instance-type 'none' is no SageMaker instance type"),
     ("check per_device/epochs.py", "script 'per_device/epochs.py': there is no file"),
 ])  # fmt: skip
-def test_an_error_has_the_command_lines_words(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_has_the_command_lines_words(words: str, said: str, invoke: Invoke) -> None:
     """Whoever types options need not know the arguments of Python; names that were typed stay."""
-    assert cli.main(words.split()) == 2
-    assert said in capsys.readouterr().err
+    assert said in invoke(*words.split(), exits=2).err
 
 
-def test_a_config_of_another_kind_is_told_which_option_takes_what(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_config_of_another_kind_is_told_which_option_takes_what(tmp_path: Path, invoke: Invoke) -> None:
     """Without Python's `Architecture`, the sentence lacked its object."""
     (tmp_path / "config.json").write_text('{"model_type": "ibert"}')
-    assert cli.main(["compare", "--architecture", str(tmp_path), "--samples", "9"]) == 2
     said = "not 'ibert'. Give --architecture a config.json with one of these, if it is a plain encoder"
-    assert said in capsys.readouterr().err
+    assert said in invoke("compare", "--architecture", str(tmp_path), "--samples", "9", exits=2).err
 
 
 def test_an_option_without_a_value_has_no_space_behind_it() -> None:

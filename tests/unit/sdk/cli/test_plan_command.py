@@ -97,8 +97,7 @@ def test_the_model_may_be_named_without_an_option(invoke: Invoke) -> None:
     rest = (*JOB[3:], "--json")
     assert invoke("plan", "Llama-3.1-8B", *rest).out == invoke(*JOB, "--json").out
     for wrong in (("plan", *rest), ("plan", "Llama-3.1-8B", *JOB[1:])):
-        with pytest.raises(SystemExit, match="2"):
-            invoke(*wrong)
+        invoke(*wrong, exits=2)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +106,9 @@ def test_the_model_may_be_named_without_an_option(invoke: Invoke) -> None:
         (("--software", "mine"), "software 'mine' has no published row"),
         (("--architecture", "GPT-9"), "architecture 'GPT-9' is not known. Did you mean 'GPT-2'"),
         (("--instances", "x9"), "No figures for instance type 'x9'"),
-        (("--tensor-parallel", "7"), "does not divide the 32 attention heads"),
         (("--instances", "trn1=4"), "--nodes 4"),
         (("--instances", "inf2"), "Calibrated are ml.trn1.2xlarge"),
         (("--parameters", "8"), "about those of the architecture, 8.03 billion, not 8: 8 billion are 8e9"),
-        (("--budget", "-3"), "--budget must be above 0"),
         (("--tokens", "1B", "--samples", "4"), "one size of the job, not tokens and samples"),
     ],
 )

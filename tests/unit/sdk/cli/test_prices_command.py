@@ -10,7 +10,6 @@ import pytest
 
 from tests.fakes.price_list import served, training
 from tests.unit.conftest import Invoke
-from windtunnel.cli.main import main
 from windtunnel.prices import cache
 
 TRN1 = "ml.trn1.32xlarge"
@@ -126,8 +125,6 @@ def test_mistakes_name_the_fix(invoke: Invoke, words: list[str], code: int, mess
     assert message in invoke("prices", *words, exits=code).err
 
 
-def test_a_day_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_day_that_is_none_is_refused(invoke: Invoke) -> None:
     """argparse's own exit, with the form."""
-    with pytest.raises(SystemExit):
-        main(["prices", "--on", "tomorrow"])
-    assert "write it as 2023-01-31" in capsys.readouterr().err
+    assert "write it as 2023-01-31" in invoke("prices", "--on", "tomorrow", exits=2).err
