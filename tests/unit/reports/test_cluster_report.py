@@ -52,21 +52,24 @@ SIZE = FullScale(train_samples=460_800_000)
 
 
 @pytest.mark.parametrize(
-    "found",
+    ("counted", "size", "job"),
     [
-        report(BERT),
-        report(BERT, SIZE),
-        report(split_counters(4, 2), FullScale(200_000_000)),
-        report(split_counters(4, 2), FullScale(460_800_000_000_000)),
-        report({**BERT, "diagnostics": [WARNED, WARNED]}, SIZE, state="RUNNING", capacity_type="SPOT"),
-        report(trial(BERT)),
-        report(),
-        report(state="PENDING", started=None),
-        report({**bert_large_counters(1, 1), "instance_type": "ml.trn1.2xlarge"}, nodes=1),
+        (BERT, None, {}),
+        (BERT, SIZE, {}),
+        (split_counters(4, 2), FullScale(200_000_000), {}),
+        (split_counters(4, 2), FullScale(460_800_000_000_000), {}),
+        ({**BERT, "diagnostics": [WARNED, WARNED]}, SIZE, {"state": "RUNNING", "capacity_type": "SPOT"}),
+        (trial(BERT), None, {}),
+        (None, None, {}),
+        (None, None, {"state": "PENDING", "started": None}),
+        ({**bert_large_counters(1, 1), "instance_type": "ml.trn1.2xlarge"}, None, {"nodes": 1}),
     ],
 )
-def test_the_first_screen_has_25_lines(found: ClusterReport) -> None:
+def test_the_first_screen_has_25_lines(
+    counted: dict[str, Any] | None, size: FullScale | None, job: dict[str, Any]
+) -> None:
     """Of 100 columns, whatever there is to say; all else is behind --full."""
+    found = report(counted, size, **job)
     text = found.to_text()
     assert len(text.splitlines()) <= LINES
     assert max(map(len, text.splitlines())) <= 100

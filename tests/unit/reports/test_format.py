@@ -42,6 +42,29 @@ def test_a_large_number_is_said_in_words(written: object, value: float, text: st
     assert written(value) == text
 
 
+def test_numbers_carry_units_and_no_false_precision() -> None:
+    """Two digits for what is modelled, separators, prices as listed."""
+    assert [fmt.modelled_seconds(value) for value in (0, 0.000834, 0.1012, 5123.4, 18_000)] == [
+        "0 s", "0.83 ms", "100 ms", "5,100 s", "5.0 h",
+    ]  # fmt: skip
+    assert [fmt.dollars(value) for value in (0.0341, 9.96, 41.4, 1234)] == ["$0.034", "$10", "$41", "$1,200"]
+    assert [fmt.price(value) for value in (24.725, 25.251286, 37.69, 21.5)] == [
+        "$24.725", "$25.251286", "$37.69", "$21.50",
+    ]  # fmt: skip
+    assert fmt.interval("$4.1", "$7.6") == "$4.1 to $7.6"
+    assert fmt.interval("45 ms", "84 ms") == "45 to 84 ms"
+    assert fmt.interval("800 ms", "1.2 s") == "800 ms to 1.2 s"
+    assert [fmt.signed_percent(value) for value in (-0.2, -170)] == ["-20 %", "<-999 %"]
+    assert [fmt.difference(value) for value in (0.35, -0.2, -2.5)] == [
+        "35 % less",
+        "20 % more",
+        "3.5 times as much",
+    ]
+    assert fmt.quantity(4.4e8, "B") == "440 MB"
+    assert (fmt.quantity(21, ""), fmt.quantity(21, "B")) == ("21", "21 B")
+    assert fmt.gibibytes(2**30) == "1.00 GiB"
+
+
 @pytest.mark.parametrize("samples", [10**9, 10**12, 10**15])
 def test_the_first_screen_of_a_huge_job_has_no_exponent(samples: int) -> None:
     """Nor of a huge batch."""

@@ -76,15 +76,13 @@ def test_what_is_only_shown_is_left_out_where_it_is_no_figure(
     json.loads(report.to_json(), parse_constant=refuse)
 
 
-@pytest.mark.parametrize(
-    "name", ["[/red]", "[bold]x[/bold]", "\x1b[31mred", "a\ud800b", "<script>x</script>"]
-)
-def test_a_jobs_name_is_shown_and_not_obeyed(counters: Any, name: str) -> None:
+def test_a_jobs_name_is_shown_and_not_obeyed(counters: Any) -> None:
     """Neither by the terminal and rich nor by a browser."""
+    name = "[/red] [bold]x[/bold] \x1b[31mred a\ud800b <script>x</script>"
     report = compare({**counters(), "job": name}, None, FULL)
     text, page = str(report), report.to_html()
-    shown = name.encode("unicode_escape").decode() if not name.isprintable() else name
-    assert shown in text and "\x1b" not in text + page and "<script" not in page
+    assert name.encode("unicode_escape").decode() in text
+    assert "\x1b" not in text + page and "<script" not in page
     page.encode()
 
 
