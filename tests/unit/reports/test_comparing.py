@@ -537,15 +537,6 @@ def test_what_waits_for_its_samples_is_on_the_first_screen() -> None:
         assert ("Part of a step that waits for samples: " in screen) is waits
 
 
-def test_a_job_of_fixed_costs_is_called_that(counters: Any) -> None:
-    """No winner and a "cannot tell" in one breath: the answer is said to hang on the assumed costs."""
-    small = text_of(
-        windtunnel.compare(counters(), full_scale=windtunnel.FullScale(1000, sequence_length=128))
-    )
-    assert "No winner, as the job is too small: on trn1.32xlarge" in small
-    assert "A longer job has one." not in small  # it would lie outside of the calibrated range
-
-
 def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
     """The ratio of the plain script that is printed is the one that sets the interval."""
     plain = counters()

@@ -209,15 +209,6 @@ def test_an_instance_on_which_it_cannot_run_lacks_no_price() -> None:
     assert "No winner: the job runs on p4d.24xlarge, but cannot run on trn1.32xlarge." in text
 
 
-def test_one_instance_on_which_it_cannot_run_leaves_the_others_their_answer(counters: Any) -> None:
-    """It says which, and why."""
-    small = counters(instance_type=SMALL, instance_cores=2)
-    report = report_for_counters(small, LONG, instances=[SMALL, TRN1, P4D], batch="global")
-    text = screen_of(report)
-    assert "NOT MODELLED, trn1.32xlarge: a global batch of 16 is less than one sample for each" in text
-    assert list(report.to_dict()["modelled"]["not_possible"]) == [TRN1]
-
-
 def test_an_instance_that_cannot_be_modelled_stands_above_the_verdict(counters: Any) -> None:
     """In a note of its own, which names it first: at the end of the note on the batch nobody found it."""
     report = windtunnel.compare(counters(), [TRN1, "ml.inf2.xlarge"], REVIEWS)

@@ -47,14 +47,6 @@ def test_what_sagemaker_takes_no_training_job_on_is_noted(jobs: FakeService, inv
     assert "note: instance_type" not in invoke("check", "src/train.py").out
 
 
-def test_wrong_arguments_exit_2(jobs: FakeService, invoke: Invoke) -> None:
-    """One line on stderr, nothing on stdout."""
-    captured = invoke("run", "trian.py", "--source-dir", "src", exits=2)
-    assert captured.out == ""
-    assert captured.err.startswith("windtunnel: script 'trian.py'")
-    assert "Traceback" not in captured.err
-
-
 def test_a_job_whose_argparse_would_refuse_a_flag_is_not_started(
     jobs: FakeService, invoke: Invoke, project: Path
 ) -> None:
