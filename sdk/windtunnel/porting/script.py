@@ -99,8 +99,9 @@ class Script:
         return self.lines[node.end_lineno - 1] + node.end_col_offset
 
     def end_of_arguments(self, call: ast.Call) -> int:
-        """Offset in `text` behind a call's last argument, with the brackets around that."""
-        return self.behind(max(map(self.end, arguments(call))), self.end(call) - 1)
+        """Offset in `text` behind a call's last argument, with the brackets around that; before its ")" if none."""
+        end = self.end(call) - 1
+        return self.behind(max(map(self.end, arguments(call)), default=end), end)
 
     def behind(self, end: int, limit: int) -> int:
         """Offset behind the parentheses that close between an argument's end and what follows it."""

@@ -88,6 +88,7 @@ def test_a_library_is_told_once_a_program(tmp_path: Path) -> None:
         ("m = N.from_pretrained(n, device_map='auto')\nn = N.from_pretrained(n, device_map={'': 0}, x=1)",
          "m = N.from_pretrained(n)\nn = N.from_pretrained(n, x=1)"),
         ("args = TrainingArguments(optim='paged_adamw_32bit')", 'args = TrainingArguments(optim="adamw_torch")'),
+        ("args = TrainingArguments()", 'args = TrainingArguments(optim="adamw_torch")'),
         ("@torch.compile\ndef f(x): return x", "def f(x): return x"),
         ("class A:\n    @torch.compile(dynamic=False,\n        fullgraph=True)\n    def f(x): return x",
          "class A:\n    def f(x): return x"),
