@@ -141,6 +141,8 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             continue
         word = isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute)
         word |= is_method(parent, *_OF_TEXTS)
+        if isinstance(parent, ast.keyword) and parent.arg == "map_location":
+            continue  # told below
         if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
             continue
         if isinstance(parent, ast.arguments) and _is_always_given(subject, node, parent):
@@ -154,12 +156,6 @@ def _devices(subject: Subject) -> Iterator[Finding]:
                 yield Finding(node.lineno, text, there if guards else ())
             continue
         said = script.segment(node)
-        if isinstance(parent, ast.keyword) and parent.arg == "map_location":
-            edit = replaced(script, node, '"cpu"')
-            yield Finding(
-                node.lineno, f'map_location={said} does not exist on Trainium. Load to "cpu".', (edit,)
-            )
-            continue
         device = _device_there(subject, node, parent)
         edits = (replaced(script, node, device),) if device else ()
         yield Finding(
@@ -170,7 +166,8 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         )
     for call, name in script.calls:
         place = argument(call, "map_location")
-        if name == "torch.load" and place and subject.is_cuda_place(place):
+        loads = name == "torch.load" and place and subject.is_cuda_place(place)
+        if place and (loads or (subject.is_cuda_device(place) and not is_dead(subject, place))):
             edit = replaced(script, place, '"cpu"')
             said = f"map_location={script.segment(place)}"
             yield Finding(

@@ -76,6 +76,7 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
         ("x = torch.zeros(3, device='cuda')", "x = torch.zeros(3, device=torch_xla.device())"),
         ("if fast():\n    torch.cuda.empty_cache()  # room", "if fast():\n    pass  # room"),
         ("torch.load(f, map_location='cuda:0')", 'torch.load(f, map_location="cpu")'),
+        ("torch.jit.load(f, map_location='cuda:0')", 'torch.jit.load(f, map_location="cpu")'),
         ("with torch.autocast('cuda', dtype=torch.float16, enabled=amp): pass",
          'with torch.autocast("xla", dtype=torch.bfloat16, enabled=amp): pass'),
         ("with torch.autocast(device_type='cpu', dtype=torch.float16): pass",
