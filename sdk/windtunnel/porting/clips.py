@@ -7,8 +7,8 @@ import functools
 import re
 from dataclasses import dataclass, replace
 
-from windtunnel.porting.finding import Edit, replaced
-from windtunnel.porting.nodes import calls_in, computes_gradients, is_method, receiver
+from windtunnel.porting.finding import Edit, before, replaced
+from windtunnel.porting.nodes import calls_in, computes_gradients, is_method, is_optimizer, receiver
 from windtunnel.porting.subject import Subject
 
 _BEFORE = ("reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "ZeroRedundancyOptimizer")
@@ -46,14 +46,11 @@ def stepped(subject: Subject, call: ast.Call) -> ast.expr | None:
 def _goes_over_optimizers(subject: Subject, owner: ast.expr) -> bool:
     """Whether it is the variable of ``for o in opts: o.step()``, or of such a comprehension."""
     script, name = subject.script, ast.unparse(owner)
-    for outer in script.above(owner):
-        for one in [outer] if isinstance(outer, ast.For) else getattr(outer, "generators", ()):
-            if ast.unparse(one.target) == name:
-                held = [one.iter, *script.values(ast.unparse(one.iter))]
-                made = [script.callee(part) for value in held for part in ast.walk(value)]
-                return bool(_SEVERAL.search(ast.unparse(one.iter))) or any(
-                    callee.startswith("torch.optim.") and ".lr_scheduler" not in callee for callee in made
-                )
+    for one in script.iterations(owner):
+        if ast.unparse(one.target) == name:
+            held = [one.iter, *script.values(ast.unparse(one.iter))]
+            made = (script.callee(call) for call in calls_in(*held))
+            return bool(_SEVERAL.search(ast.unparse(one.iter))) or any(map(is_optimizer, made))
     return False
 
 
@@ -128,9 +125,7 @@ def _stepped_alone(subject: Subject, call: ast.Call) -> ast.expr | None:
 
 def _exchanged(subject: Subject, step: ast.Call, optimizer: ast.expr, clips: ast.stmt) -> tuple[Edit, ...]:
     script = subject.script
-    name, indent = script.segment(optimizer), script.before(clips)
-    end = "; " if indent.strip() else f"{script.newline}{indent}"
-    line = f"{subject.names.module('xm')}.reduce_gradients({name}){end}"
-    edits = (Edit(script.start(clips), script.start(clips), line),)
+    name = script.segment(optimizer)
+    edits = (before(script, clips, f"{subject.names.module('xm')}.reduce_gradients({name})"),)
     plain = isinstance(step.func, ast.Attribute) and step.func.value is optimizer
     return edits if plain else (*edits, replaced(script, step, f"{name}.step()"))

@@ -24,9 +24,10 @@ LEAVES = (ast.Continue, ast.Return)
 """What follows one of these in a function that a step calls does not run in each step."""
 
 
-def steps_on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionDef, Tensors]]:
+@functools.lru_cache(maxsize=64)
+def steps_on_the_device(subject: Subject) -> Sequence[tuple[Loop | ast.FunctionDef, Tensors]]:
     """The steps of a file with their tensors, without steps that run on the host for reference."""
-    returning = _returning(subject)
+    returning, found = _returning(subject), list[tuple[Loop | ast.FunctionDef, Tensors]]()
     around = [loop for step in subject.steps for loop in _loops_that_step(subject, step)]
     for step in dict.fromkeys([*subject.steps, *around]):
         within = subject.script.scope(step) if isinstance(step, Loop) else step
@@ -34,7 +35,8 @@ def steps_on_the_device(subject: Subject) -> Iterator[tuple[Loop | ast.FunctionD
             (one, one.script.scope(call)) for one, call in subject.calls_of(within) if one is not subject
         ]
         if any(is_of_a_device(*place) for place in [(subject, within), *callers]):
-            yield step, Tensors(subject.script, step, steps=returning, models=_moved(subject))
+            found.append((step, Tensors(subject.script, step, steps=returning, models=_moved(subject))))
+    return found
 
 
 def _loops_that_step(subject: Subject, inner: ast.AST) -> Iterator[Loop]:

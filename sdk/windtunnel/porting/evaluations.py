@@ -39,8 +39,16 @@ def evaluation_loops(subject: Subject) -> Sequence[ast.For]:
 
 def _is_off(script: Script, call: ast.Call, loop: ast.For) -> bool:
     """Whether a model is called without gradients, or in a function that tells one to evaluate before the loop."""
-    scopes = script.scopes(call)
-    for outer in script.above(call):
+    if has_no_gradients(script, call):
+        return True
+    told = (one for one, _ in script.calls if is_method(one, "eval", "train") and one.lineno < loop.lineno)
+    here = [one for one in told if script.scope(one) is script.scope(call)]
+    return bool(here) and is_method(here[-1], "eval") and not here[-1].args
+
+
+def has_no_gradients(script: Script, node: ast.AST) -> bool:
+    """Whether a `with` or a decorator around a node turns gradients off."""
+    for outer in script.above(node):
         made = [item.context_expr for item in outer.items] if isinstance(outer, ast.With) else []
         made += getattr(outer, "decorator_list", ())
         for one in made:
@@ -49,6 +57,4 @@ def _is_off(script: Script, call: ast.Call, loop: ast.For) -> bool:
                 return True
             if off and isinstance(one, ast.Call) and constant(one.args[0] if one.args else None) is False:
                 return True
-    told = (one for one, _ in script.calls if is_method(one, "eval", "train") and one.lineno < loop.lineno)
-    here = [one for one in told if script.scope(one) is scopes[0]]
-    return bool(here) and is_method(here[-1], "eval") and not here[-1].args
+    return False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from windtunnel.porting.nodes import arguments
 from windtunnel.porting.script import Placed, Script
 
 
@@ -47,6 +49,12 @@ class Finding:
         return f"{self.line}: {' '.join(': '.join(filter(None, words)).split())}"
 
 
+def also_in(nodes: Sequence[ast.expr]) -> str:
+    """`` (also in lines 4, 5)``, of the nodes on other lines than the first; empty where there are none."""
+    _, *more = dict.fromkeys(str(one.lineno) for one in nodes)
+    return f" (also in line{'s' * (len(more) > 1)} {', '.join(more)})" if more else ""
+
+
 def replaced(script: Script, node: Placed, text: str) -> Edit:
     """Replace a node."""
     return Edit(script.start(node), script.end(node), text)
@@ -80,6 +88,30 @@ def behind(script: Script, statement: ast.stmt, line: str) -> Edit | None:
     if not script.is_alone(statement) or not script.text[:place].endswith(b"\n"):
         return None
     return Edit(place, place, f"{script.before(statement)}{line}{script.newline}")
+
+
+def before(script: Script, statement: ast.stmt, *lines: str) -> Edit:
+    """Insert lines before a statement, with its indentation."""
+    place, indent = script.start(statement), script.before(statement)
+    end = "; " if indent.strip() else f"{script.newline}{indent}"
+    return Edit(place, place, "".join(f"{line}{end}" for line in lines))
+
+
+def with_argument(script: Script, call: ast.Call, text: str) -> Edit:
+    """Give a call one more argument, behind the others."""
+    given = arguments(call)
+    end = script.end(call) - 1
+    place = script.behind(max(map(script.end, given)), end) if given else end
+    return Edit(place, place, f", {text}" if given else text)
+
+
+def without_argument(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
+    """Remove a keyword argument, with its comma."""
+    earlier = [end for end in map(script.end, arguments(call)) if end <= script.start(given)]
+    if earlier:
+        return Edit(script.behind(max(earlier), script.start(given)), script.end(given), "")
+    after = [one for one in call.keywords if script.start(one) > script.start(given)]
+    return Edit(script.start(given), script.start(after[0]) if after else script.end(call) - 1, "")
 
 
 def _ends_no_line(text: str) -> bool:

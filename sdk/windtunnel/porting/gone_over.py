@@ -19,6 +19,7 @@ def training(one: Subject) -> Sequence[Loop]:
     return one.training_loops
 
 
+@functools.lru_cache(maxsize=64)
 def loaders_gone_over(subject: Subject, loops: _Loops) -> list[tuple[str, ast.Call, Loop | None]]:
     """Loaders that such loops of a file go over: the expression in the loop, the call that makes it, each once, and the
     loop. This is None if it takes its batches with `next`, or is in another file to whose function the loader goes.

@@ -23,10 +23,9 @@ _NEW_NAMES = (2, 7)
 """Since this version torch_xla.device() and xr.world_size() replace those of xla_model."""
 _WAITING_SYNC = (2, 8)
 """Since this version torch_xla.sync() can be told to wait."""
-_SAVE_ALONE = (2, 1)
+SAVE_ALONE = (2, 1)
 """Since this version xm.save() no longer waits for all processes: https://github.com/pytorch/xla/pull/4926."""
-
-_NO_NUMBER = (2, 6)
+NO_NUMBER = (2, 6)
 """Since this version xmp.spawn raises when it is told a number of processes, which it ignored with a warning since 2.1:
 AWS Neuron documentation, "Introducing PyTorch 2.6 Support".
 """
@@ -40,8 +39,9 @@ GONE = {
     ("torch_xla.experimental", "compile"): ((2, 6), "torch_xla.compile"),
 }
 """Names that torch_xla no longer has: the last version that has each, and what replaces it, by its usual module."""
-_BROADCAST = (2, 1)
-_WITHOUT_FUNCTIONALIZATION = (2, 1)
+BROADCAST = (2, 1)
+"""Since this version there is xm.broadcast_master_param()."""
+WITHOUT_FUNCTIONALIZATION = (2, 1)
 """Since this version torch-neuronx sets XLA_DISABLE_FUNCTIONALIZATION: AWS Neuron documentation, "PyTorch NeuronX
 Environment Variables".
 """
@@ -52,8 +52,9 @@ class Names:
 
     def __init__(self, script: Script, version: str) -> None:
         self._script = script
-        self._version = tuple(int(part) for part in version.split(".")[:2])
-        self._new = self._version >= _NEW_NAMES
+        self.version = tuple(int(part) for part in version.split(".")[:2])
+        """Major and minor, to be compared with those above."""
+        self._new = self.version >= _NEW_NAMES
         self._bound = script.bound_names()
 
     def module(self, usual: str) -> str:
@@ -61,10 +62,6 @@ class Names:
         dotted = MODULES[usual]
         known = [name for name, full in self._script.imports.items() if full == dotted]
         return known[0] if known else (f"xla_{usual}" if usual in self._bound else usual)
-
-    def has_until(self, last: tuple[int, ...]) -> bool:
-        """Whether this version still has a name that ``last`` is the last version to have."""
-        return self._version <= last
 
     def device(self) -> str:
         return f"{self.module('torch_xla')}.device()" if self._new else f"{self.module('xm')}.xla_device()"
@@ -74,25 +71,9 @@ class Names:
 
     def finish(self) -> str:
         """Statements that run what is pending, and wait for it: ``xm.wait_device_ops()`` alone runs nothing."""
-        if self._version >= _WAITING_SYNC:
+        if self.version >= _WAITING_SYNC:
             return f"{self.module('torch_xla')}.sync(wait=True)"
         return f"{self.end_of_step()}; {self.module('xm')}.wait_device_ops()"
-
-    def save_waits(self) -> bool:
-        """Whether xm.save() waits for all processes."""
-        return self._version < _SAVE_ALONE
-
-    def spawns_any_number(self) -> bool:
-        """Whether xmp.spawn may be told how many processes to start."""
-        return self._version < _NO_NUMBER
-
-    def has_broadcast(self) -> bool:
-        """Whether there is xm.broadcast_master_param()."""
-        return self._version >= _BROADCAST
-
-    def leaves_functionalization_out(self) -> bool:
-        """Whether torch-neuronx sets XLA_DISABLE_FUNCTIONALIZATION."""
-        return self._version >= _WITHOUT_FUNCTIONALIZATION
 
     def told_by_torchrun(self, name: str, default: int) -> str:
         """An expression for a number that torchrun sets in each process's environment."""

@@ -71,6 +71,11 @@ def default_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, na
     return next((value for one, value in pairs if one.arg == name), None)
 
 
+def names_in(*nodes: ast.AST) -> set[str]:
+    """The names in nodes; of ``a.b`` that is a."""
+    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 def calls_in(*nodes: ast.AST) -> Iterator[ast.Call]:
     """The calls in nodes."""
     return (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call))
@@ -92,6 +97,11 @@ def computes_gradients(call: ast.Call) -> bool:
     return is_method(call, "backward") or (
         scales and any("optim" in ast.unparse(one) for one in arguments(call))
     )
+
+
+def is_optimizer(name: str) -> bool:
+    """Whether a dotted name is of one of torch's optimizers, and not of a schedule or an average."""
+    return name.startswith("torch.optim.") and not name.startswith(("torch.optim.lr_", "torch.optim.swa_"))
 
 
 def names_rank(text: str) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from windtunnel.porting.finding import Edit, replaced
-from windtunnel.porting.nodes import argument, arguments, calls_in, constant, names_rank, terms
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, names_in, names_rank, terms
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 
@@ -138,7 +138,7 @@ def _callers(subject: Subject, call: ast.Call) -> list[tuple[Subject, ast.Call]]
 def _is_of_one_rank(subject: Subject, node: ast.AST) -> bool:
     """Whether a test of the rank decides on a node, perhaps by a name: ``main = rank == 0``."""
     script, tests = subject.script, [*deciding(subject.script, node)]
-    names = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
+    names = names_in(*tests)
     tests += [
         value
         for name in names

@@ -127,17 +127,16 @@ def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
 
 def of_its_imports(script: Script, modules: Sequence[Script] = ()) -> list[str]:
     """Remarks on what the script and the files beside it import."""
-    notes = []
-    if not any(
-        one.packages & _USE_A_CORE or _BY_MODULE in one.imported_modules for one in (script, *modules)
-    ):
-        started = next((call.lineno for call, name in script.calls if name.startswith(_STARTS)), None)
-        notes.append(
+    if any(one.packages & _USE_A_CORE or _BY_MODULE in one.imported_modules for one in (script, *modules)):
+        return []
+    started = next((call.lineno for call, name in script.calls if name.startswith(_STARTS)), None)
+    if started is None:
+        return [
             "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."
-            if started is None
-            else f"line {started} starts another program, which is not read: if that one trains, check it by its name."
-        )
-    return notes
+        ]
+    return [
+        f"line {started} starts another program, which is not read: if that one trains, check it by its name."
+    ]
 
 
 def left_behind(script: Script, dependencies: Iterable[str]) -> list[str]:

@@ -98,11 +98,6 @@ class Script:
         assert node.end_lineno is not None and node.end_col_offset is not None  # noqa: S101 - of a parsed text
         return self.lines[node.end_lineno - 1] + node.end_col_offset
 
-    def end_of_arguments(self, call: ast.Call) -> int:
-        """Offset in `text` behind a call's last argument, with the brackets around that; before its ")" if none."""
-        end = self.end(call) - 1
-        return self.behind(max(map(self.end, arguments(call)), default=end), end)
-
     def behind(self, end: int, limit: int) -> int:
         """Offset behind the parentheses that close between an argument's end and what follows it."""
         between = re.sub(rb"#.*", lambda comment: b" " * len(comment[0]), self.text[end:limit])
@@ -263,6 +258,15 @@ class Script:
             node = self.parents[node]
             yield node
 
+    def above_within(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node in the same function, from the inside out."""
+        return itertools.takewhile(lambda one: not isinstance(one, Scope), self.above(node))
+
+    def iterations(self, node: ast.AST) -> Iterator[ast.For | ast.comprehension]:
+        """What goes over something around a node, from the inside out: `for` loops, and parts of comprehensions."""
+        for outer in self.above(node):
+            yield from [outer] if isinstance(outer, ast.For) else getattr(outer, "generators", ())
+
     def scopes(self, node: ast.AST) -> list[Scope]:
         """The functions around a node, from the inside out, and the module."""
         return [one for one in self.above(node) if isinstance(one, Scope)]
@@ -285,9 +289,11 @@ class Script:
         return next(block for block in blocks if statement in block)
 
     def is_chosen(self, node: ast.AST, *also: type[ast.AST]) -> bool:
-        """Whether a node stands under a condition, as ``if args.flash:``. ``also``: what else counts as one."""
+        """Whether a node stands under a condition of its function, as ``if args.flash:``, other than that of
+        ``__name__``. ``also``: what else counts as one.
+        """
         conditions = (ast.If, ast.IfExp, *also)
-        return any(isinstance(outer, conditions) and not is_main(outer) for outer in self.above(node))
+        return any(isinstance(outer, conditions) and not is_main(outer) for outer in self.above_within(node))
 
     def is_tried(self, node: ast.AST) -> bool:
         """Whether a `try` is around a node after which the script goes on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from functools import cached_property
 
@@ -18,6 +17,7 @@ from windtunnel.porting.nodes import (
     default_of,
     handed,
     is_method,
+    is_optimizer,
     names_rank,
     parameters,
     receiver,
@@ -345,18 +345,13 @@ class Subject:
 
     def loops_around(self, node: ast.AST) -> list[Loop]:
         """The loops around a node in the same function, from the inside out."""
-        function = self.script.scope(node)
-        within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
-        return [one for one in within if isinstance(one, Loop)]
+        return [one for one in self.script.above_within(node) if isinstance(one, Loop)]
 
     @cached_property
     def optimizers(self) -> set[str]:
         """Expressions that hold an optimizer: made of torch's classes, or with a call of `zero_grad`."""
         made = {
-            target
-            for target, node in self.script.assigned
-            if self.script.callee(node.value).startswith("torch.optim.")
-            and ".lr_scheduler" not in self.script.callee(node.value)
+            target for target, node in self.script.assigned if is_optimizer(self.script.callee(node.value))
         }
         return made | {
             ast.unparse(receiver(call)) for call, _ in self.script.calls if is_method(call, "zero_grad")

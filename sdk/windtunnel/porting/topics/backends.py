@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.finding import Edit, Finding, replaced, without_argument
 from windtunnel.porting.nodes import argument, arguments, constant, default_of, is_method, keyword
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.topics.processes import without
 
 
 def of_groups(subject: Subject) -> Iterator[Finding]:
@@ -141,4 +140,4 @@ def _device_ids(subject: Subject) -> Iterator[Finding]:
 def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:
     given = keyword(call, "device_id") if isinstance(call, ast.Call) else None
     if given is not None and isinstance(call, ast.Call):
-        yield without(script, call, given)
+        yield without_argument(script, call, given)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.evaluations import evaluation_loops
-from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.finding import Edit, Finding, before, replaced, with_argument
 from windtunnel.porting.gone_over import loaders_gone_over, training
 from windtunnel.porting.nodes import (
     argument,
@@ -181,7 +181,7 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
         f"{made} = {names.sampler()}({given}, num_replicas={names.world_size()}, "
         f"rank={names.rank()}, shuffle={shuffles})"
     )
-    yield _before(script, script.parents[call], *lines)
+    yield before(script, script.statement_with(call), *lines)
     if shuffle is not None:
         yield replaced(script, shuffle, f"sampler={made}")
     elif options is not None:
@@ -190,16 +190,7 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
         yield Edit(place, place, f"sampler={made}, ")
         yield replaced(script, options, text)
     else:
-        place = script.end_of_arguments(call)
-        yield Edit(place, place, f", sampler={made}")
-
-
-def _before(script: Script, statement: ast.AST, *lines: str) -> Edit:
-    """Insert lines before a statement, with its indentation."""
-    assert isinstance(statement, ast.stmt)  # noqa: S101 - an assignment or a loop
-    place, indent = script.start(statement), script.before(statement)
-    end = "; " if indent.strip() else f"{script.newline}{indent}"
-    return Edit(place, place, "".join(f"{line}{end}" for line in lines))
+        yield with_argument(script, call, f"sampler={made}")
 
 
 def is_shared(subject: Subject) -> bool:
@@ -236,7 +227,7 @@ def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterat
         value is not None and one.loaders.all.get(ast.unparse(value)) is made for one, _, value in places
     ]
     if epoch and (loader not in parameters(here) or all(known)):
-        yield _before(script, first, f"{loader}.sampler.set_epoch({epoch})")
+        yield before(script, first, f"{loader}.sampler.set_epoch({epoch})")
         return
     for (one, call, value), sure in zip(places, known, strict=True):
         statement, epoch = script.parents.get(call), _epoch_around(subject, call) if one is subject else ""
@@ -246,7 +237,7 @@ def _epochs(subject: Subject, made: ast.Call, loader: str, loop: Loop) -> Iterat
             and value is not None
             and isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign)
         ):
-            yield _before(script, statement, f"{ast.unparse(value)}.sampler.set_epoch({epoch})")
+            yield before(script, statement, f"{ast.unparse(value)}.sampler.set_epoch({epoch})")
 
 
 def _loader_there(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import arguments, calls_in, receiver
+from windtunnel.porting.nodes import arguments, calls_in, names_in, receiver
 from windtunnel.porting.script import Loop
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.step_ends import ends_of_steps, is_wrapped, within
@@ -50,7 +50,7 @@ def _work(subject: Subject, loop: Loop) -> Iterator[tuple[ast.expr, ast.Call]]:
     """What varies from step to step and is computed of a batch, and the move of the batch behind it."""
     script = subject.script
     assert isinstance(loop, ast.For)  # noqa: S101 - of the walk
-    batch = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    batch = names_in(loop.target)
     moves = [(move, _moved(subject, move)) for move in subject.moves if loop in script.above(move)]
     for node in (part for statement in loop.body for part in ast.walk(statement)):
         if not isinstance(node, ast.Call | ast.Subscript) or node in subject.moves:
@@ -61,7 +61,7 @@ def _work(subject: Subject, loop: Loop) -> Iterator[tuple[ast.expr, ast.Call]]:
             continue
         made = script.statement_with(node)
         if isinstance(made, ast.Assign):
-            of |= {part.id for one in made.targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+            of |= names_in(*made.targets)
         behind = [(move, names) for move, names in moves if of & names]
         if behind and all(script.end(move) > script.end(node) for move, _ in behind):
             yield node, behind[0][0]
@@ -69,12 +69,12 @@ def _work(subject: Subject, loop: Loop) -> Iterator[tuple[ast.expr, ast.Call]]:
 
 def _moved(subject: Subject, move: ast.Call) -> set[str]:
     """The names that a move is of, also as ``t.to(device) for t in (images, labels)``."""
-    names = {part.id for part in ast.walk(receiver(move)) if isinstance(part, ast.Name)}
+    names = names_in(receiver(move))
     for outer in subject.script.above(move):
         if isinstance(outer, ast.stmt):
             return names
         for one in getattr(outer, "generators", ()):
-            names |= {part.id for part in ast.walk(one.iter) if isinstance(part, ast.Name)}
+            names |= names_in(one.iter)
     return names
 
 
@@ -87,7 +87,7 @@ def _varies(subject: Subject, node: ast.Call | ast.Subscript) -> bool:
         augments = unknown and bool(_AUGMENTS.search(script.called(node)))
         return augments or any(_draws(*call) for call in called)
     slices = [part for part in ast.walk(node.slice) if isinstance(part, ast.Slice)]
-    names = {part.id for one in slices for part in ast.walk(one) if isinstance(part, ast.Name)}
+    names = names_in(*slices)
     values = [one for name in names for one in script.values(name) if script.scope(one) is script.scope(node)]
     return any(_draws(subject, call) for call in calls_in(*slices, *values))
 

@@ -20,6 +20,25 @@ _BAGS = (
 )
 _WEIGHT_NORM = ("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm")
 _CTC = ("torch.nn.CTCLoss", "torch.nn.functional.ctc_loss", "torch.ctc_loss")
+_MODULES = {
+    **dict.fromkeys(
+        _BAGS,
+        "{} has no XLA form: the CPU computes it in each step. With bags of one size take torch.nn.Embedding, and "
+        ".sum(1) or .mean(1) of what it gives.",
+    ),
+    **dict.fromkeys(
+        _CTC,
+        "{} has no XLA form: the CPU computes it in each step, forward and backward, while the device waits. Keep it "
+        "if the model's own part of a step is much longer. Else write its recursion with torch.logsumexp, over "
+        "batches padded to one length.",
+    ),
+    **dict.fromkeys(
+        _WEIGHT_NORM,
+        "weight_norm has no XLA form: the CPU computes each such weight in each step. Leave it out, or write it as a "
+        "parametrization of torch's operations: g * v / v.norm(dim=(1, 2), keepdim=True).",
+    ),
+}
+"""The remark on each, with a place for its name."""
 FUNCTIONS = {
     "bincount", "histc", "multinomial", "poisson", "median", "mode", "isin", "searchsorted", "bucketize",
 }  # fmt: skip
@@ -30,31 +49,13 @@ def of_modules(subject: Subject) -> Iterator[Finding]:
     """Findings on EmbeddingBag, CTC's loss, and the first weight_norm of a file: a vocoder has dozens."""
     if not subject.uses_device:
         return
-    normed = False
+    said: set[str] = set()
     for call, name in subject.script.calls:
-        if name in _BAGS:
-            yield Finding(
-                call.lineno,
-                f"{name.removesuffix('.from_pretrained')} has no XLA form: the CPU computes it in each step. With "
-                "bags of one size take torch.nn.Embedding, and .sum(1) or .mean(1) of what it gives.",
-                kind=_KIND,
-            )
-        elif name in _CTC:
-            yield Finding(
-                call.lineno,
-                f"{name} has no XLA form: the CPU computes it in each step, forward and backward, while the device "
-                "waits. Keep it if the model's own part of a step is much longer. Else write its recursion with "
-                "torch.logsumexp, over batches padded to one length.",
-                kind=_KIND,
-            )
-        elif name in _WEIGHT_NORM and not normed:
-            normed = True
-            yield Finding(
-                call.lineno,
-                "weight_norm has no XLA form: the CPU computes each such weight in each step. Leave it out, or write "
-                "it as a parametrization of torch's operations: g * v / v.norm(dim=(1, 2), keepdim=True).",
-                kind=_KIND,
-            )
+        text = _MODULES.get(name)
+        if text is None or (name in _WEIGHT_NORM and text in said):
+            continue
+        said.add(text)
+        yield Finding(call.lineno, text.format(name.removesuffix(".from_pretrained")), kind=_KIND)
 
 
 def of_functions(subject: Subject) -> Iterator[Finding]:

@@ -6,9 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting import checkpointing
-from windtunnel.porting.finding import Edit, Finding, Removal, replaced, unwrapped, without_lines
+from windtunnel.porting.finding import (
+    Edit,
+    Finding,
+    Removal,
+    replaced,
+    unwrapped,
+    with_argument,
+    without_lines,
+)
 from windtunnel.porting.models import is_model
-from windtunnel.porting.nodes import argument, arguments, constant, is_method, receiver
+from windtunnel.porting.nodes import argument, constant, is_method, receiver
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.trainers import is_arguments
@@ -89,8 +97,7 @@ def _fused_by_default(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     if named is not None:
         edit = replaced(script, named, '"adamw_torch"')
     else:
-        place = script.end_of_arguments(call)
-        edit = Edit(place, place, f'{", " if arguments(call) else ""}optim="adamw_torch"')
+        edit = with_argument(script, call, 'optim="adamw_torch"')
     yield Finding(
         call.lineno,
         "the fused optimizer, transformers' default since 4.54, raises without CUDA: pass "

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from windtunnel.porting.evaluations import has_no_gradients
 from windtunnel.porting.finding import Finding, behind
 from windtunnel.porting.forwards import forward_passes
 from windtunnel.porting.nodes import calls_in, constant, is_method, keyword
@@ -106,15 +107,7 @@ def _is_draw(subject: Subject, call: ast.Call) -> bool:
     script, name = subject.script, subject.script.dotted(call.func)
     if keyword(call, "generator") or not (name in _DRAWS or name in _DRAWS_ALIKE):
         return False
-    if any(_asks_for_no_gradients(one) for one in script.above(call)):
+    if has_no_gradients(script, call):
         return False  # to look at samples
     given = subject.device_given(call)
     return name in _DRAWS_ALIKE if given is None else all(constant(one) != "cpu" for one in ast.walk(given))
-
-
-def _asks_for_no_gradients(node: ast.AST) -> bool:
-    """Whether it is ``with torch.no_grad():``, or a function that has it as a decorator."""
-    asks = getattr(node, "decorator_list", [])
-    if isinstance(node, ast.With):
-        asks = [item.context_expr for item in node.items]
-    return any(word in ast.unparse(one) for one in asks for word in ("no_grad", "inference_mode"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Finding, with_argument
 from windtunnel.porting.nodes import arguments, constant, is_method, keyword
 from windtunnel.porting.subject import Subject
 
@@ -39,14 +39,13 @@ def checked(subject: Subject) -> Iterator[Finding]:
             or (all(map(_is_number, given)) and not asked)
         ):
             continue
-        place = script.end_of_arguments(call)
         bare = script.end(given[-1]) == script.end(call)  # a generator in the call's own parentheses
         yield Finding(
             call.lineno,
             f"{made} looks at what it is given, and the host waits for the device, here and where a value's "
             "probability is asked for: validate_args=False, or once "
             f"torch.distributions.Distribution.{_SETTING}(False).",
-            (Edit(place, place, ", validate_args=False"),)
+            (with_argument(script, call, "validate_args=False"),)
             if all(one.arg for one in call.keywords) and not bare
             else (),
             kind="host_read",

@@ -5,13 +5,13 @@ sends rank 0's weights to all processes.
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from windtunnel.porting.finding import Edit, Finding, behind
 from windtunnel.porting.models import NO_MODEL, is_model, made_by, makers_of, makes_a_model
+from windtunnel.porting.names import BROADCAST
 from windtunnel.porting.nodes import (
     argument,
     arguments,
@@ -101,7 +101,7 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
     anew there; empty unless each can.
     """
     script, edits = subject.script, dict[str, Edit]()
-    for drawn in _trained(subject) if subject.names.has_broadcast() else ():
+    for drawn in _trained(subject) if subject.names.version >= BROADCAST else ():
         moves = [
             statement
             for move in subject.moves
@@ -113,7 +113,7 @@ def _sent(subject: Subject) -> tuple[Edit, ...]:
         edit = behind(script, last, line) if last is not None else None
         if edit is None or _is_layer(subject, drawn):
             return ()
-        if _under_condition(subject, drawn.made) or _is_of_some_ranks(subject, moves[0]):
+        if subject.script.is_chosen(drawn.made, ast.ExceptHandler) or _is_of_some_ranks(subject, moves[0]):
             return ()
         edits[drawn.name] = edit
     known = tuple(f"{name}." for name in edits)
@@ -225,7 +225,7 @@ def _drawn(subject: Subject, name: str, makers: list[ast.Call]) -> Iterator[_Dra
     parts = any(_has_new_part(one, functions, name if one is subject else None) for one in subject.program)
     if parts and not any(_loads_all(subject, call, name) for call, _ in script.calls):
         yield _Drawn(name, makers[0], partly=True)
-    elif not loaded or adapts or new or any(_under_condition(subject, call) for call in loaded):
+    elif not loaded or adapts or new or any(script.is_chosen(call, ast.ExceptHandler) for call in loaded):
         yield _Drawn(name, makers[0], partly=bool(loaded))
 
 
@@ -251,7 +251,7 @@ def _has_new_part(one: Subject, functions: set[str], model: str | None) -> bool:
 def _loads_all(subject: Subject, call: ast.Call, model: str) -> bool:
     """Whether a call loads the whole model, under no condition."""
     of_it = is_method(call, "load_state_dict") and ast.unparse(receiver(call)) == model
-    return of_it and not _under_condition(subject, call)
+    return of_it and not subject.script.is_chosen(call, ast.ExceptHandler)
 
 
 def _is_loaded(name: str, call: ast.Call) -> bool:
@@ -358,19 +358,10 @@ def _runs(
     """The calls from which a node is run, in one of the functions ``here`` or in one that nothing calls, each with
     whether it is certain to run.
     """
-    scope, certain = one.script.scope(node), not _under_condition(one, node)
+    scope, certain = one.script.scope(node), not one.script.is_chosen(node, ast.ExceptHandler)
     calls = one.calls_of(scope) if scope not in here else []
     if not calls:
         yield one, node, certain
     for other, call in calls if scope not in seen else ():
         for where, place, above in _runs(other, call, here, (*seen, scope)):
             yield where, place, certain and above
-
-
-def _under_condition(one: Subject, node: ast.expr) -> bool:
-    """Whether an `if` of its function decides on a node, other than that of ``__name__``."""
-    scope = one.script.scope(node)
-    return any(
-        isinstance(outer, ast.If | ast.IfExp | ast.ExceptHandler) and not is_main(outer)
-        for outer in itertools.takewhile(lambda above: above is not scope, one.script.above(node))
-    )

@@ -13,7 +13,7 @@ from windtunnel.porting.each_step import (
     handed_over,
     steps_on_the_device,
 )
-from windtunnel.porting.finding import Finding
+from windtunnel.porting.finding import Finding, also_in
 from windtunnel.porting.forwards import forward_passes, is_trained
 from windtunnel.porting.nodes import constant, is_method
 from windtunnel.porting.passes import each_pass
@@ -51,13 +51,11 @@ def reads_of_evaluations(subject: Subject) -> Iterator[Finding]:
         return
     for loop, tensors in evaluations_on_the_device(subject):
         reads = list(_reads(script, each_pass(loop.body), tensors))
-        more = [str(line) for line in dict.fromkeys(one.lineno for one in reads) if line != reads[0].lineno]
         if reads:
-            also = f" (also in line{'s' * (len(more) > 1)} {', '.join(more)})" if more else ""
             yield Finding(
                 reads[0].lineno,
-                f"{_shown(script, reads[0])} for each batch that is evaluated{also}: the host waits for the device. "
-                "Keep sums on the device, and read them once behind the loop.",
+                f"{_shown(script, reads[0])} for each batch that is evaluated{also_in(reads)}: the host waits for the "
+                "device. Keep sums on the device, and read them once behind the loop.",
                 sure=False,
                 kind="host_read",
             )

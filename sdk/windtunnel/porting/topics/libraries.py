@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.finding import Edit, Finding, replaced, without_argument
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.topics.processes import without
 from windtunnel.porting.trainers import is_arguments
 
 _QUANTIZED = "bitsandbytes quantizes with CUDA's kernels: load the model in bf16 (dtype=torch.bfloat16)"
@@ -85,7 +84,7 @@ def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
     """ignite's metrics and its idist, which ask for the world size by names that torch_xla no longer has."""
     script = subject.script
     if (
-        subject.names.has_until((2, 6))
+        subject.names.version <= (2, 6)
         or not subject.xla
         or any("xrt_world_size" in one.script.words for one in subject.program)
     ):
@@ -151,7 +150,7 @@ def _of_call(script: Script, call: ast.Call, name: str) -> Iterator[_Use]:
         elif given.arg == "deepspeed" and is_arguments(name):
             yield _Use("deepspeed", given.value.lineno, _DEEPSPEED, plain)
         elif given.arg == "device_map" and name.endswith(_LOADS):
-            edit = without(script, call, given)
+            edit = without_argument(script, call, given)
             yield _Use("device_map", given.value.lineno, _PLACED, plain, (edit,))
 
 

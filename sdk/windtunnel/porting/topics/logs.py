@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Finding, with_argument
 from windtunnel.porting.nodes import keyword
 from windtunnel.porting.subject import Subject
 
@@ -24,10 +24,9 @@ def unheard(subject: Subject) -> Iterator[Finding]:
         later = min(imported, default=0) < call.lineno
         if name != "logging.basicConfig" or keyword(call, "force") or not later:
             continue
-        place = script.end_of_arguments(call) if call.keywords else None
         yield Finding(
             call.lineno,
             "logging.basicConfig has no effect here: the import of torch_xla has called it already. INFO lines "
             "are lost. Add force=True.",
-            () if place is None else (Edit(place, place, ", force=True"),),
+            (with_argument(script, call, "force=True"),),
         )

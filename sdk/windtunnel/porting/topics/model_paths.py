@@ -78,20 +78,13 @@ def _is_given(one: Subject, node: ast.expr) -> bool:
     return ast.unparse(node) in parameters(one.script.scope(node))
 
 
-def _is_of_the_text(one: Subject, node: ast.expr, seen: set[ast.AST]) -> bool:
+def _is_of_the_text(one: Subject, node: ast.AST, seen: set[ast.AST]) -> bool:
     """Whether a path begins with a text written in the program, perhaps behind names, calls or parameters."""
     if node in seen:
         return False
     seen = {*seen, node}
     if isinstance(node, ast.JoinedStr | ast.BinOp | ast.FormattedValue):
-        first = (
-            node.left
-            if isinstance(node, ast.BinOp)
-            else node.values[0]
-            if isinstance(node, ast.JoinedStr)
-            else node.value
-        )
-        return _is_of_the_text(one, first, seen)
+        return any(_is_of_the_text(one, first, seen) for first in [*ast.iter_child_nodes(node)][:1])
     if isinstance(node, ast.Call):
         if is_method(node, "format", "joinpath"):
             return _is_of_the_text(one, receiver(node), seen)

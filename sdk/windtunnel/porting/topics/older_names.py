@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.names import GONE
-from windtunnel.porting.nodes import calls_in
+from windtunnel.porting.nodes import calls_in, names_in
 from windtunnel.porting.one_rank import deciding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -31,7 +31,7 @@ def gone(subject: Subject) -> Iterator[Finding]:
     None where the program asks whether the name is there, gives it to torch_xla itself, or goes on without it.
     """
     for (module, name), (last, instead) in GONE.items():
-        if subject.names.has_until(last):
+        if subject.names.version <= last:
             continue
         uses = [
             node
@@ -111,7 +111,7 @@ def _is_asked_for(script: Script, node: ast.AST) -> bool:
 def _asks_for_version(script: Script, node: ast.AST) -> bool:
     """Whether a test of a version stands before it, perhaps by names: such a script has newer names, too."""
     tests = [*deciding(script, node)]
-    names = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
+    names = names_in(*tests)
     made = [value for name in names for value in script.values(name)]
     return any(_VERSION.search(ast.unparse(one)) for one in (*tests, *made))
 

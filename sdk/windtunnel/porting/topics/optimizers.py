@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from windtunnel.porting import clips
 from windtunnel.porting.classes import is_made_by, that_hold
-from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.finding import Edit, Finding, before, replaced
 from windtunnel.porting.models import is_model
 from windtunnel.porting.nodes import (
     arguments,
@@ -18,6 +16,8 @@ from windtunnel.porting.nodes import (
     constant,
     handed,
     is_method,
+    is_optimizer,
+    names_in,
     parameters,
     receiver,
 )
@@ -67,7 +67,7 @@ def _update_by_hand(loop: ast.For) -> int | None:
     """The line on which a loop over parameters changes them by their gradients, as ``p.data.add_(-lr * p.grad)``."""
     if "param" not in ast.unparse(loop.iter):
         return None
-    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    names = names_in(loop.target)
     for node in (node for statement in loop.body for node in ast.walk(statement)):
         written: list[ast.expr] = []
         if isinstance(node, ast.AugAssign):
@@ -114,31 +114,23 @@ def early_optimizers(subject: Subject) -> Iterator[Finding]:
         ]
         if moves and not _is_made_again(*moves[0]):
             (other, move), *_ = moves
+            sure = model != "self" and not other.script.is_chosen(move, ast.Try)
             yield Finding(
                 call.lineno,
                 "the optimizer is made before the model moves to the device in "
                 f"{subject.line_in(other, move.lineno)}, which makes new parameters: the optimizer would change none "
                 "of them. Make it after that line.",
-                _moved_before(subject, call, model) if model != "self" and _is_sure(other, move) else (),
+                _moved_before(subject, call, model) if sure else (),
                 kind="optimizer_before_move",
             )
 
 
-def _is_sure(subject: Subject, move: ast.Call) -> bool:
-    """Whether nothing in its function decides on a move."""
-    script = subject.script
-    inside = itertools.takewhile(lambda one: one is not script.scope(move), script.above(move))
-    return not any(isinstance(one, ast.If | ast.IfExp | ast.Try) for one in inside)
-
-
 def _moved_before(subject: Subject, call: ast.Call, model: str) -> tuple[Edit, ...]:
     """Move the model to the device before its optimizer is made; the later move then changes nothing."""
-    script = subject.script
-    statement = script.statement_with(call)
-    indent, place = script.before(statement), script.start(statement)
-    if indent.strip() or not model.replace(".", "").isidentifier():
+    statement = subject.script.statement_with(call)
+    if not model.replace(".", "").isidentifier():
         return ()
-    return (Edit(place, place, f"{model}.to({subject.device_at(statement)}){script.newline}{indent}"),)
+    return (before(subject.script, statement, f"{model}.to({subject.device_at(statement)})"),)
 
 
 def models_that_leave(subject: Subject) -> Iterator[Finding]:
@@ -214,15 +206,9 @@ def _is_new_in(script: Script, model: str, places: Sequence[ast.AST]) -> bool:
 def _model_of(script: Script, call: ast.Call) -> str:
     """``model`` in ``torch.optim.SGD(model.parameters())``; empty for other calls."""
     given = call.args[0] if call.args else None
-    if not _makes_one(script, call):
-        return ""
-    return ast.unparse(receiver(given)) if is_method(given, "parameters") else ""
-
-
-def _makes_one(script: Script, call: ast.Call) -> bool:
-    """Whether a call makes one of torch's optimizers."""
-    name = script.dotted(call.func)
-    return name.startswith("torch.optim.") and not name.startswith(("torch.optim.lr_", "torch.optim.swa_"))
+    if is_optimizer(script.dotted(call.func)) and is_method(given, "parameters"):
+        return ast.unparse(receiver(given))
+    return ""
 
 
 def _model_of_maker(subject: Subject, call: ast.Call) -> str:
@@ -240,7 +226,7 @@ def _model_of_maker(subject: Subject, call: ast.Call) -> str:
             for part in inside
             if is_method(part, "parameters", "named_parameters")
         }
-        if any(map(partial(_makes_one, one.script), inside)):
+        if any(is_optimizer(one.script.dotted(part.func)) for part in inside):
             given = [value for key, value in handed(maker, call) if key in asked]
             return ast.unparse(given[0]) if given else ""
     return ""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.names import WITHOUT_FUNCTIONALIZATION
 from windtunnel.porting.nodes import argument, constant
 from windtunnel.porting.subject import Subject
 
@@ -16,7 +17,7 @@ _NAMES = ("split", "split_with_sizes")
 def of_sizes(subject: Subject) -> Iterator[Finding]:
     """Findings in forward passes, whose tensors are on the device. `tensor_split` takes starts, not sizes."""
     script = subject.script
-    if not subject.names.leaves_functionalization_out() or any(map(_asks_for_it, subject.program)):
+    if subject.names.version < WITHOUT_FUNCTIONALIZATION or any(map(_asks_for_it, subject.program)):
         return
     for call, name in script.calls:
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in _NAMES:

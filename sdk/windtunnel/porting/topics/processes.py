@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.finding import Edit, Finding, replaced, with_argument, without_argument
 from windtunnel.porting.nodes import (
     argument,
     arguments,
@@ -65,10 +65,7 @@ def start_of_as_many(subject: Subject, count: ast.Call) -> tuple[Subject, ast.Ca
             if name in _SPAWNS and (told := argument(call, "nprocs", 2)) is not None:
                 numbers = [told]
             elif name in _PROCESSES and _starts_training(one, call):
-                numbers = [loop.iter for loop in one.loops_around(call) if isinstance(loop, ast.For)]
-                numbers += [
-                    over.iter for outer in one.script.above(call) for over in getattr(outer, "generators", ())
-                ]
+                numbers = [loop.iter for loop in one.script.iterations(call)]
             if any(_comes_from(one, number, count, set()) for number in numbers):
                 return one, call
     return None
@@ -187,12 +184,8 @@ def _wrappers(subject: Subject) -> Iterator[Finding]:
         if not gpu and not subject.cuda:
             continue
         view = "gradient_as_bucket_view=True"
-        edits = [without(script, call, one) for one in gpu[1:]]
-        if gpu:
-            edits.append(replaced(script, gpu[0], view))
-        else:
-            place = script.end_of_arguments(call)
-            edits.append(Edit(place, place, f", {view}"))
+        edits = [without_argument(script, call, one) for one in gpu[1:]]
+        edits.append(replaced(script, gpu[0], view) if gpu else with_argument(script, call, view))
         yield Finding(
             call.lineno,
             f"DistributedDataParallel {'takes no GPU number' if gpu else 'needs one more argument'} on Trainium: "
@@ -327,12 +320,3 @@ def _asks_for_local_rank(one: Subject) -> bool:
         and ast.unparse(node).endswith(("== -1", "!= -1", "> -1", ">= 0"))
         for node in one.script.nodes
     )
-
-
-def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
-    """Remove a keyword argument, with its comma."""
-    before = [end for end in map(script.end, arguments(call)) if end <= script.start(given)]
-    if before:
-        return Edit(script.behind(max(before), script.start(given)), script.end(given), "")
-    after = [one for one in call.keywords if script.start(one) > script.start(given)]
-    return Edit(script.start(given), script.start(after[0]) if after else script.end(call) - 1, "")

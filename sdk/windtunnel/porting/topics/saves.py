@@ -8,12 +8,14 @@ from functools import partial
 
 from windtunnel.porting.finding import Edit, Finding, replaced
 from windtunnel.porting.models import is_model, makers_of
+from windtunnel.porting.names import SAVE_ALONE
 from windtunnel.porting.nodes import (
     argument,
     arguments,
     constant,
     is_method,
     keyword,
+    names_in,
     names_rank,
     receiver,
 )
@@ -51,7 +53,9 @@ def saves(subject: Subject) -> Iterator[Finding]:
         is_whole = _is_whole(subject, call.args[0])  # code that reads the file expects no state_dict
         saving = f"xm.save({model}.state_dict(), ...)" if is_whole else "xm.save"
         out = taken_out(subject, call, partial(_is_of_the_device, subject)) if one and not is_whole else ()
-        waits = one and subject.several and (subject.names.save_waits() or is_in_a_step(subject, call))
+        waits = (
+            one and subject.several and (subject.names.version < SAVE_ALONE or is_in_a_step(subject, call))
+        )
         for_all = (
             ": let all processes call it, outside of the test of the rank" if one and (out or waits) else ""
         )
@@ -238,12 +242,6 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
 def _is_of_a_sample(subject: Subject, call: ast.Call) -> bool:
     """Whether a loop around a call gives the file its name: each rank may have files of its own."""
     script = subject.script
-    given = {
-        one.id
-        for loop in subject.loops_around(call)
-        if isinstance(loop, ast.For)
-        for one in ast.walk(loop.target)
-        if isinstance(one, ast.Name)
-    }
+    loops = (loop for loop in subject.loops_around(call) if isinstance(loop, ast.For))
     paths = [one for path in arguments(call)[1:] for one in (path, *script.contents(ast.unparse(path)))]
-    return any(isinstance(part, ast.Name) and part.id in given for path in paths for part in ast.walk(path))
+    return not names_in(*(loop.target for loop in loops)).isdisjoint(names_in(*paths))

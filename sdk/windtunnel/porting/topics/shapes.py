@@ -44,11 +44,10 @@ _LIBRARIES = {
 
 
 def of_lengths(subject: Subject) -> Iterator[Finding]:
-    """Calls that pad a batch to its longest sample; not where the program pads to one length. One finding a line."""
+    """Calls that pad a batch to its longest sample; not where the program pads to one length."""
     if not (subject.uses_device or subject.managed) or any(map(_pads_to_one, subject.program)):
         return
     equal = any(map(_cuts_to_one, subject.program))
-    said: set[int] = set()
     for call, name in subject.script.calls:
         grouped = constant(argument(call, "group_by_length")) is True
         collates = bool(_COLLATORS.search(name)) and not keyword(call, "pad_to_multiple_of")
@@ -56,9 +55,7 @@ def of_lengths(subject: Subject) -> Iterator[Finding]:
         longest = constant(argument(call, "padding")) in _LONGEST and _is_of_a_batch(subject, call)
         padded = name.endswith(".pad_sequence") and _is_of_a_batch(subject, call)
         packed = name.endswith(_PACKS) and _is_packed_on_the_host(subject, call)
-        found = collates or longest or padded or packed or grouped or _is_of_the_longest(subject, call)
-        if found and call.lineno not in said:
-            said.add(call.lineno)
+        if collates or longest or padded or packed or grouped or _is_of_the_longest(subject, call):
             what = "packs each batch by its lengths" if packed else "pads each batch to its longest sample"
             yield Finding(
                 call.lineno,

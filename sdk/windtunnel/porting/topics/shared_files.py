@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword
+from windtunnel.porting.finding import Edit, Finding, with_argument
+from windtunnel.porting.nodes import argument, constant, is_method, keyword
 from windtunnel.porting.one_rank import is_by_one, knows_rank
 from windtunnel.porting.subject import Subject
 
@@ -72,8 +72,7 @@ def _folder(subject: Subject, call: ast.Call, name: str) -> Iterator[Finding]:
         or not {"parents", "mode"}.issuperset(one.arg or "" for one in call.keywords)
     ):
         return
-    place = script.end_of_arguments(call) if arguments(call) else script.end(call) - 1
-    edits = [Edit(place, place, f"{', ' if arguments(call) else ''}exist_ok=True")]
+    edits = [with_argument(script, call, "exist_ok=True")]
     if name == "os.mkdir":
         edits.append(Edit(script.end(call.func) - len("mkdir"), script.end(call.func), "makedirs"))
     yield Finding(

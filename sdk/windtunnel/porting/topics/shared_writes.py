@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Finding
+from windtunnel.porting.finding import Finding, also_in
 from windtunnel.porting.nodes import argument, arguments, constant, is_method, keyword, names_rank
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.shared_files import is_for_one
@@ -41,12 +41,10 @@ def written_at_once(subject: Subject) -> Iterator[Finding]:
         if _is_of_all(subject, call)
     ]
     if calls:
-        lines = list(dict.fromkeys(str(call.lineno) for call in calls[1:] if call.lineno != calls[0].lineno))
-        also = f" (so in line{'s' * (len(lines) > 1)} {', '.join(lines)})" if lines else ""
         yield Finding(
             calls[0].lineno,
-            f"each process of an instance writes to this file{also}: over what the others wrote, or the same again. "
-            f"Read values of the device on all processes, and let one write: {_one(subject)}",
+            f"each process of an instance writes to this file{also_in(calls)}: over what the others wrote, or the "
+            f"same again. Read values of the device on all processes, and let one write: {_one(subject)}",
             sure=False,
         )
 
@@ -81,9 +79,11 @@ def _origins(subject: Subject, path: ast.expr) -> list[ast.AST]:
             ast.unparse(part) for part in ast.walk(one) if isinstance(part, ast.Name | ast.Attribute)
         }:
             given = [*script.values(name), *(value for _, value in subject.passed(scope, name))]
-            for outer in script.above(path):
-                for loop in [outer] if isinstance(outer, ast.For) else getattr(outer, "generators", ()):
-                    given += [loop.iter] if name in map(ast.unparse, ast.walk(loop.target)) else []
+            given += [
+                loop.iter
+                for loop in script.iterations(path)
+                if name in map(ast.unparse, ast.walk(loop.target))
+            ]
             found += [value for value in given if value not in found]
     return found
 

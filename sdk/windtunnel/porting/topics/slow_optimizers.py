@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding, replaced
+from windtunnel.porting.finding import Edit, Finding, replaced, with_argument
 from windtunnel.porting.nodes import argument, constant, is_method
 from windtunnel.porting.subject import Subject
 
@@ -61,8 +61,7 @@ def _without_capturable(subject: Subject, call: ast.Call, name: str) -> Iterator
     if given is not None:
         edits = (replaced(script, given, "True"),)
     elif all(one.arg for one in call.keywords):
-        place = script.end_of_arguments(call)
-        edits = (Edit(place, place, ", capturable=True"),)
+        edits = (with_argument(script, call, "capturable=True"),)
     yield Finding(
         call.lineno,
         f"{name} reads values of the device in each step, or compiles a new graph for them. Pass capturable=True.",

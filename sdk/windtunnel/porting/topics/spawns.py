@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Finding
+from windtunnel.porting.finding import Finding, without_argument
+from windtunnel.porting.names import NO_NUMBER
 from windtunnel.porting.nodes import argument, constant, is_main, is_method, keyword
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
-from windtunnel.porting.topics.processes import without
 
 _SPAWN = "torch_xla.distributed.xla_multiprocessing.spawn"
 _USES = (
@@ -23,7 +23,7 @@ _USES = (
 
 def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
     """A number of processes that xmp.spawn is told, as of a TPU's cores: it takes only 1, or none."""
-    if subject.names.spawns_any_number():
+    if subject.names.version < NO_NUMBER:
         return
     for call, name in subject.script.calls:
         if name != _SPAWN:
@@ -36,7 +36,7 @@ def unsupported_numbers(subject: Subject) -> Iterator[Finding]:
                 f"xmp.spawn raises for {number} processes: it takes 1, or starts as many as "
                 f"NEURONCORE_NUM_DEVICES says. Leave nprocs out, and put NEURONCORE_NUM_DEVICES={number} into the "
                 "job's environment.",
-                (without(subject.script, call, given),) if given else (),
+                (without_argument(subject.script, call, given),) if given else (),
             )
         elif told is not None and number is None and (usual := _by_default(subject, told)) not in (None, 1):
             yield Finding(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.nodes import argument, arguments, calls_in, constant, keyword
+from windtunnel.porting.nodes import argument, arguments, calls_in, constant, keyword, names_in
 from windtunnel.porting.one_rank import knows_rank
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.topics.data_without_loader import SEEDS
@@ -51,10 +51,7 @@ def _library(subject: Subject, call: ast.Call) -> str:
         return "" if constant(argument(call, "shuffle")) is False else "numpy"
     if last not in ("Subset", "SubsetRandomSampler"):
         return ""
-    names = {
-        part.id for given in arguments(call)[-1:] for part in ast.walk(given) if isinstance(part, ast.Name)
-    }
-    return _drawn(subject, call, names)
+    return _drawn(subject, call, names_in(*arguments(call)[-1:]))
 
 
 def _drawn(subject: Subject, call: ast.Call, names: set[str]) -> str:
@@ -62,9 +59,8 @@ def _drawn(subject: Subject, call: ast.Call, names: set[str]) -> str:
     script = subject.script
     before = [node for _, node in script.assigned if node.lineno < call.lineno]
     for node in reversed(before):
-        given = {part.id for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)}
-        if given & names:
-            names |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+        if names_in(*node.targets) & names:
+            names |= names_in(node.value)
             for part in calls_in(node.value):
                 if not keyword(part, "generator") and script.callee(part) in _DRAWS:
                     return _DRAWS[script.callee(part)]

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 
 from windtunnel.porting.clips import stepped
 from windtunnel.porting.finding import Edit, Finding, replaced
-from windtunnel.porting.nodes import arguments, calls_in, computes_gradients, constant, is_method, receiver
+from windtunnel.porting.nodes import (
+    arguments,
+    calls_in,
+    computes_gradients,
+    constant,
+    is_method,
+    names_in,
+    receiver,
+)
 from windtunnel.porting.script import Loop, Scope, Script
 from windtunnel.porting.subject import Subject
 from windtunnel.porting.tensors import FETCHES
@@ -210,7 +218,7 @@ def _side(script: Script, name: ast.Name) -> ast.AST:
 def _batch(loop: Loop) -> Iterator[ast.Name]:
     """The uses of a loop's variables in its body, without the number that enumerate() counts."""
     if isinstance(loop, ast.For):
-        names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        names = names_in(loop.target)
         if "enumerate" in ast.unparse(loop.iter) and isinstance(loop.target, ast.Tuple):
             names -= {ast.unparse(loop.target.elts[0])}
         for node in (node for statement in loop.body for node in ast.walk(statement)):

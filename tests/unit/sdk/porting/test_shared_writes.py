@@ -14,7 +14,6 @@ _WRITTEN = "each process of an instance writes to this file"
 @pytest.mark.parametrize(
     "line",
     [
-        "os.remove(path)",
         "for old in sorted(glob.glob('ckpt_*.pt'))[:-1]: os.remove(old)",
         "if os.path.exists(path): os.unlink(path)",
         "shutil.rmtree(args.out)",
@@ -45,7 +44,7 @@ def test_a_file_that_each_process_deletes(line: str) -> None:
 def test_a_file_that_each_process_writes(line: str) -> None:
     """A note, once for all of a file."""
     (found,) = said(_HEAD + LOOP + f"{line}\n{line}\n{line}\n", _WRITTEN)
-    assert found.startswith("16: note: each") and "(so in lines 17, 18)" in found
+    assert found.startswith("16: note: each") and "(also in lines 17, 18)" in found
 
 
 @pytest.mark.parametrize(
