@@ -60,7 +60,6 @@ def test_what_is_drawn_on_the_host_and_runs_on_the_device(lines: tuple[str, ...]
         ("x, y = x.cuda(), y.cuda()", "x = erase(x)"),
         ("x = scaled(x)", "x = x.cuda()"),
         ("x = x.float().view(len(x), -1)[:, 1:]", "x = x.cuda()"),
-        ("x = x[:, : args.length]", "x = x.cuda()"),
         ("x = x[random.randint(0, 3)]", "x = x.cuda()"),
         ("x = moved(x)", "y = y.cuda()"),
         ("print(x.shape, len(y))", "x = x.cuda()"),

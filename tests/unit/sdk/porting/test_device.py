@@ -351,10 +351,13 @@ def test_a_function_that_returns_where_there_is_no_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    "moved",
-    ["        model.cuda()\n", "        step()\n", "        x = x.to('cuda')\n"],
+    ("moved", "guard"),
+    [
+        ("        model.cuda()\n", ""),
+        ("        step()\n", ""),
+        ("        x = x.to('cuda')\n", "by_gpu = torch.cuda.is_available()\n    if by_gpu:"),
+    ],
 )
-@pytest.mark.parametrize("guard", ["", "by_gpu = torch.cuda.is_available()\n    if by_gpu:"])
 def test_a_way_that_also_trains_is_not_left(moved: str, guard: str) -> None:
     """Left to a GPU, it would not train on the device."""
     text = _TIMED.replace("        run()\n        end", f"{moved}        end") + "def step():\n    model(x)\n"

@@ -32,8 +32,6 @@ def _told(line: str, of: str, made: str = _MADE) -> list[str]:
     ("line", "at"),
     [
         ("most = x.sum().item()", 12),
-        ("ids = target.unsqueeze(0).tolist()", 12),
-        ("scale = float(hidden.max())", 12),
         ("print(hidden)", 12),
         ("if hidden.max() > 3: pass", 12),
         ("while torch.any(hidden > 3): hidden = hidden / 2", 12),
@@ -63,8 +61,6 @@ def test_a_module_of_the_trained_model() -> None:
         "n = int(size)",
         "if size > 3 or x.shape[0] > 2: pass",
         "if target is not None: pass",
-        "if x.dim() == 2 and x.device != target.device: pass",
-        "assert x.dtype == hidden.dtype",
         "if size == 'large': pass",
         "p = torch.rand(1).item()",
         "print(hidden.shape)",
@@ -89,7 +85,6 @@ def test_a_forward_pass_that_reads_nothing_of_the_device(line: str) -> None:
         "kept = hidden.masked_select(hidden > 0)",
         "places = torch.where(hidden > 0)",
         "places = hidden.nonzero()",
-        "kinds = torch.unique(target)",
     ],
 )
 def test_a_forward_pass_whose_shapes_the_data_decide(line: str) -> None:
@@ -102,7 +97,6 @@ def test_a_forward_pass_whose_shapes_the_data_decide(line: str) -> None:
     "line",
     [
         "mask = hidden > 0\n        hidden[mask] = 0",
-        "kept = hidden[size]",
         "kept = ['a', 'b'][size > 1]",
         "kept = torch.where(hidden > 0, hidden, 0)",
         "kept = names[names == 3]",

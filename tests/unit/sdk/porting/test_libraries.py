@@ -114,7 +114,6 @@ def test_edits(before: str, after: str) -> None:
         ("def rows(them):\n    return torch.nn.utils.rnn.pad_sequence(them)\nload(data, collate_fn=rows)", True),
         ("def rows(them):\n    return tokenizer(them, padding=True)\nload(data, collate_fn=lambda x: rows(x))", True),
         ("def collate(rows):\n    longest = max(len(one) for one in rows)", True),
-        ("def collate(rows):\n    longest = max(map(len, rows))", True),
         ("def collate(rows):\n    longest = len(max(rows, key=len))", True),
         ("def collate(rows):\n    lengths = [len(one) for one in rows]\n    x = torch.zeros(9, max(lengths))", True),
         ("class Collate:\n    def __call__(self, rows):\n        n = max([one[1].size(1) for one in rows])", True),
@@ -199,9 +198,7 @@ def test_a_line_that_pads_twice_is_told_once() -> None:
     ("line", "told"),
     [
         ("x = batch[torch.nonzero(batch)]", True),
-        ("x = (batch > 0).nonzero()", True),
         ("x = torch.where(batch > 0)", True),
-        ("x = torch.masked_select(batch, mask)", True),
         ("x = torch.where(batch > 0, batch, 0)", False),
         ("x = numpy.unique(names)", False),
     ],
@@ -222,7 +219,6 @@ def test_shapes_that_depend_on_values(line: str, told: bool) -> None:
         ("rows = transformers.TextDataset(tokenizer, path, block_size=128)", False),
         ("rows = transformers.LineByLineTextDataset(tokenizer, path, block_size=128)", True),
         ("rows = [ids[i : i + batch_size] for i in range(0, total, batch_size)]", True),
-        ("if len(rows) == 0: raise ValueError", True),
     ],
 )
 def test_texts_of_one_length(made: str, told: bool) -> None:
@@ -363,7 +359,6 @@ def test_ignite_asks_for_names_that_torch_xla_had(imported: str) -> None:
         ("x = torch.sparse_coo_tensor(i, v, (2, 2))\nx = x.to(device)\n", ["8"]),
         ("x = torch.sparse_coo_tensor(i, v, (2, 2)).to_dense().to(device)\n", []),
         ("x = torch.sparse_coo_tensor(i, v, (2, 2))\nx = x.to_dense()\nx = x.to(device)\n", []),
-        ("x = made(y)\nx = x.to(device)\n", []),
         ("def f(x):\n    x = x.to(device)\n", []),
     ],
 )
@@ -392,7 +387,6 @@ def test_sparse_tensors(lines: str, told: list[str]) -> None:
             "note: the process group xla takes",
         ),
         ("torch.distributed.all_to_all_single(out, x, None, None)", ""),
-        ("torch.distributed.all_to_all_single(out, x)", ""),
         (
             "c = torch.nn.utils.weight_norm(c)\nd = torch.nn.utils.weight_norm(d)",
             "cpu_fallback: weight_norm has no",

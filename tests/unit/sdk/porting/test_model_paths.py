@@ -36,8 +36,6 @@ def _lost(text: str) -> list[str]:
             6,
         ),
         ('net.parameters()\ntorch.save(net.module.cpu(), "m.pt")\n', 5),
-        ('net.parameters()\ntorch.save(net.eval().to("cpu"), "m.pt")\n', 5),
-        ('import joblib\njoblib.dump(model.state_dict(), "m.joblib")\n', 5),
         ('import gzip\nwith gzip.open("m.gz") as f:\n    torch.save({"m": model.state_dict()}, f)\n', 5),
     ],
 )
@@ -61,7 +59,6 @@ def test_a_model_that_is_lost_is_noted(text: str, line: int) -> None:
         'torch.save(model.state_dict(), "model.pt")\nbucket.upload_file("model.pt", key)\n',
         "def save(state, path):\n    torch.save(state, path)\nsave(m.state_dict(), args.path)\n",
         "def save(state, path):\n    torch.save(state, path)\n",
-        "torch.save(model.state_dict(), made())\n",
         'with open(args.out, "wb") as f:\n    torch.save(model.state_dict(), f)\n',
         "with io.BytesIO() as f:\n    torch.save(model.state_dict(), f)\n",
         'with storage.open("out/model.pt", "wb") as f:\n    torch.save(model.state_dict(), f)\n',

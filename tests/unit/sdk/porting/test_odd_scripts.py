@@ -19,10 +19,8 @@ from windtunnel.porting.script import Script
 RUFF = find_ruff_bin()  # through Python it would take five times as long
 FORMS: dict[str, Callable[[str], bytes]] = {
     "as it is": lambda text: text.encode(),
-    "Windows": lambda text: text.replace("\n", "\r\n").encode(),
+    "Windows with a mark": lambda text: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(),
     "no last line end": lambda text: text.rstrip("\n").encode(),
-    "with a mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
-    "ends with a comment": lambda text: f"{text}# the end".encode(),
 }
 
 

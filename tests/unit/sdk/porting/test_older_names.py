@@ -38,7 +38,6 @@ def test_as_long_as_the_framework_has_it_nothing_is_said(version: str, told: int
     [
         ("rank = xm.get_ordinal()", "sure"),
         ("from torch_xla.core.xla_model import get_ordinal", "sure"),
-        ("which = xm.get_ordinal", "sure"),
         ("xm.parse_xla_device('NEURON:0')", "sure"),
         ("if args.tpu:\n    rank = xm.get_ordinal()", "note"),
         ("rank = xm.get_ordinal() if tpu else 0", "note"),
@@ -69,7 +68,6 @@ def test_a_call_with_arguments_is_left_to_the_user() -> None:
 @pytest.mark.parametrize(
     ("use", "instead"),
     [
-        ("from torch._six import inf", "from torch import inf"),
         ("from torch._six import inf as infinity, nan", "from torch import inf as infinity, nan"),
         ("from torch._six import string_classes", "string_classes = (str, bytes)"),
         ("from torch._six import container_abcs as abcs", "import collections.abc as abcs"),
@@ -85,13 +83,10 @@ def test_a_call_with_arguments_is_left_to_the_user() -> None:
         ("import torch._six", ""),
     ],
 )
-@pytest.mark.parametrize("version", ["1.13", "2.9"])
-def test_what_torch_itself_has_lost_stops_the_script_in_every_version(
-    use: str, instead: str, version: str
-) -> None:
+def test_what_torch_itself_has_lost_stops_the_script_in_every_version(use: str, instead: str) -> None:
     """The image has one torch, and no framework_version brings its older names back."""
     text = f"import torch\nimport torch_xla\n{use}\n"
-    (told,) = (one for one in read(script(text), version) if "torch._six" in one.text)
+    (told,) = (one for one in read(script(text), "1.13") if "torch._six" in one.text)
     assert told.line == text[: text.index(use) + use.index("torch._six")].count("\n") + 1
     assert (f"\n{instead}\n" in changed(text)) == bool(instead)
 
@@ -106,7 +101,6 @@ def test_where_the_script_goes_on_without_torchs_older_names() -> None:
     ("before", "test"),
     [
         ("", "torch.__version__ < '1.8'"),
-        ("", "LooseVersion(torch.__version__) < LooseVersion('1.8')"),
         ("MAJOR, MINOR = map(int, torch.__version__.split('.')[:2])\n", "MAJOR == 1 and MINOR < 8"),
         ("old = version.parse(torch.__version__) < version.parse('1.8')\n", "old"),
         ("from compat import TORCH_MAJOR\n", "not TORCH_MAJOR >= 2"),

@@ -81,12 +81,10 @@ def test_a_model_that_loses_nothing(text: str) -> None:
         ),
         ("torch.optim.ASGD(model.parameters(), capturable=False)", "Pass capturable=True"),
         ("torch.optim.ASGD(model.parameters(), capturable=True)", None),
-        ("torch.optim.RAdam(model.parameters())", None),
         ("torch.optim.Adafactor(model.parameters())", "transformers.optimization.Adafactor"),
         ("transformers.Adafactor(model.parameters())", None),
         ("torch.optim.LBFGS(model.parameters())", "graphs grow with its history"),
         ("torch.optim.Muon(model.parameters())", "torch.addmm"),
-        ("Muon(model.parameters())", None),
     ],
 )
 def test_optimizers_of_torch_that_the_host_decides_for(made: str, told: str | None) -> None:

@@ -21,11 +21,9 @@ def _remarks(text: str) -> list[str]:
     [
         f"if is_xla():\n    {_XLA}\nelse:\n    {_GPU}\n",
         f"if not args.use_tpu:\n    {_GPU}\nelse:\n    {_XLA}\n",
-        f"if args.use_tpu == False:\n    {_GPU}\nelse:\n    {_XLA}\n",
         f"if args.tpus != 0:\n    {_XLA}\nelse:\n    {_GPU}\n",
         f"if args.device == 'xla':\n    {_XLA}\nelif args.gpu:\n    {_GPU}\n",
         f"if xm is None:\n    {_GPU}\n",
-        f"if TPU:\n    pass\nelse:\n    {_GPU}\n",
         f"def move(model):\n    if is_xla():\n        return model.to(device)\n    {_GPU}\n    return model\n",
         f"def move(model):\n    {_GPU}\nif is_xla():\n    {_XLA}\nelse:\n    move(model)\n",
     ],
@@ -60,7 +58,6 @@ def test_what_a_program_with_a_way_of_its_own_does_where_there_is_a_gpu(text: st
 @pytest.mark.parametrize(
     "test",
     [
-        "args.fast",
         "device.type == 'cuda'",
         "rank == 0 and is_xla()",
         "args.xla in names",

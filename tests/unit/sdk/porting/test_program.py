@@ -58,7 +58,6 @@ def test_a_ported_loop_is_left_alone() -> None:
         ("torch.cummax(x, 0)", "NCC_EVRF019"),
         ("torch.fft.rfftfreq(8)", None),
         ("torch.linalg.norm(x)", None),
-        ("torch.inverse(x)", None),
     ],
 )
 def test_what_the_compiler_refuses_is_a_note(call: str, code: str | None) -> None:
@@ -118,7 +117,6 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("sampler=DistributedSampler(data)", "**options", 8, "same_data: every core gets the same"),
         ("xm.optimizer_step(optimizer)", "optimizer.step()", 12, "no_exchange: each core trains its own"),
         ("    xm.opt", "    print(loss.item())\n    xm.opt", 12, "host_read: loss.item() in each step"),
-        ("    xm.opt", "    total += float(loss)\n    xm.opt", 12, "host_read: float(loss) in each step"),
         ("    xm.opt", "    torch.nn.utils.clip_grad_norm_(p, 1)\n    xm.opt", 12, "clips each core's own"),
         ("torch_xla.device()", '"cpu"', None, ""),
         ('group("xla")', 'group("nccl")', 5, "backend \"nccl\" does not exist on Trainium"),
@@ -272,7 +270,6 @@ def test_an_optimizer_of_a_model_that_is_on_its_device(before: str) -> None:
     [
         "if loss.item() < best: best = 0",
         "if not torch.isfinite(loss): raise ValueError",
-        "best = 0 if loss.item() > 9 else 1",
         "if rank == 0: print(loss.item())",
         "if xm.is_master_ordinal():\n        total += loss.item()",
         "with torch.no_grad(): right += (out.argmax(-1) == batch).sum().item()",
@@ -281,7 +278,6 @@ def test_an_optimizer_of_a_model_that_is_on_its_device(before: str) -> None:
         "print(f'{step} {loss:.3f}')",
         "print(loss.item() if loss.item() < 3 else 0)",
         "if loss.item() > 3 and step % 10 == 0: pass",
-        "math.isnan(loss)",
     ],
 )
 def test_values_read_in_each_step_are_found_wherever_they_stand(read: str) -> None:
@@ -294,7 +290,6 @@ def test_values_read_in_each_step_are_found_wherever_they_stand(read: str) -> No
     "read",
     [
         "if step % 10 == 0: print(loss.item())",
-        "if rank == 0 and step % 10 == 0: print(loss.item())",
         "if step % 10 == 0 and loss.item() < best: best = 0",
         "step % 10 or print(loss.item())",
         "if step % 10: continue\n    print(loss.item())",
@@ -302,7 +297,6 @@ def test_values_read_in_each_step_are_found_wherever_they_stand(read: str) -> No
         "xm.add_step_closure(lambda value: print(value.item()), args=(loss,))",
         "print(f'{step} {loss.shape}', lengths.cpu(), seen.item())",
         "try: check()\n    except ValueError: print(loss.item())",
-        "k = accum * 2; float(k)",
         "if loss is None: pass",
     ],
 )
@@ -334,9 +328,7 @@ for batch in pl.MpDeviceLoader(loader, device):
 @pytest.mark.parametrize(
     ("options", "noted"),
     [
-        ("batch_size=8", True),
         ("8", True),
-        ("8, drop_last=False", True),
         ("batch_size=8, drop_last=True", False),
         ("8, drop_last=args.drop", False),
         ("8, **options", False),
@@ -344,19 +336,13 @@ for batch in pl.MpDeviceLoader(loader, device):
         ("batch_size=None", False),
     ],
 )
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_last_batch_that_may_be_smaller_is_noted(options: str, noted: bool, wrapped: bool) -> None:
+def test_a_last_batch_that_may_be_smaller_is_noted(options: str, noted: bool) -> None:
     """Not as a finding: whether the batch size divides the samples, no text tells."""
     before = "data, sampler"
     text = HEAD + LOOP.replace(
         before, f"data, {options}, sampler" if "**" not in options else "data, 8, sampler"
     )
     text = text.replace("(data))\nfor", "(data), **options)\nfor") if "**" in options else text
-    if wrapped:
-        text = text.replace(
-            "for batch in pl.MpDeviceLoader(loader, device)",
-            "fast = pl.MpDeviceLoader(loader, device)\nfor batch in fast",
-        )
     remarks = said(text)
     assert [remark.split(": ")[1:3] for remark in remarks] == ([["note", "ragged_batch"]] if noted else [])
 
@@ -389,7 +375,6 @@ def test_a_script_that_has_the_device_and_never_names_it() -> None:
     [
         ("import lightning as L\nL.Trainer(max_epochs=3).fit(model)\n", 2),
         ("from lightning.pytorch import Trainer\ntrainer = Trainer(accelerator='gpu', devices=2)\n", 2),
-        ("import pytorch_lightning as pl\npl.Trainer()\n", 2),
         ("from lightning.fabric import Fabric\nfabric = Fabric()\n", 2),
         ("import lightning as L\nfrom neuronx_distributed.lightning import NeuronXLAStrategy\n"
          "L.Trainer(strategy=NeuronXLAStrategy())\n", None),
@@ -410,7 +395,6 @@ def test_lightning_has_no_neuron_core(text: str, line: int | None) -> None:
         ("accelerator='gpu', devices=[0]", True),
         ("accelerator='gpu', strategy=strategy", True),
         ("devices=32", False),
-        ("accelerator='cpu'", False),
         ("accelerator=args.accelerator", False),
     ],
 )
@@ -473,8 +457,6 @@ def test_no_false_alarms(text: str) -> None:
     [
         "bnb.optim.Adam8bit(model.parameters())",
         "Adafactor(model.parameters())",
-        "build(model)",
-        "timm.optim.create_optimizer_v2(model)",
     ],
 )
 def test_what_clears_gradients_and_steps_is_an_optimizer(made: str) -> None:
@@ -570,10 +552,8 @@ class Trainer:
         ("make = locals()[name]", [5, 7, 9, 13]),
         ("make = getattr(args, name)", []),
         ("make = args.__dict__[name]", []),
-        ("make = getattr(torch_xla.optim, name)", []),
         ("model.eval()", []),
         ("make = TABLE['registered']", [7]),
-        ("def main():\n    sibling.learning_rate(1)\nmain()", [5]),
         ("class Trainer(sibling.Trainer):\n    pass\nTrainer()", [13]),
         ("def main():\n    sibling.main()\nmain()", [9]),
         ("def helper():\n    pass\nhelper()", []),

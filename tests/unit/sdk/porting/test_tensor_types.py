@@ -75,7 +75,6 @@ def test_a_type_itself(before: str, after: str) -> None:
     [
         ("from torch.cuda import FloatTensor", "x = FloatTensor(3)", "x = torch.FloatTensor(3).to(torch_xla.device())"),
         ("from torch.cuda import LongTensor as L", "x = x.type(L)", "x = x.to(torch_xla.device(), torch.long)"),
-        ("from torch import cuda", "x = cuda.FloatTensor(3)", "x = torch.FloatTensor(3).to(torch_xla.device())"),
         ("from torch.cuda import FloatTensor", "T = FloatTensor if gpu else torch.Tensor\nx = T(3)",
          "T = torch.FloatTensor\nx = T(3).to(torch_xla.device())"),
     ],

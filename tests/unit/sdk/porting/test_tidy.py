@@ -23,7 +23,6 @@ _XLA = "import torch\nimport torch_xla\n"
         (f"if args.cpu:\n    d = 'cpu'\nelif {_ASKED}:\n    d = torch.device('cuda')\nelse:\n    d = 'cpu'\n",
          "if args.cpu:\n    d = 'cpu'\nelse:\n    d = torch_xla.device()\n"),
         (f"if a:\n\tif {_ASKED}:\n\t\tx = x.cuda()\n", "if a:\n\tx = x.to(torch_xla.device())\n"),
-        (f"if {_ASKED}:\n    if {_ASKED}:\n        x = x.cuda()\n", "x = x.to(torch_xla.device())\n"),
         (f"def f(x):\n    if not {_ASKED}:\n        raise ValueError\n    return x.cuda()\n",
          "def f(x):\n    return x.to(torch_xla.device())\n"),
         (f"def f(x):\n    if not {_ASKED}:\n        raise ValueError\n", "def f(x):\n    pass\n"),
