@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import SCRIPTS, records
 
 STOCHASTIC = {"NEURON_RT_STOCHASTIC_ROUNDING_EN": "1"}
 
 
-def test_roundings_are_unbiased_and_leave_alone_what_bf16_can_represent(torchrun):
+@pytest.mark.parametrize("kind", ["bf16", "fp16"])
+def test_roundings_are_unbiased_and_leave_alone_what_can_be_represented(torchrun, kind):
     """The mean of 1e5 roundings is within 3 standard errors of the fp32 value: ties, denormals, both signs.
 
-    Every result is one of the two neighbours, for random bit patterns too; every bf16 value,
-    infinity included, stays as it is; NaN stays NaN.
+    Every result is one of the two neighbours, for random bit patterns too; every value of the
+    data type, infinity included, stays as it is; NaN stays NaN. AWS's own test adds 0.5 to 1024 in fp16.
     """
-    (entry,) = torchrun("rounding.py", "all", workers=1, **STOCHASTIC).said
+    (entry,) = torchrun("rounding.py", "all", kind, workers=1, **STOCHASTIC).said
     print(f"standard errors by which the mean of 1e5 roundings is off: {entry['deviations']}")
     assert all(abs(deviation) < 3 for deviation in entry["deviations"].values())
     assert (entry["changed"], entry["nan"], entry["wrong"]) == (0, True, 0)
+    assert abs(entry["added"] - 128) < 45  # 256 times 0.5; 8 is one standard deviation in fp16
 
 
 def test_without_the_variable_all_roundings_go_to_the_nearest(torchrun):

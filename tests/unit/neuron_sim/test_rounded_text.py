@@ -41,8 +41,9 @@ _RAISED = [
 ]
 
 
-def test_rounded_arithmetic_of_bf16_is_arithmetic_in_bf16() -> None:
-    """A graph of BERT's AdamW was counted twenty times, and its compilation priced at half an hour."""
+@pytest.mark.parametrize("kind", ["bf16", "f16"])
+def test_rounded_arithmetic_of_bf16_is_arithmetic_in_bf16(kind: str) -> None:
+    """A graph of BERT's AdamW was counted twenty times, and its compilation priced at half an hour. So for fp16."""
     lines = [
         *_RAISED,
         "%part.24 = f32[64]{0} multiply(%b.21, %rates.23)",
@@ -50,11 +51,11 @@ def test_rounded_arithmetic_of_bf16_is_arithmetic_in_bf16() -> None:
         f"%call.26 = bf16[64]{{0}} {_CALL.format('%sum.25')}",
         "ROOT %twice.27 = bf16[64]{0} multiply(%call.26, %call.26)",
     ]
-    read = hlo.as_rounded(_text(lines))
+    read = hlo.as_rounded(_text(lines).replace("bf16", kind))
     assert "stochastic" not in read and "s32[2]{0} add" not in read and " convert(" not in read
-    assert "%part.24 = bf16[64]{0} multiply(%y.11, %rates.23)" in read
-    assert "%sum.25 = bf16[64]{0} add(%x.10, %part.24)" in read
-    assert "ROOT %twice.27 = bf16[64]{0} multiply(%sum.25, %sum.25)" in read
+    assert f"%part.24 = {kind}[64]{{0}} multiply(%y.11, %rates.23)" in read
+    assert f"%sum.25 = {kind}[64]{{0}} add(%x.10, %part.24)" in read
+    assert f"ROOT %twice.27 = {kind}[64]{{0}} multiply(%sum.25, %sum.25)" in read
     plain = hlo.cost(read).work.record()["elementwise"]
     assert plain["activations"]["vector_elements"] + plain["state"]["vector_elements"] == 3 * 64
 

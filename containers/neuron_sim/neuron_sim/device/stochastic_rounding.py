@@ -1,14 +1,14 @@
 """Stochastic rounding: NEURON_RT_STOCHASTIC_ROUNDING_EN=1 and NEURON_RT_STOCHASTIC_ROUNDING_SEED.
 
-A NeuronCore then rounds every fp32 result that becomes bf16 up or down at random, with the
+A NeuronCore then rounds every fp32 result that becomes bf16 or fp16 up or down at random, with the
 probability that makes the mean right: a small update of a bf16 parameter is lost on most steps
 and counts in full on a few, where round-to-nearest loses it on all.
 
-Simulated: casts to bf16 (also those of autocast and of `tensor.copy_`) and element-wise
-arithmetic with a bf16 result, which is what optimizers are made of. Each is computed in fp32
+Simulated: casts to these (also those of autocast and of `tensor.copy_`) and element-wise
+arithmetic with such a result, which is what optimizers are made of. Each is computed in fp32
 and rounded inside the graph; counters read it without (`counters/hlo/rounding.py`), as the
 device does both at once. Everything else (matrix products, reductions, activations,
-normalisations, what torch.compile has compiled, fp16, XLA_USE_BF16) rounds to nearest. Also,
+normalisations, what torch.compile has compiled, XLA_USE_BF16) rounds to nearest. Also,
 matrix products in bf16 must stay in bf16 for the counters, which count FLOPs by dtype.
 The random numbers differ from the device's. As there, each core draws the same ones, so that
 replicas that compute the same stay equal.
@@ -91,7 +91,7 @@ class _Streams:
     """This core's positions in two streams of random numbers: tensors on the device, advanced inside the graph.
 
     Optimizers have a stream of their own, so that parameters stay equal on all ranks even
-    if one rank casts something else to bf16, for example to log it.
+    if one rank casts something else, for example to log it.
     """
 
     def __init__(self) -> None:
@@ -137,13 +137,8 @@ def after_step(optimizer: Any, *_: Any) -> None:
 # --- rounding, in the graph ------------------------------------------------------
 
 
-def _lower(value: Any, key: Any) -> Any:
-    """The HLO: add 16 random bits below bf16's last bit, then cut these 16 off. Exact: integers throughout.
-
-    The magnitude grows with the integer, so this is unbiased for both signs and for
-    denormals; what bf16 can represent has 16 zero bits there and stays. Infinity and NaN are
-    not rounded; a value beyond the largest bf16 may become infinite, as with round-to-nearest.
-    """
+def _lower(value: Any, key: Any, to: str) -> Any:
+    """The HLO. ``to``: bf16 or fp16."""
     from torch_xla.core import xla_builder as xb
 
     u32 = xb.Type.U32
@@ -163,15 +158,58 @@ def _lower(value: Any, key: Any) -> Any:
 
     index = xb.Op.iota(value.builder(), xb.mkshape(u32, [math.prod(sizes)]), 0).reshape(sizes)
     noise = _mix(index * constant(0x9E3779B9) + everywhere(part(0)), constant) ^ everywhere(part(1))
-    noise = _mix(noise, constant) / constant(1 << 16)
+    noise = _mix(noise, constant)
+    return _ROUNDINGS[to](value, noise, constant)
 
-    bits = value.bitcast(u32)
+
+def _to_bf16(value: Any, noise: Any, constant: Callable[[int], Any]) -> Any:
+    """Add 16 random bits below bf16's last bit, then cut these 16 off. Exact: integers throughout.
+
+    The magnitude grows with the integer, so this is unbiased for both signs and for
+    denormals; what bf16 can represent has 16 zero bits there and stays. Infinity and NaN are
+    not rounded; a value beyond the largest bf16 may become infinite, as with round-to-nearest.
+    """
+    from torch_xla.core import xla_builder as xb
+
+    bits = value.bitcast(xb.Type.U32)
     exponent, mantissa, quiet = constant(0x7F800000), constant(0x007FFFFF), constant(0x00400000)
     finite = (bits & exponent) != exponent
     # A NaN whose payload lies in the cut-off bits alone must not become infinity: make it a quiet one.
     special = ((bits & mantissa) != constant(0)).select(bits | quiet, bits)
-    rounded = finite.select(bits + noise, special)
+    rounded = finite.select(bits + noise / constant(1 << 16), special)
     return (rounded / constant(1 << 16)).cast(xb.Type.U16).bitcast(xb.Type.BF16)
+
+
+def _to_fp16(value: Any, noise: Any, constant: Callable[[int], Any]) -> Any:
+    """The same with fp16's 13 bits, as an fp32 value that fp16 can represent; only then cast it.
+
+    Below fp16's smallest normal number, 2^-14, its last place stays 2^-24: count in units of that, which is exact, and
+    compare the rest with 24 random bits. So the probability is off by less than 2^-24, and only below half a unit.
+    """
+    from torch_xla.core import xla_builder as xb
+
+    u32, f32 = xb.Type.U32, xb.Type.F32
+
+    def power(exponent: int) -> Any:
+        return constant((127 + exponent) << 23).bitcast(f32)
+
+    bits = value.bitcast(u32)
+    exponent = constant(0x7F800000)
+    sign, magnitude = bits & constant(0x80000000), bits & constant(0x7FFFFFFF)
+    normal = (magnitude + noise / constant(1 << 19)) / constant(1 << 13) * constant(1 << 13)
+    units = magnitude.bitcast(f32) * power(24)
+    whole = units.floor()
+    rest = ((units - whole) * power(24)).cast(u32)
+    more = (noise / constant(1 << 8) < rest).select(power(0), power(0) - power(0))
+    small = ((whole + more) * power(-24)).bitcast(u32)
+    rounded = (magnitude < constant((127 - 14) << 23)).select(small, normal)
+    finite = (magnitude & exponent) != exponent
+    return finite.select(rounded | sign, bits).bitcast(f32).cast(xb.Type.F16)
+
+
+_ROUNDINGS = {"bf16": _to_bf16, "fp16": _to_fp16}
+_NAMES = {torch.bfloat16: "bf16", torch.float16: "fp16"}
+"""The data types that are rounded to."""
 
 
 def _mix(x: Any, constant: Callable[[int], Any]) -> Any:
@@ -192,16 +230,16 @@ def _operation() -> Any:
 
 
 @script_time.set_aside
-def round_to_bf16(value: torch.Tensor) -> torch.Tensor:
-    """An fp32 tensor of the device, rounded stochastically: a bf16 tensor whose mean is ``value``."""
-    return transfer.below(_operation()(value, _streams.next(value.device)))
+def round_to(dtype: torch.dtype, value: torch.Tensor) -> torch.Tensor:
+    """An fp32 tensor of the device, rounded stochastically: a bf16 or fp16 tensor whose mean is ``value``."""
+    return transfer.below(_operation()(value, _streams.next(value.device), to=_NAMES[dtype]))
 
 
 # --- kernels -----------------------------------------------------------------------
 
 
 def around_arithmetic(name: str) -> Callable[[Kernel], Kernel]:
-    """Decorate torch_xla's kernel of an element-wise operation: compute a bf16 result in fp32, then round it."""
+    """Decorate torch_xla's kernel of an element-wise operation: compute in fp32, then round to bf16 or fp16."""
     return lambda original: functools.partial(_arithmetic, original, _tensors_of(name))
 
 
@@ -225,18 +263,19 @@ def _arithmetic(
         _as_tensor(value, _dtype_beside(first, value), device) if is_tensor and _is_number(value) else value
         for value, is_tensor in zip(given, tensors, strict=False)
     ]
-    if looking or not _is_bf16([value for value in given if isinstance(value, torch.Tensor)]):
+    dtype = None if looking else _rounded([value for value in given if isinstance(value, torch.Tensor)])
+    if dtype is None:
         with script_time.of_the_script():
             return original(keys, *arguments, **keywords)
     raised = [
         _cast(keys, value, dtype=torch.float32)
-        if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 and value.device.type == "xla"
+        if isinstance(value, torch.Tensor) and value.dtype == dtype and value.device.type == "xla"
         else value
         for value in arguments
     ]
     with script_time.of_the_script():
         result = original(keys, *raised, **keywords)
-    return round_to_bf16(result)
+    return round_to(dtype, result)
 
 
 def _is_number(value: Any) -> bool:
@@ -246,7 +285,7 @@ def _is_number(value: Any) -> bool:
 def _dtype_beside(tensor: torch.Tensor, number: Any) -> torch.dtype:
     """The dtype with which a scalar tensor promotes types as the number that it stands for would."""
     result = torch.result_type(tensor, number)
-    return torch.float32 if result == torch.bfloat16 else result
+    return torch.float32 if result in _NAMES else result
 
 
 @functools.lru_cache(maxsize=1024)
@@ -255,11 +294,14 @@ def _as_tensor(number: Any, dtype: torch.dtype, device: torch.device) -> torch.T
     return torch.tensor(number, dtype=dtype).to(device)
 
 
-def _is_bf16(tensors: list[torch.Tensor]) -> bool:
-    """Whether torch's type promotion gives bf16 for these operands: tensors with dimensions decide before scalars."""
+def _rounded(tensors: list[torch.Tensor]) -> torch.dtype | None:
+    """The data type to round to if torch's type promotion gives one for these operands.
+
+    Tensors with dimensions decide before scalars.
+    """
     deciding = [tensor for tensor in tensors if tensor.dim()] or tensors
     dtypes = {tensor.dtype for tensor in deciding if tensor.is_floating_point()}
-    return dtypes == {torch.bfloat16}
+    return next(iter(dtypes)) if len(dtypes) == 1 and dtypes <= _NAMES.keys() else None
 
 
 def around_cast(cast: Kernel) -> Kernel:
@@ -268,14 +310,14 @@ def around_cast(cast: Kernel) -> Kernel:
     def rounded_cast(keys: Any, tensor: torch.Tensor, **keywords: Any) -> torch.Tensor:
         device = keywords.get("device")
         if (
-            keywords.get("dtype") == torch.bfloat16
+            keywords.get("dtype") in _NAMES
             and tensor.dtype == torch.float32
             and tensor.device.type == "xla"
             and (device is None or torch.device(device).type == "xla")
             and not dynamo.looking()
         ):
             cast(keys, tensor, **keywords)  # recorded in the script's time, as on trn1; nothing uses it
-            return round_to_bf16(tensor)
+            return round_to(keywords["dtype"], tensor)
         return cast(keys, tensor, **keywords)
 
     return rounded_cast
@@ -288,12 +330,12 @@ def around_copy(copy: Kernel) -> Kernel:
         keys: Any, target: torch.Tensor, source: torch.Tensor, *rest: Any, **keywords: Any
     ) -> torch.Tensor:
         if (
-            target.dtype == torch.bfloat16
+            target.dtype in _NAMES
             and source.dtype == torch.float32
             and target.device.type == source.device.type == "xla"
             and not dynamo.looking()
         ):
-            source = round_to_bf16(source)
+            source = round_to(target.dtype, source)
         return copy(keys, target, source, *rest, **keywords)
 
     return rounded_copy

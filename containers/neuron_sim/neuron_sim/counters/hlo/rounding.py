@@ -1,7 +1,7 @@
 """Remove the simulation of stochastic rounding from a module's text, so that it is counted as on the device.
 
-The device rounds results in bf16 without additional instructions. `device/stochastic_rounding.py` simulates that: for
-each result it records fp32 arithmetic, the next number of a counter, and a call of about 70 instructions.
+The device rounds results in bf16 and fp16 without additional instructions. `device/stochastic_rounding.py` simulates
+that: for each result it records fp32 arithmetic, the next number of a counter, and a call of about 70 instructions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAME = re.compile(r"%([\w.-]+)")
 
 
 def as_rounded(text: str) -> str:
-    """The module's text with bf16 arithmetic in place of each such call."""
+    """The module's text with bf16 or fp16 arithmetic in place of each such call."""
     return _Text(_COMPUTATION.sub("", text)).without_calls() if NAME in text else text
 
 
@@ -35,30 +35,30 @@ class _Text:
         self.instead: dict[str, str] = {}
 
     def without_calls(self) -> str:
-        """The text without the calls: a rounded sum of bf16 is a sum in bf16; a value that was fp32 is converted."""
-        for name, (number, *_) in list(self.made.items()):
+        """The text without the calls: a rounded sum of bf16 (or fp16) is a sum in it; what was fp32 is converted."""
+        for name, (number, narrow, *_) in list(self.made.items()):
             if f"to_apply=%{NAME}" not in self.lines[number]:
                 continue
             value, key = _operands(self.lines[number])
-            region = self._computed_from_bf16(value)
+            region = self._computed_from(narrow, value)
             if region is None:
                 self.lines[number] = re.sub(r" call\(.*", f" convert(%{value})", self.lines[number])
             else:
                 for one in region:
-                    self._narrow(one)
+                    self._narrow(one, narrow)
                 self.instead[name] = value
                 self.lines[number] = ""
             self._uncount(key)
         return _NAME.sub(lambda match: f"%{self._name(match[1])}", "".join(self.lines))
 
-    def _computed_from_bf16(self, name: str) -> list[int] | None:
-        """The lines of fp32 arithmetic from which a value is computed, if its inputs were bf16 or scalars, and nothing
-        else reads a value of those lines; else None.
+    def _computed_from(self, narrow: str, name: str) -> list[int] | None:
+        """The lines of fp32 arithmetic from which a value is computed, if its inputs were ``narrow`` or scalars, and
+        nothing else reads a value of those lines; else None.
         """
         lines, waiting = [], [name]
         for one in waiting:  # grows in the loop
             number, kind, sizes, opcode = self.made.get(one, (0, "", "", ""))
-            if self._was_bf16(one) or not sizes:
+            if self._was(narrow, one) or not sizes:
                 continue
             if (
                 kind != "f32"
@@ -71,24 +71,24 @@ class _Text:
             waiting += _operands(self.lines[number])
         return lines
 
-    def _was_bf16(self, name: str) -> bool:
+    def _was(self, narrow: str, name: str) -> bool:
         number, kind, _, opcode = self.made.get(name, (0, "", "", ""))
         if kind != "f32" or opcode != "convert":
             return False
-        return self.made.get(self._name(_operands(self.lines[number])[0]), ("", ""))[1] == "bf16"
+        return self.made.get(self._name(_operands(self.lines[number])[0]), ("", ""))[1] == narrow
 
-    def _narrow(self, number: int) -> None:
-        """Turn a line of fp32 arithmetic into bf16, which reads the values that its inputs were converted from."""
-        line = self.lines[number].replace(" = f32[", " = bf16[", 1)
+    def _narrow(self, number: int, kind: str) -> None:
+        """Turn a line of fp32 arithmetic into this kind, which reads the values that its inputs were converted from."""
+        line = self.lines[number].replace(" = f32[", f" = {kind}[", 1)
         for one in _operands(line):
-            if self._was_bf16(one):
+            if self._was(kind, one):
                 before = _operands(self.lines[self.made[one][0]])[0]
                 line = re.sub(rf"%{re.escape(one)}(?![\w.-])", f"%{before}", line, count=1)
                 self.uses[before] += 1
                 self._drop(one)
         self.lines[number] = line
         if name := _LINE.search(line):
-            self.made[name[1]] = (number, "bf16", name[3], name[4])
+            self.made[name[1]] = (number, kind, name[3], name[4])
 
     def _uncount(self, key: str) -> None:
         """Remove the addition that made this number of the counter."""
