@@ -18,7 +18,7 @@ def run(script: str, said: Path) -> dict:
 
 
 def test_traced_modules_compute_save_load_and_refuse_other_shapes(tmp_path):
-    """trace, dynamic_batching, DataParallel, weight replacement and placement, as public scripts use them.
+    """trace, dynamic_batch, DataParallel, weight replacement and placement, as public scripts use them.
 
     Results are those of the module itself; other shapes, data types and cores, operations that
     XLA cannot lower, and what is not simulated raise with a message that says what to do.
@@ -27,7 +27,12 @@ def test_traced_modules_compute_save_load_and_refuse_other_shapes(tmp_path):
     assert max(entry["differences"]) < 1e-6
     assert (entry["gradient"], entry["kind"], entry["workers"]) == (False, True, 4)
     assert "inline_weights_to_neff=False" in entry["inlined"][0]
+    assert entry["in_place"], "AWS's dynamic_batch changes the module that it is given"
+    assert [said.partition(": ")[0] for said in entry["no_batches"]] == [
+        "Error", "ValueError", "NotSimulatedError",
+    ]  # fmt: skip
     assert "Incorrect tensor shape at input tensor #0: received [7, 4], expected [2, 4]" in entry["shape"]
+    assert "use torch_neuronx.dynamic_batch for" in entry["shape"]
     assert "Incorrect data type at input tensor #0: expected torch.float32" in entry["dtype"]
     assert "input tensor #1: received [5, 4]" in entry["ragged"]
     assert "torch_neuronx.trace cannot lower aten::_fft" in entry["fft"]

@@ -17,7 +17,7 @@ _TRACE, _BATCHING, _PLACEMENT = (
 _FOUND = {
     "DataParallel": _BATCHING,
     "async_load": _PLACEMENT,
-    "dynamic_batching": _BATCHING,
+    "dynamic_batch": _BATCHING,
     "lazy_load": _PLACEMENT,
     "move_trace_to_device": _PLACEMENT,
     "multicore_context": _PLACEMENT,

@@ -38,10 +38,16 @@ model, other, batch = network(), network(), torch.rand(7, 4)
 wanted = model(batch).detach()
 traced = torch_neuronx.trace(model, batch[:2])
 loaded = saved(traced)
-batched = saved(torch_neuronx.dynamic_batching(torch_neuronx.trace(model, batch[:2])))
-pair = torch_neuronx.dynamic_batching(
-    torch_neuronx.trace(lambda x, y: (x + y, x * y), (batch[:3], batch[:3]))
+batched = torch_neuronx.trace(model, batch[:2])
+in_place = torch_neuronx.dynamic_batch(batched) is batched
+batched = saved(batched)
+reloaded = torch_neuronx.dynamic_batch(loaded)
+pair = torch_neuronx.dynamic_batch(torch_neuronx.trace(lambda x, y: (x + y, x * y), (batch[:3], batch[:3])))
+lone = torch_neuronx.dynamic_batch(torch_neuronx.trace(lambda x: (x + 1,), batch[:2]))
+within = torch_neuronx.dynamic_batch(
+    torch.nn.Sequential(torch_neuronx.trace(model, batch[:2]), torch.nn.ReLU())
 )
+named = torch_neuronx.trace(lambda x: {"sum": x + 1}, batch[:2])
 parallel = torch_neuronx.DataParallel(torch_neuronx.trace(model, batch[:2]), device_ids=["nc:0", 1])
 fixed = torch_neuronx.DataParallel(torch_neuronx.trace(model, batch[:2]), device_ids=[0, 1])
 fixed.disable_dynamic_batching()
@@ -60,6 +66,10 @@ say(
     differences=[
         difference(loaded(batch[:2]), wanted[:2]),
         difference(batched(batch), wanted),
+        difference(reloaded(batch), wanted),
+        difference(lone(batch)[0], batch + 1),
+        difference(within(batch), wanted.relu()),
+        difference(named(batch[:2])["sum"], batch[:2] + 1),
         difference(pair(batch, batch)[1], batch * batch),
         difference(parallel(batch), wanted),
         difference(fixed(batch[:4]), wanted[:4]),
@@ -71,7 +81,13 @@ say(
     kind=isinstance(loaded, torch.jit.ScriptModule),
     workers=parallel.num_workers,
     inlined=[str(warning.message) for warning in inlined],
-    shape=answer(lambda: loaded(batch)),
+    in_place=in_place,
+    shape=answer(lambda: traced(batch)),
+    no_batches=[
+        answer(lambda: torch_neuronx.dynamic_batch(batched, False)(batch)),
+        answer(lambda: torch_neuronx.dynamic_batch(torch_neuronx.trace(torch.add, (batch[:2], batch[0])))),
+        answer(lambda: torch_neuronx.dynamic_batch(named)),
+    ],
     dtype=answer(lambda: loaded(batch[:2].double())),
     ragged=answer(lambda: pair(batch, batch[:5])),
     fft=answer(lambda: torch_neuronx.trace(torch.fft.fft, batch)),

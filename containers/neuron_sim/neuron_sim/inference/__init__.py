@@ -1,6 +1,7 @@
 """Traced inference, as `torch_neuronx` offers it.
 
 trace      one function with fixed shapes, lowered for the device, as a ScriptModule
+parts      the lines of its forward that cut a batch into parts of the traced size
 batching   a traced module for batches of any size; DataParallel over cores
 placement  which core a traced module is on
 

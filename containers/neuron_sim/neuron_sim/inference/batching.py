@@ -10,57 +10,27 @@ from typing import Any
 import torch
 
 from neuron_sim.errors import NotSimulatedError
-from neuron_sim.inference import placement
-from neuron_sim.inference.trace import shell
-
-_LOOP = """
-    kept: List[List[Tensor]] = []
-    for start in range(0, batch, {rows}):
-        part = self.model({parts})
-        kept.append({collected})
-    return {joined}"""
+from neuron_sim.inference import parts, placement
 
 
-def dynamic_batching(neuron_script: Any) -> Any:
-    """The traced module for any batch size: it cuts a batch into parts of the traced size, the last one padded.
+def dynamic_batch(neuron_script: Any, enabled: bool = True) -> Any:
+    """Let a traced module take any batch size, in place: it cuts a batch into parts of the traced size, the last one
+    padded. Returns the same module. Of another module, all traced ones in it.
 
-    Every input must have the batch as its first dimension, and the outputs too.
+    Every input must have the batch as its first dimension, and the outputs too. ``enabled=False`` undoes it: AWS's own
+    DataParallel passes it, and their documentation leaves it out.
 
     Raises:
         ValueError: the inputs were traced with different batch sizes, or without one.
+        NotSimulatedError: the module returns something else than tensors.
     """
-    expectation = neuron_script.expectation
-    sizes = {shape[0] if shape else 0 for shape in expectation.shapes}
-    if len(sizes) != 1 or 0 in sizes:
-        raise ValueError(
-            f"dynamic_batching needs inputs with one batch size as their first dimension, not {expectation.shapes}"
-        )
-    (rows,) = sizes
-    kinds = _outputs(neuron_script.model)
-    count = len(expectation.shapes)
-    parts = ", ".join(f"self.expectation.part(input_{index}, start, {index})" for index in range(count))
-    if kinds == 1:
-        collected, joined = "[part]", "torch.cat([row[0] for row in kept])[:batch]"
-    else:
-        collected = "[" + ", ".join(f"part[{index}]" for index in range(kinds)) + "]"
-        joined = ", ".join(f"torch.cat([row[{index}] for row in kept])[:batch]" for index in range(kinds))
-    expectation.any_batch = True
-    body = _LOOP.format(rows=rows, parts=parts, collected=collected, joined=joined)
-    return shell(neuron_script.model, expectation, body)
-
-
-def _outputs(model: Any) -> int:
-    """How many tensors a traced graph returns; 1 for a lone tensor."""
-    (output,) = model.graph.outputs()
-    kind = output.type()
-    if kind.kind() == "TensorType":
-        return 1
-    if kind.kind() == "TupleType" and all(element.kind() == "TensorType" for element in kind.elements()):
-        return len(kind.elements())
-    raise NotSimulatedError(
-        f"torch_neuronx.dynamic_batching of a module that returns {kind}",
-        "Return a tensor or a tuple of tensors.",
-    )
+    traced = [module for module in neuron_script.modules() if hasattr(module, "expectation")]
+    for module in traced if enabled else ():
+        if obstacle := parts.obstacle(module.model, module.expectation):
+            raise obstacle
+    for module in traced:
+        module.expectation.any_batch = enabled
+    return neuron_script
 
 
 class DataParallel(torch.nn.Module):  # type: ignore[misc]  # torch is not where mypy runs
@@ -84,24 +54,21 @@ class DataParallel(torch.nn.Module):  # type: ignore[misc]  # torch is not where
         self.num_workers = 2 * len(self.device_ids)
         self.split_size: int | None = None
         self.module = model
-        self._traced = model
-        if set_dynamic_batching and dim == 0:
-            try:
-                self.module = dynamic_batching(model)
-            except (ValueError, NotSimulatedError) as error:
-                warnings.warn(f"torch_neuronx.DataParallel: no dynamic batching: {error}", stacklevel=2)
+        try:
+            dynamic_batch(model, set_dynamic_batching and dim == 0)
+        except (ValueError, NotSimulatedError) as error:
+            warnings.warn(f"torch_neuronx.DataParallel: no dynamic batching: {error}", stacklevel=2)
 
     def disable_dynamic_batching(self) -> None:
         """Require from now on that each core's part has the traced size."""
-        self._traced.expectation.any_batch = False
-        self.module = self._traced
+        dynamic_batch(self.module, False)
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         """Split along ``dim``, compute, and join. Blocks until all parts are there."""
         size = self.split_size or max(1, inputs[0].shape[self.dim] // len(self.device_ids))
-        parts = list(zip(*(tensor.split(size, self.dim) for tensor in inputs), strict=True))
+        pieces = list(zip(*(tensor.split(size, self.dim) for tensor in inputs), strict=True))
         with ThreadPoolExecutor(self.num_workers) as threads:
-            results = list(threads.map(lambda part: self.module(*part), parts))
+            results = list(threads.map(lambda piece: self.module(*piece), pieces))
         if isinstance(results[0], torch.Tensor):
             return torch.cat(results, self.dim)
         return type(results[0])(torch.cat(column, self.dim) for column in zip(*results, strict=True))

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from neuron_sim.errors import NotSimulatedError
+from neuron_sim.inference import parts
 
 # Not a fallback: Python reads a value from the device, for control flow, which a trace fixes and torch warns of.
 _READS = {"aten::_local_scalar_dense"}
@@ -50,7 +51,7 @@ class Expectation(torch.nn.Module):  # type: ignore[misc]  # torch is not where 
                 raise RuntimeError(
                     f"Incorrect tensor shape at input tensor #{index}: received {received}, expected {expected}. "
                     "A traced module takes the shapes of its example inputs; trace it again for others, or "
-                    "use torch_neuronx.dynamic_batching for other batch sizes."
+                    "use torch_neuronx.dynamic_batch for other batch sizes."
                 )
             if tensor.dtype != self.samples[index].dtype:
                 raise RuntimeError(
@@ -116,7 +117,7 @@ def trace(
         graph = torch.jit.trace(module, tuple(example), check_trace=False, strict=False)
     expectation = torch.jit.script(Expectation(example))
     expectation.separate_weights = not inline_weights_to_neff
-    return shell(graph, expectation, "    return self.model({inputs})")
+    return _shell(graph, expectation)
 
 
 def tensors_of(example_inputs: Any) -> list[torch.Tensor]:
@@ -158,14 +159,15 @@ class _Shell(torch.nn.Module):  # type: ignore[misc]  # torch is not where mypy 
         self.expectation = expectation
 
 
-def shell(model: Any, expectation: Any, body: str) -> Any:
-    """A ScriptModule whose forward checks its inputs and goes on with ``body``, where {inputs} stands for them."""
+def _shell(model: Any, expectation: Any) -> Any:
+    """A ScriptModule whose forward checks its inputs, and takes other batch sizes once `any_batch` is set."""
     names = [f"input_{index}" for index in range(len(expectation.shapes))]
     joined = ", ".join(names)
     parameters = ", ".join(["self", *(f"{name}: Tensor" for name in names)])
     script = torch.jit.script(_Shell(model, expectation))
     script.define(
-        f"def forward({parameters}):\n    batch = self.expectation([{joined}])\n{body.format(inputs=joined)}\n"
+        f"def forward({parameters}):\n    batch = self.expectation([{joined}])\n"
+        f"{parts.loop(model, expectation)}    return self.model({joined})\n"
     )
     return script.eval()
 

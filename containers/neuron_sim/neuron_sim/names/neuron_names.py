@@ -21,7 +21,7 @@ PROFILE = "Use torch_xla.debug.profiler, or the counters in the job's report."
 
 NAMES: list[Name] = [
     *group(_NEURONX, "trace", None, note="lowered by XLA, computed by PyTorch on the CPU"),
-    *group(_NEURONX, "dynamic_batching DataParallel replace_weights", None),
+    *group(_NEURONX, "DataParallel dynamic_batch replace_weights", None),
     *group(
         _NEURONX,
         "async_load lazy_load move_trace_to_device set_neuron_cores set_multicore neuron_cores_context "
