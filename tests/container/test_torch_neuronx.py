@@ -31,6 +31,8 @@ def test_traced_modules_compute_save_load_and_refuse_other_shapes(tmp_path):
     assert [said.partition(": ")[0] for said in entry["no_batches"]] == [
         "Error", "ValueError", "NotSimulatedError",
     ]  # fmt: skip
+    (profiled,) = entry["profiled"]
+    assert "write no profile of the device" in profiled
     assert "Incorrect tensor shape at input tensor #0: received [7, 4], expected [2, 4]" in entry["shape"]
     assert "use torch_neuronx.dynamic_batch for" in entry["shape"]
     assert "Incorrect data type at input tensor #0: expected torch.float32" in entry["dtype"]

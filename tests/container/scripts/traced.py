@@ -51,6 +51,17 @@ named = torch_neuronx.trace(lambda x: {"sum": x + 1}, batch[:2])
 parallel = torch_neuronx.DataParallel(torch_neuronx.trace(model, batch[:2]), device_ids=["nc:0", 1])
 fixed = torch_neuronx.DataParallel(torch_neuronx.trace(model, batch[:2]), device_ids=[0, 1])
 fixed.disable_dynamic_batching()
+with warnings.catch_warnings(record=True) as profiled:
+    warnings.simplefilter("default")
+    for _ in range(2):
+        with torch_neuronx.experimental.profiler.profile(
+            port=9012,
+            profile_type="system",
+            target="neuron_profile_perfetto",
+            output_dir=FOLDER,
+            ms_duration=600,
+        ) as profiler:
+            profiler.start()
 separate = torch_neuronx.trace(model, batch[:2], inline_weights_to_neff=False)
 torch_neuronx.replace_weights(separate, other.state_dict())
 with warnings.catch_warnings(record=True) as inlined:
@@ -82,6 +93,7 @@ say(
     workers=parallel.num_workers,
     inlined=[str(warning.message) for warning in inlined],
     in_place=in_place,
+    profiled=[str(warning.message) for warning in profiled],
     shape=answer(lambda: traced(batch)),
     no_batches=[
         answer(lambda: torch_neuronx.dynamic_batch(batched, False)(batch)),

@@ -17,7 +17,7 @@ GPSIMD = (
 )
 HLO = "Write what it computes with PyTorch's operations: XLA lowers those."
 AS_A_WHOLE = "torch_neuronx.trace lowers and checks a function as a whole."
-PROFILE = "Use torch_xla.debug.profiler, or the counters in the job's report."
+PROFILE = "warned of: it writes no profile, for there is no device; a job's report has the counters"
 
 NAMES: list[Name] = [
     *group(_NEURONX, "trace", None, note="lowered by XLA, computed by PyTorch on the CPU"),
@@ -40,7 +40,7 @@ NAMES: list[Name] = [
         None,
         note="the older place of these names",
     ),
-    *group(f"{_EXPERIMENTAL}.profiler", "profile", None, refused=PROFILE),
+    *group(f"{_EXPERIMENTAL}.profiler", "profile", None, note=PROFILE),
     *group("torch_neuronx.utils", "get_platform_target", None),
     *group("torch_neuronx.initialization", "initialize", None),
     *group("torch_neuronx.xla", "init", None),
