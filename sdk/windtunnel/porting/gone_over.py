@@ -98,8 +98,9 @@ def _names_gone_over(program: Sequence[Subject], loops: _Loops) -> set[tuple[Sub
             (other, other.script.functions[last], parameter),
         )
         for one in program
-        for call, name in one.script.calls
-        for last in [name.rpartition(".")[2]]
+        for call, dotted in one.script.calls
+        for last in [one.script.called(call)]  # of Trainer().fit(loader), too
+        for name in [dotted or last]
         for other in _that_define(program, one, name)
         for parameter, value in handed(other.script.functions[last], call)
     ]

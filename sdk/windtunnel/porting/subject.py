@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cached_property
 
 from windtunnel.porting import trainers
@@ -49,6 +50,8 @@ class Subject:
         """All files of the program that are read; the first is the one that is started."""
         self.whole = True
         """Whether these are all files of the program, so that what they lack is missing."""
+        self.absent: Mapping[str, str] = {}
+        """Packages of AWS's images that the job lacks, with what is said of each."""
 
     def line_in(self, other: Subject, line: int) -> str:
         """How a remark on this file names a line of the program: "line 3", or "line 3 of data.py"."""
@@ -336,9 +339,8 @@ class Subject:
         before: list[ast.stmt | ast.expr] = [*self.training_loops]
         before += [
             call
-            for call, name in self.script.calls
-            if (name and name.rpartition(".")[2] in self.training_functions)
-            or name.lower().endswith("trainer.train")
+            for call, _ in self.script.calls
+            if self.script.called(call) in self.training_functions - {""} or trainers.trains(call)
         ]
         scope = self.script.scope(place)
         return any(one.lineno < place.lineno and self.script.scope(one) is scope for one in before)

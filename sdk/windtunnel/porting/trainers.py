@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from windtunnel.porting.nodes import is_method, receiver
 from windtunnel.porting.script import Script
 
 _PACKAGES = {
@@ -61,6 +62,13 @@ def send_no_weights(program: Sequence[Script]) -> bool:
     """
     packages = {package for script in program for package in script.packages}
     return not packages.isdisjoint({"accelerate", "transformers"}) and packages.isdisjoint(_SEND_WEIGHTS)
+
+
+def trains(call: ast.Call) -> bool:
+    """Whether a call is ``trainer.train()``, or ``Trainer(model).train()``."""
+    owner = receiver(call)
+    made = owner.func if isinstance(owner, ast.Call) else owner
+    return is_method(call, "train") and ast.unparse(made).lower().endswith("trainer")
 
 
 def is_arguments(name: str) -> bool:

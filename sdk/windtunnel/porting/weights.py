@@ -38,7 +38,8 @@ def is_pretrained(name: str, call: ast.Call) -> bool:
         for one in call.keywords
         if not isinstance(one.value, ast.Constant) or one.value.value not in none
     }
-    by_name = name.endswith("from_pretrained") and not NO_MODEL.search(name)
+    made = name or ast.unparse(call.func)  # NETS[kind].from_pretrained
+    by_name = made.endswith("from_pretrained") and not NO_MODEL.search(made)
     return by_name or not given.isdisjoint({"pretrained", "weights"})
 
 

@@ -171,7 +171,7 @@ def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
     models, or an argument of trainers. Not where torch's function is replaced, or the method gets another one.
     """
     asked = constant(argument(call, "gradient_checkpointing")) is True
-    method = name.rpartition(".")[2] in _RECOMPUTING and not call.args
+    method = is_method(call, *_RECOMPUTING) and not call.args
     if not method and not (asked and name.endswith(("Arguments", "Config"))):
         return False
     modules = {module for one in subject.program for module in one.script.imported_modules}

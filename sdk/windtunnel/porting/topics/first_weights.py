@@ -186,7 +186,7 @@ def _handed_over(subject: Subject) -> Iterator[_Drawn]:
             adapter = argument(call, "peft_config")
             if adapter and not isinstance(adapter, ast.Constant):
                 yield _Drawn("the adapter of peft_config", call, partly=True)
-        elif name.endswith((".prepare", ".prepare_model")):
+        elif is_method(call, "prepare", "prepare_model"):
             given = call.args
         for value in given:
             made = made_by(value)

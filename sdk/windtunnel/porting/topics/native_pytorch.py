@@ -20,8 +20,8 @@ _KEYWORDS = ("device", "device_type", "backend")
 
 def of_native_pytorch(subject: Subject) -> Iterator[Finding]:
     """A finding on the first mention: all else in such a script is as on a GPU."""
-    for call, name in subject.script.calls:
-        takes = name.rpartition(".")[2] in _TAKE_IT
+    for call, _ in subject.script.calls:
+        takes = subject.script.called(call) in _TAKE_IT  # Net().to("neuron"), too
         given = arguments(call) if takes else [one.value for one in call.keywords if one.arg in _KEYWORDS]
         if any(_is_neuron(value) for value in given):
             yield Finding(

@@ -41,9 +41,7 @@ def is_for_one(subject: Subject, call: ast.Call) -> bool:
     """Whether only one process makes a call, or each has a place of its own, or nothing calls its function."""
     script = subject.script
     function = script.scope(call)
-    waits = any(
-        name.rpartition(".")[2] in _WAITS and script.scope(one) is function for one, name in script.calls
-    )
+    waits = any(script.called(one) in _WAITS and script.scope(one) is function for one, _ in script.calls)
     called = not isinstance(function, ast.FunctionDef) or subject.calls_of(function)
     tried = any(
         isinstance(one, ast.Try) and any(call in ast.walk(part) for part in one.body)

@@ -47,6 +47,7 @@ def _kind(text: str) -> str:
         (_NET + "xm.broadcast_master_param(model)\n", ""),
         ("model = resnet50(weights=chosen).to(device)\n", ""),
         ("model = Net.from_pretrained(path).to(device)\n", ""),
+        ("model = Net(nets[kind].from_pretrained(path)).to(device)\n", "note"),
         ("model = given.to(device)\n", ""),
         (_NET + "model.module.load_state_dict(torch.load(path))\n", ""),
         ("def build():\n    net = Net()\n    net.load_state_dict(torch.load(path))\n    return net\n"
@@ -78,6 +79,7 @@ def test_a_seed_in_a_function_that_runs_after_the_model() -> None:
         ("from trl import SFTTrainer\ntrainer = SFTTrainer('gpt2', peft_config=None)\n", ""),
         ("from accelerate.utils import set_seed\nset_seed(1, device_specific=True)\nmodel = Net()\n"
          "trainer = Trainer(model=model)\n", "sure"),
+        ("from accelerate import Accelerator\nmodel = Accelerator().prepare(Net())\n", "sure"),
     ],
 )  # fmt: skip
 def test_first_weights_that_a_trainer_is_given(made: str, kind: str) -> None:

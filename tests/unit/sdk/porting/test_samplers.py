@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.unit.sdk.porting.test_patch import changed, script
@@ -102,6 +104,12 @@ def test_the_epoch_where_a_function_goes_over_the_loader() -> None:
     """That does not know it: it is set where it is called."""
     assert f"    for epoch in range(3):\n        {_SET}\n        loss = run(" in changed(_FUNCTION)
     assert changed(_FUNCTION).count("set_epoch") == 1
+    at, end = _FUNCTION.index("def run"), _FUNCTION.index("def main")
+    method = textwrap.indent(_FUNCTION[at:end].replace("run(", "run(self, "), "    ")
+    of_a_class = (
+        f"{_FUNCTION[:at]}class Runner:\n{method}{_FUNCTION[end:].replace('= run', '= Runner().run')}"
+    )
+    assert said(of_a_class, "same_data")
     assert "    loader.sampler.set_epoch(epoch)\n    for batch in" in changed(_EPOCH)
     assert changed(_EPOCH).count("set_epoch") == 1
 

@@ -360,6 +360,11 @@ def test_a_model_that_is_loaded_behind_the_training_is_on_the_host() -> None:
         if "save_pretrained" in one
     ]
     assert 'model.to("cpu") before it' in found
+    at_once = _TRAINED.replace(
+        "trainer = Trainer(model=model, args=args)\n    trainer.", "Trainer(model, args)."
+    )
+    assert "Trainer(model, args).train()" in at_once
+    assert len(said(f"{at_once}    model.save_pretrained(out)\n", "save_pretrained")) == 1
 
 
 def test_a_tokenizer_is_no_model_whatever_its_files_are_called() -> None:

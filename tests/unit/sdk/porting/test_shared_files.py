@@ -70,6 +70,7 @@ def test_of_other_calls_nobody_asks_who_comes_there(monkeypatch: pytest.MonkeyPa
         ("data = datasets.MNIST('data', download=False)\n", 0),
         ("if rank: xm.rendezvous('a')\ndata = datasets.MNIST('data', download=True)\n", 0),
         ("if rank == 0:\n    data = datasets.MNIST('data', download=True)\n", 0),
+        ("with PartialState().main_process_first():\n    data = datasets.MNIST('data', download=True)\n", 0),
     ],
 )
 def test_a_download(line: str, told: int) -> None:
