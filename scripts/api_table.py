@@ -1,4 +1,6 @@
-"""Write docs/reference/names.md from the simulator's registry of names: `python scripts/api_table.py`."""
+"""Write docs/reference/names.md, and what `windtunnel check` says of names, from the simulator's registry of names:
+`python scripts/api_table.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,3 +14,4 @@ from neuron_sim.names import page  # noqa: E402  (the simulator is a project of 
 
 if __name__ == "__main__":
     (ROOT / "docs" / "reference" / "names.md").write_text(page.text())
+    (ROOT / "sdk" / "windtunnel" / "porting" / "image_lacks.json").write_text(page.for_check())

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings, for_library
-from neuron_sim.names.torch_xla_names import PALLAS
+from neuron_sim.names.torch_xla_names import ONE_PROCESS_A_CORE, PALLAS
 from neuron_sim.settings import (
     DEFAULT_FRAMEWORK_VERSION,
     WITHOUT_FUNCTIONALIZATION,
@@ -339,6 +339,17 @@ def test_a_shell_completes_what_the_backend_takes(command: str, capsys: pytest.C
     listed = re.findall(r"^    ([a-z]+)  |^  (--[a-z]+)", shown, re.MULTILINE)
     choices = [name for one in re.findall(r"{([a-z,]+)}", shown) for name in one.split(",")]
     assert {*map("".join, listed), *choices} - {"report"} == set(PASSED_ON[command].words)
+
+
+@pytest.mark.parametrize("joined", ["xla", "cpu:gloo,xla:xla"])
+def test_check_tells_of_each_name_that_the_simulator_refuses(joined: str) -> None:
+    """Except those of torch.distributed where another process group has them."""
+    for one in names.every():
+        called = f"import {one.module}\ntorch.distributed.init_process_group({joined!r})\n{one.module}.{one.name}()\n"
+        found = [said for said in read(Script(Path("train.py"), called.encode())) if "job ends" in said.text]
+        elsewhere = one.module == "torch.distributed" and joined != "xla"
+        assert [said.line for said in found] == [3] * (bool(one.refused) and not elsewhere), one
+        assert one.refused in (PALLAS, ONE_PROCESS_A_CORE) or all(one.refused in said.text for said in found)
 
 
 def test_check_says_of_spmd_and_pallas_what_the_simulator_refuses() -> None:

@@ -23,7 +23,7 @@ from windtunnel.cli.script_options import (
     only_rehearsed,
 )
 from windtunnel.errors import SourceError
-from windtunnel.porting import flags
+from windtunnel.porting import flags, image_lacks
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
 from windtunnel.porting.program import left_behind, modules_of, of_its_imports, read_program
@@ -65,6 +65,9 @@ def _checked(arguments: argparse.Namespace) -> int:
     request = estimator.request()
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
     scripts = {Script(one.entry_point): one.source_dir for one in trees if one.entry_point.suffix == ".py"}
+    packed = arguments.source_dir is not None
+    requirements = Path(arguments.source_dir, "requirements.txt") if packed else None
+    in_our_image = estimator.session.local and not arguments.image_uri
     version, several = arguments.framework_version, not arguments.no_torch_distributed
     findings: dict[Script, list[Finding]] = {}
     modules: list[Script] = []
@@ -72,18 +75,21 @@ def _checked(arguments: argparse.Namespace) -> int:
     notes: list[str] = []
     for script, source_dir in scripts.items():
         modules, whole, notes = modules_of(script, source_dir)
-        findings |= read_program([script, *modules], version, several=several, whole=whole)
+        program = [script, *modules]
+        sent = [script.path, *map(Path, arguments.dependency)]
+        folders = [source_dir or script.path.parent, *(one.resolve().parent for one in sent)]
+        absent = image_lacks.absent(program, folders, requirements) if in_our_image else {}
+        findings |= read_program(program, version, several=several, whole=whole, absent=absent)
         findings[script] += flags.refused(script, hyperparameters)
         findings[script] += flags.misread(script, hyperparameters)
     if arguments.diff:
         return _diff(findings, version)
-    packed = arguments.source_dir is not None
     notes += only_rehearsed(estimator)
     for script in scripts:
         notes += [] if packed else left_behind(script, arguments.dependency)
         notes += of_its_imports(script, modules)
-    if packed and estimator.session.local and not arguments.image_uri:
-        notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
+    if requirements and in_our_image:
+        notes += notes_on_requirements(requirements)
     for line in (*_lines(findings), *(f"note: {note}" for note in notes)):
         print(line)
     print(f"The request for {request.name} is valid: {len(request.uploads)} upload(s).")

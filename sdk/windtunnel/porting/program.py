@@ -6,13 +6,13 @@ import ast
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import is_file, is_folder
-from windtunnel.porting import search_path
+from windtunnel.porting import image_lacks, search_path
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.left_out import LeftOut
 from windtunnel.porting.script import Script
@@ -39,17 +39,24 @@ def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[
 
 
 def read_program(
-    scripts: Sequence[Script], version: str = "2.9", *, several: bool = True, whole: bool = True
+    scripts: Sequence[Script],
+    version: str = "2.9",
+    *,
+    several: bool = True,
+    whole: bool = True,
+    absent: Mapping[str, str] | None = None,
 ) -> dict[Script, list[Finding]]:
     """The findings on each file of a program, of which the first is started.
 
     Left out is what the other files do below ``if __name__ == "__main__":``, and what is in functions and classes that
     nothing names on the way from the first file. ``whole``: these are all files of the program. If not, only the first
-    is reported on, and the others are read for what it uses.
+    is reported on, and the others are read for what it uses. ``absent``: the packages of AWS's images that the job
+    lacks, with what is said of each; by default all that the training image lacks.
     """
     subjects = [Subject(script, version, several=several) for script in scripts]
     for subject in subjects:
         subject.program, subject.whole = subjects, whole
+        subject.absent = image_lacks.packages() if absent is None else absent
     told = subjects if whole else subjects[:1]
     left_out = LeftOut(subjects)
     spmd = {one: left_out.without(one.script, [*of_spmd(one)]) for one in subjects}

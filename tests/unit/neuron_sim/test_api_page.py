@@ -1,4 +1,4 @@
-"""The table of names in docs/ is written from the registry."""
+"""The table of names in docs/, and what `windtunnel check` reads, are written from the registry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 from neuron_sim import names
 from neuron_sim.names import page
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_page_is_what_the_registry_says() -> None:
+def test_the_page_and_what_check_says_are_what_the_registry_says() -> None:
     """After a change of the registry: `python scripts/api_table.py`."""
-    assert (DOCS / "reference" / "names.md").read_text() == page.text()
+    assert (ROOT / "docs" / "reference" / "names.md").read_text() == page.text()
+    assert (ROOT / "sdk" / "windtunnel" / "porting" / "image_lacks.json").read_text() == page.for_check()
 
 
 def test_each_name_is_listed_once_with_versions_in_order() -> None:

@@ -35,4 +35,4 @@ def advice(errors: str) -> Iterator[str]:
     for module in dict.fromkeys(_MISSING.findall(errors)):
         package = package_of(module)
         if package is not None:
-            yield f"Windtunnel: {package.module} is not in the image. It is {package.what}. {package.here}"
+            yield f"Windtunnel: {package.advice}"

@@ -18,6 +18,11 @@ class Package:
     what: str
     here: str
 
+    @property
+    def advice(self) -> str:
+        """For a script that imports it."""
+        return f"{self.module} is not in the image. It is {self.what}. {self.here}"
+
 
 PACKAGES = (
     Package(

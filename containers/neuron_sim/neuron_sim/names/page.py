@@ -1,7 +1,8 @@
-"""The table of names, as Markdown."""
+"""The table of names, as Markdown; and what `windtunnel check` reads of it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from neuron_sim.names.absent_packages import PACKAGES
@@ -47,6 +48,13 @@ def text() -> str:
         *(f"| `{package.module}` | {package.what} | {package.here} |\n" for package in PACKAGES),
     ]
     return "".join(parts)
+
+
+def for_check() -> str:
+    """As JSON: what is said of the packages that the image lacks, and of the names that are refused."""
+    packages = {package.module: package.advice for package in PACKAGES}
+    refused = {f"{name.module}.{name.name}": name.refused for name in every() if name.refused}
+    return json.dumps({"packages": packages, "names": refused}, indent=2) + "\n"
 
 
 def _rows(names: Iterable[Name]) -> Iterable[str]:

@@ -48,6 +48,7 @@ TOPICS = (
     lightning.without_neuron,
     native_pytorch.of_native_pytorch,
     not_simulated.of_kernels,
+    not_simulated.of_names,
     cuda_only.cuda_only,
     cpu_fallbacks.of_modules,
     cpu_fallbacks.of_functions,

@@ -1,4 +1,4 @@
-"""Libraries and arguments that need a GPU: each is reported once, at its first use."""
+"""Libraries and arguments that need a GPU, and packages that the image lacks: each is told once, at its first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from windtunnel.porting.finding import Edit, Finding, replaced, without_argument
@@ -77,7 +77,7 @@ def of_gpus(subject: Subject) -> Iterator[Finding]:
     for of, (first, *more) in uses.items():
         edits = tuple(edit for use in (first, *more) for edit in use.edits)
         if edits or of not in said:
-            yield Finding(first.line, f"{first.text}.", edits, sure=first.sure)
+            yield Finding(first.line, f"{first.text.removesuffix('.')}.", edits, sure=first.sure)
 
 
 def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
@@ -105,12 +105,13 @@ def of_older_torch_xla(subject: Subject) -> Iterator[Finding]:
 @functools.lru_cache(maxsize=64)
 def _uses(subject: Subject) -> tuple[_Use, ...]:
     script = subject.script
-    found = [*_imports(script), *_arguments(script), *_literals(script)]
+    found = [*_imports(script, subject.absent), *_arguments(script), *_literals(script)]
     return tuple(sorted(found, key=lambda use: use.line))
 
 
-def _imports(script: Script) -> Iterator[_Use]:
+def _imports(script: Script, absent: Mapping[str, str]) -> Iterator[_Use]:
     """Imports with no way on where the module is missing, and torch's own names used in full."""
+    texts = {**_IMPORTED, **absent}
     for node in script.walk(ast.Import, ast.ImportFrom, ast.Attribute):
         assert isinstance(node, ast.stmt | ast.expr)  # noqa: S101 - of the walk
         imports = isinstance(node, ast.Import | ast.ImportFrom)
@@ -122,11 +123,11 @@ def _imports(script: Script) -> Iterator[_Use]:
         elif (name := script.dotted(node)).startswith("torch."):
             names = [name]
         for name in names:
-            known = [one for one in (*_IMPORTED, *_SAME) if name == one or name.startswith(f"{one}.")]
+            known = [one for one in (*texts, *_SAME) if name == one or name.startswith(f"{one}.")]
             if known and not _is_optional(script, node):
                 of = _SAME.get(known[0], known[0])
                 lazy = imports and any(isinstance(one, ast.FunctionDef) for one in script.above(node))
-                yield _Use(of, node.lineno, _IMPORTED[of], not lazy and not script.is_chosen(node))
+                yield _Use(of, node.lineno, texts[of], not lazy and not script.is_chosen(node))
 
 
 def _arguments(script: Script) -> Iterator[_Use]:
@@ -149,7 +150,7 @@ def _of_call(script: Script, call: ast.Call, name: str) -> Iterator[_Use]:
             yield _Use("bitsandbytes", given.value.lineno, _QUANTIZED, plain)
         elif given.arg == "deepspeed" and is_arguments(name):
             yield _Use("deepspeed", given.value.lineno, _DEEPSPEED, plain)
-        elif given.arg == "device_map" and name.endswith(_LOADS):
+        elif given.arg == "device_map" and script.called(call).endswith(_LOADS):
             edit = without_argument(script, call, given)
             yield _Use("device_map", given.value.lineno, _PLACED, plain, (edit,))
 

@@ -1,4 +1,4 @@
-"""What torch_xla has but a rehearsal refuses: one process for all cores (SPMD), and kernels for TPUs.
+"""What a rehearsal refuses: one process for all cores (SPMD), kernels for TPUs, and names of torch_neuronx.
 
 PyTorch NeuronX "currently does not support GSPMD" (AWS's release notes, the last time in Neuron 2.27 for PyTorch 2.7 to
 2.9). No later note says that it does.
@@ -6,12 +6,16 @@ PyTorch NeuronX "currently does not support GSPMD" (AWS's release notes, the las
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Finding
+from windtunnel.porting.image_lacks import refused_names
+from windtunnel.porting.nodes import constant, keyword
 from windtunnel.porting.subject import Subject
 
 _SPMD = ("use_spmd", "mark_sharding", "SpmdFullyShardedDataParallel")
+_OF_SPMD = ("torch_xla.distributed.spmd.", "torch_xla.runtime.")
 _KERNELS = ("torch_xla.experimental.custom_kernel.", "torch_xla.experimental.splash_attention.")
 
 
@@ -41,3 +45,26 @@ def of_kernels(subject: Subject) -> Iterator[Finding]:
                 "own operations, such as torch.nn.functional.scaled_dot_product_attention.",
             )
             return
+
+
+def of_names(subject: Subject) -> Iterator[Finding]:
+    """A finding on the first call of a refused name, for each reason; those of SPMD and of kernels are told above."""
+    told = set()
+    spmd = any(one.script.calls_any(*_SPMD) for one in subject.program)
+    for call, name in subject.script.calls:
+        instead = refused_names().get(name, "")
+        above = name.startswith(_KERNELS) or (spmd and name.startswith(_OF_SPMD))
+        if not instead or instead in told or above or subject.script.is_tried(call):
+            continue
+        if name.startswith("torch.") and (keyword(call, "group") or not _has_xla_alone(subject)):
+            continue
+        told.add(instead)
+        text = f"{name} is refused: the job ends there. {instead}"
+        yield Finding(call.lineno, text, sure=not subject.script.is_chosen(call))
+
+
+def _has_xla_alone(subject: Subject) -> bool:
+    """Whether the program joins the process group "xla", and names no gloo, which has what that lacks."""
+    scripts = [one.script for one in subject.program]
+    gloo = any("gloo" in str(constant(node)) for one in scripts for node in one.walk(ast.Constant))
+    return not gloo and any(one.joins_group("xla") for one in scripts)

@@ -249,6 +249,14 @@ def test_check(jobs: FakeService, invoke: Invoke) -> None:
     (note,) = (line for line in lines if "note:" in line)
     assert lines[-1] == "ok: no findings; 1 note above."
     assert "requirements.txt asks for Transformers 4.21.0, but the training image has 4." in note
+    Path("src/train.py").write_text("import torch_xla, neuronx_distributed\n")
+    assert (
+        "neuronx_distributed is not in the image"
+        in invoke("check", "train.py", "--source-dir", "src", exits=1).out
+    )
+    assert "not in the image" not in invoke("check", "src/train.py", "--image-uri", "own:1").out
+    Path("src/requirements.txt").write_text("neuronx-distributed\n")
+    assert "ok: no findings.\n" in invoke("check", "train.py", "--source-dir", "src").out
     Path("src/train.py").write_text("def (:\n")
     assert "line 1" in invoke("check", "src/train.py", exits=2).err
     assert jobs.requests == {}
