@@ -212,7 +212,11 @@ RULES = (
     # A kept container imports AWS's toolkit before a job needs it.
     Rule("neuron_sim.launcher.error_names", ("neuron_sim.errors",)),
     Rule("neuron_sim.launcher.missing", ("neuron_sim.names", "sagemaker_training")),
-    Rule("neuron_sim.launcher.requirements", ("neuron_sim.settings", "sagemaker_training", "packaging")),
+    Rule("neuron_sim.launcher.unreached", ()),
+    Rule(
+        "neuron_sim.launcher.requirements",
+        ("neuron_sim.launcher.unreached", "neuron_sim.settings", "sagemaker_training", "packaging"),
+    ),
     Rule(
         "neuron_sim.launcher.train",
         (

@@ -196,6 +196,26 @@ def test_what_leaving_out_does_not_help_fails_as_on_sagemaker(install):
     assert "InstallRequirementsError" in log
 
 
+@pytest.mark.parametrize(
+    ("lines", "host"),
+    [
+        ("https://127.0.0.1:9/windtunnel_far-1-py3-none-any.whl", "127.0.0.1"),
+        ("--extra-index-url https://localhost:9\nwindtunnel-far", "localhost"),
+    ],
+)
+def test_a_host_that_pip_cannot_reach_is_named(install, lines, host):
+    """First in FailureReason, without pip's retries. Other versions do not stand in where its file is asked for."""
+    there = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "https://127.0.0.1:9/simple", "PIP_RETRIES": "1"}
+    code, log = install(f"transformers==4.21.0\n{lines}\n", **there)
+    assert code == 1
+    reason = log.rpartition("InstallRequirementsError: ")[2]
+    said = rf'ErrorMessage "Windtunnel: pip cannot connect to (127\.0\.0\.1 or )?{host}\. Use .*\n *ERROR: '
+    assert re.search(said, reason), reason
+    assert "Retrying" in log and "Retrying" not in reason
+    assert "simulated NeuronCores need the version" not in log
+    assert ("left out" in log) is ("index" in lines)
+
+
 def test_strict_requirements_are_installed_as_they_are_or_not_at_all(install):
     """By the setting; also the compiler."""
     code, log = install(f"neuronx-cc\ntransformers==4.21.0\n{OWN}\n", WINDTUNNEL_STRICT_REQUIREMENTS="1")

@@ -58,6 +58,8 @@ def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
             f"the image's {package} has no {found[1]}: the script is for another version of it. The log's first lines "
             "say which one this is; `windtunnel check SCRIPT` names what came after the names that it knows."
         )
+    if told := re.search(r"Windtunnel: ([\w.]+ is not in the image\. .*)", found.string):
+        return told[1]  # by the image itself, which knows AWS's packages
     hidden = f" If its folder has no __init__.py, add one: an installed package {package} is found before it."
     return (
         f"{found[1]!r} is not in the image. If it is a package, name it in a requirements.txt in --source-dir "
@@ -99,6 +101,7 @@ _STEPS: Mapping[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]] = 
         "versions have it, and what replaces it. For names that torch_xla 2.7 removed, use world_size(), "
         "global_ordinal() and local_ordinal() of torch_xla.runtime, or framework_version='2.6'."
     ),
+    r"Windtunnel: (pip cannot connect to .*)": lambda found, _: found[1],
     "InstallRequirementsError": (
         "pip could not install requirements.txt: its messages are in the log. Name versions that have "
         "wheels for the image's Python (`windtunnel image contents` lists what is in the image), or "

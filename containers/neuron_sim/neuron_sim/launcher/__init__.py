@@ -2,6 +2,7 @@
 
 train         the toolkit's command
 requirements  installs a requirements.txt with pins that cannot be had here
+unreached     hosts that pip could not reach, from its log
 missing       advises on packages that are not in the image
 error_names   makes the toolkit recognise the simulator's errors
 torchrun      the launcher's command: torch's own arguments, agent and exit codes

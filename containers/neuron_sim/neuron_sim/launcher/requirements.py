@@ -2,7 +2,7 @@
 
 AWS's toolkit installs it. If pip cannot, or if that would break installed packages, the pins that ask for another
 version of an installed package are left out, provided that this helps: the installed version stands in, and the log
-says so. The log also names packages that break all the same.
+says so. The log also names packages that break all the same, and hosts that pip cannot reach (`unreached`).
 The simulator's own packages (`_OURS`) are never replaced: the real ones need a real device. Nor is torch
 (`_ONE_VERSION`): what needs torch, as torchaudio does, comes in a version for the one that is there. The device's
 compiler (`_OF_THE_DEVICE`), which would have nothing to compile here, is left out.
@@ -30,6 +30,7 @@ from packaging.version import Version
 from sagemaker_training.errors import InstallRequirementsError  # type: ignore[import-not-found]
 
 from neuron_sim import settings
+from neuron_sim.launcher import unreached
 
 Install = Callable[[str, bool], None]
 """The toolkit's function. It takes the folder of requirements.txt, and whether its error contains pip's output."""
@@ -70,19 +71,24 @@ def with_stand_ins(install: Install) -> Install:
                 install(path, capture_error)
 
         before = _versions()
-        with _constrained(_OURS):
+        with _constrained(_OURS), _log():
             try:
                 if settings.strict_requirements():
                     as_it_is()
                 else:
                     _install_without_compiler(as_it_is, Path(path, "requirements.txt"))
                 _say_what_broke(before)
-            except InstallRequirementsError:
-                print(
-                    f"Windtunnel: where pip names {' or '.join((*_OURS, *_ONE_VERSION))} above: simulated NeuronCores "
-                    "need the version of it that is here, and no other is installed.",
-                    flush=True,
-                )
+            except InstallRequirementsError as error:
+                error.output = "\n".join(unreached.without_warnings(error.output or ""))
+                if hosts := _unreached():
+                    said = unreached.advice(hosts)
+                    error.output = f"{said}\n{error.output}"
+                else:
+                    said = (
+                        f"Windtunnel: where pip names {' or '.join((*_OURS, *_ONE_VERSION))} above: simulated "
+                        "NeuronCores need the version of it that is here, and no other is installed."
+                    )
+                print(said, flush=True)
                 raise
 
     return install_requirements
@@ -104,6 +110,8 @@ def _install_with_stand_ins(install: Callable[[], None], file: Path) -> None:
     left_out = {pin.line for pin in pins}
     with _cache():
         why = _obstacles(file)
+        if why == _CANNOT and unreached.are_named(_unreached(), _lines(_read(file))):
+            return install()
         if why not in ((), _CANNOT):
             with _without(file, left_out):
                 mends_nothing = set(why) <= set(_obstacles(file))
@@ -200,6 +208,18 @@ def _cache() -> Iterator[None]:
     # If PIP_NO_CACHE_DIR is set, even to "0", pip keeps nothing.
     with tempfile.TemporaryDirectory() as folder, _variables(PIP_NO_CACHE_DIR=None, PIP_CACHE_DIR=folder):
         yield
+
+
+@contextmanager
+def _log() -> Iterator[None]:
+    """Let pip log all that it does, for `_unreached`; to the job's own file, if that names one."""
+    with tempfile.NamedTemporaryFile() as log, _variables(PIP_LOG=os.environ.get("PIP_LOG", log.name)):
+        yield
+
+
+def _unreached() -> Mapping[str, Sequence[str]]:
+    log = Path(os.environ["PIP_LOG"])
+    return unreached.hosts(log.read_text(errors="replace") if log.exists() else "")
 
 
 @contextmanager

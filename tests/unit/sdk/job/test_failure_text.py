@@ -254,6 +254,15 @@ JOB = {
         ("ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!", "windtunnel check"),
         ('AssertionError: needs a GPU\nassert torch.cuda.is_available(), "a GPU"', "windtunnel check SCRIPT"),
         ("InstallRequirementsError:\nExitCode 1", "requirements.txt"),
+        (
+            'InstallRequirementsError:\nErrorMessage "Windtunnel: pip cannot connect to a.test. Use b.\n E"',
+            r"^pip cannot connect to a\.test\. Use b\.$",
+        ),
+        (
+            "Windtunnel: some.lib is not in the image. It is a. Put b there.\n"
+            " ModuleNotFoundError: No module named 'some.lib'",
+            r"^some\.lib is not in the image\. It is a\. Put b there\.$",
+        ),
     ],
 )
 def test_the_step_is_exact_where_it_can_be(error: str, step: str) -> None:
