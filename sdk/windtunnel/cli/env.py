@@ -26,6 +26,10 @@ SDKs v2 and v3 use it, and not your real account:
 
 A backend that this command used does not end when it is idle; `windtunnel down` ends it.
 """
+# The last line: whoever leaves out eval's quotes has all lines in one.
+_NOT_REACHED = (
+    "# No variable leads get_execution_role of the SageMaker SDKs here: name a role (docs/how_to/clients)."
+)
 
 
 def add_parser(commands: Any) -> None:
@@ -56,7 +60,10 @@ def _env(arguments: argparse.Namespace) -> None:
         _become(arguments.words, before, changes)
     if sys.stdout.isatty():
         changes = {name: _shown(name, value) for name, value in changes.items()}
-    text = json.dumps(changes, indent=2) if arguments.json else "\n".join(SHELLS[arguments.shell](changes))
+    lines = SHELLS[arguments.shell](changes)
+    if not arguments.unset:
+        lines.append(_NOT_REACHED)
+    text = json.dumps(changes, indent=2) if arguments.json else "\n".join(lines)
     # A path may hold bytes that are no UTF-8; they must be written unchanged.
     sys.stdout.buffer.write(os.fsencode(f"{text}\n" if text else ""))
     if sys.stdout.isatty() and not arguments.unset:

@@ -177,7 +177,9 @@ def test_the_command_starts_a_backend_that_stays(
 ) -> None:
     """Its files are the owner's, whole, and what the lines point at; `down` lets it leave again."""
     assert cli.main(["env"]) == 0
-    seen = shell_sees(os.fsdecode(capfdbinary.readouterr().out).splitlines())
+    lines = os.fsdecode(capfdbinary.readouterr().out).splitlines()
+    assert lines[-1].startswith("# ") and "get_execution_role" in lines[-1]
+    seen = shell_sees(lines)
     assert seen["WINDTUNNEL_HOME"] == str(home)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "SAGEMAKER_USER_CONFIG_OVERRIDE"):
         path = Path(seen[name])
