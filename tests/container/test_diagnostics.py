@@ -56,11 +56,12 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
 
 
 def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path):
-    """Also of one that reads in each batch of an evaluation, few of all steps."""
+    """Also of one that reads in each batch of an evaluation, few of all steps; and which file of torch reads for it."""
     script = tmp_path / "evaluates.py"
     script.write_text(
         "import torch, torch_xla\n"
         "import torch_xla.distributed.parallel_loader as pl\n"
+        "from torch.utils.tensorboard._convert_np import make_np\n"  # as SummaryWriter.add_scalar calls it
         "device = torch_xla.device()\n"
         "model = torch.nn.Linear(4, 2).to(device)\n"
         "optimizer = torch.optim.SGD(model.parameters())\n"
@@ -69,7 +70,7 @@ def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path)
         "        model(batch).sum().backward()\n"
         "        optimizer.step()\n"
         "    for batch in pl.MpDeviceLoader([torch.ones(2, 4)] * 5, device):\n"
-        "        model(batch).sum().item()\n"
+        "        make_np(model(batch).sum())\n"
     )
     torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     told = [record["message"] for record in findings(tmp_path) if record["finding"] == "host_read"]
@@ -77,6 +78,7 @@ def test_what_was_told_of_a_line_ends_with_its_final_figures(torchrun, tmp_path)
         ": 3 times in 3 steps," in told[0]
         and " in a loop that only evaluates: 15 times in 15 steps," in told[-1]
     ), told
+    assert told[0].startswith(".cpu() (in torch/utils/tensorboard/_convert_np.py) on a device tensor in ")
 
 
 @pytest.mark.parametrize(("how", "graphs"), [("sharded", "1 more graph"), ("unended", "2 more graphs")])

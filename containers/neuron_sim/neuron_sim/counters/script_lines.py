@@ -57,6 +57,15 @@ def calling_library() -> str:
     return ""
 
 
+def calling_torch() -> str:
+    """``torch/utils/tensorboard/_convert_np.py``: torch's file that is innermost, or ``""``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    filename = frame.f_code.co_filename if frame else ""
+    return _installed(filename) if is_torchs(filename) else ""
+
+
 def library_file(filename: str) -> str:
     """``transformers/modeling_utils.py`` for a file that pip has installed; ``""`` for others, torch's and our own."""
     return "" if is_torchs(filename) else _installed(filename)

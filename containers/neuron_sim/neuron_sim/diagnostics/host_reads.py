@@ -108,6 +108,7 @@ class HostReads:
             value = original(tensor, *arguments, **keywords)
         finally:
             self._busy = False
+            how = _where(how)
             if not self._in_closures:
                 self._count(how, time.perf_counter() - started)
         if tensor.is_floating_point() and tensor.numel() == 1:
@@ -171,6 +172,13 @@ class HostReads:
                 self._in_closures = before
 
         return run_uncounted
+
+
+@script_time.set_aside
+def _where(how: str) -> str:
+    """``how``, and the file of torch that has the call where no line of the script does: `SummaryWriter.add_scalar`."""
+    file = script_lines.calling_torch()
+    return f"{how} (in {file})" if file and not script_lines.calling_library() else how
 
 
 def leads_to_host(arguments: Any, keywords: Any) -> bool:
