@@ -216,6 +216,15 @@ def test_a_host_that_pip_cannot_reach_is_named(install, lines, host):
     assert ("left out" in log) is ("index" in lines)
 
 
+@pytest.mark.parametrize("ours", [{}, {"PIP_LOG": "/dev/stdout"}])
+def test_a_host_is_not_named_where_pip_failed_for_another_reason(install, ours):
+    """Nor is a log read that the job itself asks for: it may be a stream."""
+    there = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "https://127.0.0.1:9/simple", "PIP_RETRIES": "0", **ours}
+    code, log = install(f"{OWN}==1\n{OWN}==2\n", **there)
+    assert (code, "Windtunnel: pip cannot connect" in log) == (1, False)
+    assert "conflict" in log
+
+
 def test_strict_requirements_are_installed_as_they_are_or_not_at_all(install):
     """By the setting; also the compiler."""
     code, log = install(f"neuronx-cc\ntransformers==4.21.0\n{OWN}\n", WINDTUNNEL_STRICT_REQUIREMENTS="1")

@@ -28,6 +28,7 @@ def test_traced_modules_compute_save_load_and_refuse_other_shapes(tmp_path):
     assert (entry["gradient"], entry["kind"], entry["workers"]) == (False, True, 4)
     assert "inline_weights_to_neff=False" in entry["inlined"][0]
     assert entry["in_place"], "AWS's dynamic_batch changes the module that it is given"
+    assert entry["empty"] == [0]
     assert [said.partition(": ")[0] for said in entry["no_batches"]] == [
         "Error", "ValueError", "NotSimulatedError",
     ]  # fmt: skip

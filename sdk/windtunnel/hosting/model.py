@@ -215,7 +215,8 @@ class Model:
             ServiceCallFailed: S3 or SageMaker refused, e.g. a name that is taken.
             EndpointFailed: the endpoint did not come up (with ``wait``); has reason, log tail and next step.
         """
-        refuse_unknown("deploy", not_here, _REFUSED, inspect.signature(self.deploy).parameters)
+        named = inspect.signature(self.deploy).parameters.keys() - {"not_here"}
+        refuse_unknown("deploy", not_here, _REFUSED, named)
         refuse_unsupported({"accelerator_type": accelerator_type, **not_here}, _REFUSED)
         startup = (model_data_download_timeout, container_startup_health_check_timeout)
         hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)

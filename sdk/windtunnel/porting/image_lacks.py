@@ -22,6 +22,9 @@ _BRINGS = {"optimum.neuron": "neuronx_distributed"}
 """What pip installs along with a package."""
 _COMMENT = re.compile(r"(^|\s)#.*")
 _MORE = re.compile(r"\s*(?:-r|--requirement)[\s=]+(\S+)")
+_OWN_PACKAGE = re.compile(r"\s*(?:(?:-e|--editable)[\s=]*)?\.(?:\[.*\])?\s*")
+"""A line that installs the folder itself, with what `_OF_A_PACKAGE` names."""
+_OF_A_PACKAGE = ("setup.py", "setup.cfg", "pyproject.toml")
 
 
 @functools.lru_cache(maxsize=1)
@@ -52,10 +55,17 @@ def absent(scripts: Sequence[Script], folders: Iterable[Path], requirements: Pat
         for node in one.walk(ast.Constant)
         if isinstance(value := constant(node), str) and one.statement(node) is None  # no docstring
     ]
-    installs = any(re.search(r"\bpip3?\b", text) for text in texts)
-    asked = _spelled(
-        " ".join([*(texts if installs else ()), *(_lines(requirements) if requirements else ())])
-    )
+    folders = [*folders]
+    if any(re.search(r"\bpip3?\b", text) for text in texts):
+        texts += [
+            line
+            for name in re.findall(r"\S+\.txt\b", " ".join(texts))
+            for folder in folders
+            for line in _lines(folder / name)
+        ]
+    else:
+        texts = []
+    asked = _spelled(" ".join([*texts, *(_lines(requirements) if requirements else ())]))
     places = [*folders, *(place for one in scripts for place in search_path.added(one))]
     there = {
         name
@@ -77,13 +87,15 @@ def _is_in(folder: Path, module: str) -> bool:
 
 
 def _lines(requirements: Path, seen: frozenset[Path] = frozenset()) -> list[str]:
-    """The lines of a file of requirements, and of those that it names."""
+    """The lines of a file of requirements, and of the files that it names."""
     if requirements in seen or not is_file(requirements):
         return []
     lines = [
         _COMMENT.sub("", line) for line in requirements.read_text("utf-8", errors="replace").splitlines()
     ]
     named = [found[1] for line in lines if (found := _MORE.match(line))]
+    if any(_OWN_PACKAGE.fullmatch(line) for line in lines):
+        named += _OF_A_PACKAGE
     return [
         *lines,
         *(line for one in named for line in _lines(requirements.parent / one, seen | {requirements})),

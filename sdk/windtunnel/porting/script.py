@@ -296,10 +296,16 @@ class Script:
         return any(isinstance(outer, conditions) and not is_main(outer) for outer in self.above_within(node))
 
     def is_tried(self, node: ast.AST) -> bool:
-        """Whether a `try` is around a node after which the script goes on."""
+        """Whether a `try` is around a node after which the script goes on, or `contextlib.suppress`."""
         return any(
-            isinstance(outer, ast.Try)
-            and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
+            (
+                isinstance(outer, ast.Try)
+                and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
+            )
+            or (
+                isinstance(outer, ast.With)
+                and any(self.callee(item.context_expr) == "contextlib.suppress" for item in outer.items)
+            )
             for outer in self.above(node)
         )
 

@@ -55,10 +55,11 @@ with warnings.catch_warnings(record=True) as profiled:
     warnings.simplefilter("default")
     for _ in range(2):
         with torch_neuronx.experimental.profiler.profile(
-            port=9012,
+            9012,
             profile_type="system",
             target="neuron_profile_perfetto",
             output_dir=FOLDER,
+            output_path=FOLDER,
             ms_duration=600,
         ) as profiler:
             profiler.start()
@@ -93,6 +94,7 @@ say(
     workers=parallel.num_workers,
     inlined=[str(warning.message) for warning in inlined],
     in_place=in_place,
+    empty=list(reloaded(batch[:0]).shape[:1]),
     profiled=[str(warning.message) for warning in profiled],
     shape=answer(lambda: traced(batch)),
     no_batches=[

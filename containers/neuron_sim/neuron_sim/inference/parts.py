@@ -9,7 +9,7 @@ from neuron_sim.errors import NotSimulatedError
 _LOOP = """\
     if self.expectation.any_batch:
         kept: List[List[Tensor]] = []
-        for start in range(0, batch, {rows}):
+        for start in range(0, max(batch, 1), {rows}):
             part = self.model({parts})
             kept.append([{collected}])
         return {joined}

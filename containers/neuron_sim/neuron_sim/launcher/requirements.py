@@ -40,6 +40,8 @@ _OURS = ("torch-neuronx", "libneuronxla")
 _OF_THE_DEVICE = ("neuronx-cc", "neuronx-cc-stubs", "neuronx-hwm")
 """The compiler comes from AWS's index alone, weighs a gigabyte, and would replace numpy with an older version."""
 _CANNOT = ("pip cannot install it",)
+_LOG = "windtunnel-pip-"
+"""What the name of pip's log begins with, if it is ours."""
 _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator need one minor version of both, which their metadata does not say."""
 _UNSAID = {"datasets": (SpecifierSet("<2.14.7"), "pyarrow", SpecifierSet("<21"))}
@@ -212,14 +214,17 @@ def _cache() -> Iterator[None]:
 
 @contextmanager
 def _log() -> Iterator[None]:
-    """Let pip log all that it does, for `_unreached`; to the job's own file, if that names one."""
-    with tempfile.NamedTemporaryFile() as log, _variables(PIP_LOG=os.environ.get("PIP_LOG", log.name)):
+    """Let pip log all that it does, for `_unreached`. A log that the job itself asks for stays the job's alone."""
+    if os.environ.get("PIP_LOG"):
+        yield
+        return
+    with tempfile.NamedTemporaryFile(prefix=_LOG) as log, _variables(PIP_LOG=log.name):
         yield
 
 
 def _unreached() -> Mapping[str, Sequence[str]]:
     log = Path(os.environ["PIP_LOG"])
-    return unreached.hosts(log.read_text(errors="replace") if log.exists() else "")
+    return unreached.hosts(log.read_text(errors="replace")) if log.name.startswith(_LOG) else {}
 
 
 @contextmanager

@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _GIVEN_UP = re.compile(r"\bhost='([^']+)', port=\d+\): Max retries exceeded with url: (\S+)")
+_ERROR = re.compile(r"ERROR: (\w+)")
 
 
 def hosts(log: str) -> Mapping[str, Sequence[str]]:
-    """The paths that pip asked for in vain, by host. ``log``: what its option ``--log`` writes."""
+    """The paths that pip asked for in vain, by host; none if it failed as requirements contradict each other.
+
+    ``log``: what its option ``--log`` writes.
+    """
     found: dict[str, list[str]] = {}
+    if _ERROR.findall(log)[-1:] == ["ResolutionImpossible"]:
+        return found
     for host, path in _GIVEN_UP.findall(log):
         found.setdefault(host, []).append(path)
     return found

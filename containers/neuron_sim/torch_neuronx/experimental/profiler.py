@@ -28,7 +28,6 @@ class _Context:
 
 
 def profile(
-    *,
     port: int = 9012,
     ms_duration: int = 60_000,
     neuron_tensorboard_plugin_dir: str = "logs/plugins/neuron",
@@ -38,6 +37,7 @@ def profile(
     traced_only: bool = False,
     target: str | None = None,
     output_dir: str | None = None,
+    output_path: str | None = None,
 ) -> _Context:
     """A context in which a script runs as without it: a warning says that no profile is written."""
     warnings.warn(

@@ -56,7 +56,8 @@ def of_names(subject: Subject) -> Iterator[Finding]:
         above = name.startswith(_KERNELS) or (spmd and name.startswith(_OF_SPMD))
         if not instead or instead in told or above or subject.script.is_tried(call):
             continue
-        if name.startswith("torch.") and (keyword(call, "group") or not _has_xla_alone(subject)):
+        of_a_group = keyword(call, "group") or len(call.args) > 2
+        if name.startswith("torch.") and (of_a_group or not _has_xla_alone(subject)):
             continue
         told.add(instead)
         text = f"{name} is refused: the job ends there. {instead}"

@@ -20,6 +20,8 @@ _OPTIMUM = {"optimum.neuron"} | _CORE
         ({"requirements.txt": "./wheels/neuronx_distributed-0.15-py3-none-any.whl"}, _CORE),
         ({"requirements.txt": "optimum-neuron[training]==0.4.5"}, _OPTIMUM),
         ({"requirements.txt": "-r more.txt", "more.txt": "-r requirements.txt\noptimum-neuron"}, _OPTIMUM),
+        ({"requirements.txt": "-e .[train]", "setup.py": "setup(install_requires=['neuronx-distributed'])"}, _CORE),
+        ({"train.py": "os.system('pip install -r more.txt')", "more.txt": "optimum-neuron"}, _OPTIMUM),
         ({"requirements.txt": "torch-neuronx\nneuronx-cc==2.*\n# neuronx-distributed"}, set()),
         ({"train.py": "run(['pip', 'install', 'neuronx-distributed'])"}, _CORE),
         ({"train.py": "'pip install neuronx-distributed first'"}, set()),

@@ -55,6 +55,7 @@ def test_a_library_that_needs_a_gpu(used: str, words: str) -> None:
     [
         "try:\n    import apex\nexcept ImportError:\n    apex = None",
         "try:\n    import nki\nexcept ImportError:\n    nki = None",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import nki",
         "if importlib.util.find_spec('neuronx_distributed'):\n    import neuronx_distributed",
         "import optimum, torch_neuronx, transformers",
         "if is_flash_attn_available():\n    import flash_attn",
