@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -90,17 +91,19 @@ def _draws_weights(subject: Subject) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=1024)  # each file of a program asks for those of all files
 def _draws(subject: Subject) -> list[ast.Call]:
     """The calls of a file that draw on the device in steps and forward passes, those of its own loops first."""
     reached = [
-        call
-        for one in (subject, *subject.program)
-        for loop in one.training_loops
-        for where, call in within(one, loop)
-        if where is subject
+        call for one in (subject, *subject.program) for where, call in _in_loops(one) if where is subject
     ]
     reached += [call for one in forward_passes(subject) for call in calls_in(one.function)]
     return [call for call in dict.fromkeys(reached) if _is_draw(subject, call)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _in_loops(subject: Subject) -> list[tuple[Subject, ast.Call]]:
+    return [pair for loop in subject.training_loops for pair in within(subject, loop)]
 
 
 def _is_draw(subject: Subject, call: ast.Call) -> bool:
