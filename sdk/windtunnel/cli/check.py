@@ -167,7 +167,7 @@ _PIN = re.compile(r"^\s*([\w.-]+)(?:\[[^\]]*\])?\s*==\s*([\w.+!]+)(?![\w.+!]*\*)
 
 def _same(word: str) -> str:
     """A distribution's name or a version in one normal spelling, for comparison."""
-    return re.sub(r"[-_.]+", "-", re.sub(r"(\.0)+$", "", word)).lower()
+    return image_lacks.spelled(re.sub(r"(\.0)+$", "", word))
 
 
 def _image_versions() -> dict[str, str]:

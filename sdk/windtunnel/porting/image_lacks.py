@@ -55,30 +55,24 @@ def absent(scripts: Sequence[Script], folders: Iterable[Path], requirements: Pat
         for node in one.walk(ast.Constant)
         if isinstance(value := constant(node), str) and one.statement(node) is None  # no docstring
     ]
+    for_pip = " ".join(texts) if any(re.search(r"\bpip3?\b", text) for text in texts) else ""
     folders = [*folders]
-    if any(re.search(r"\bpip3?\b", text) for text in texts):
-        texts += [
-            line
-            for name in re.findall(r"\S+\.txt\b", " ".join(texts))
-            for folder in folders
-            for line in _lines(folder / name)
-        ]
-    else:
-        texts = []
-    asked = _spelled(" ".join([*texts, *(_lines(requirements) if requirements else ())]))
+    files = [folder / name for name in re.findall(r"\S+\.txt\b", for_pip) for folder in folders]
+    files += [requirements] if requirements else []
+    asked = spelled(" ".join([for_pip, *(line for file in files for line in _lines(file))]))
     places = [*folders, *(place for one in scripts for place in search_path.added(one))]
     there = {
         name
         for name in packages()
-        if re.search(rf"(?<![a-z0-9]){_spelled(name)}(?![a-z0-9])", asked)
+        if re.search(rf"(?<![a-z0-9]){spelled(name)}(?![a-z0-9])", asked)
         or any(_is_in(place, name.partition(".")[0]) for place in places)
     }
     there |= {_BRINGS[name] for name in there if name in _BRINGS}
     return {name: text for name, text in packages().items() if name not in there}
 
 
-def _spelled(name: str) -> str:
-    """A module's name as that of its distribution."""
+def spelled(name: str) -> str:
+    """A name of a distribution, or of its module, in the one spelling that pip compares."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -297,17 +297,13 @@ class Script:
 
     def is_tried(self, node: ast.AST) -> bool:
         """Whether a `try` is around a node after which the script goes on, or `contextlib.suppress`."""
-        return any(
-            (
-                isinstance(outer, ast.Try)
-                and not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
-            )
-            or (
-                isinstance(outer, ast.With)
-                and any(self.callee(item.context_expr) == "contextlib.suppress" for item in outer.items)
-            )
-            for outer in self.above(node)
-        )
+        return any(map(self._goes_on, self.above(node)))
+
+    def _goes_on(self, outer: ast.AST) -> bool:
+        if isinstance(outer, ast.Try):
+            return not all(isinstance(one.body[-1], ast.Raise) for one in outer.handlers)
+        items = outer.items if isinstance(outer, ast.With) else []
+        return any(self.callee(item.context_expr) == "contextlib.suppress" for item in items)
 
     def block_that_gives(self, made: ast.stmt, name: str) -> ast.AST:
         """The block where a name has a value after a statement: its own, or that of an `if` whose ends all give one."""

@@ -91,7 +91,7 @@ def _draws_weights(subject: Subject) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=1024)  # each file of a program asks for those of all files
+@functools.lru_cache(maxsize=64)  # each file of a program asks for those of all files
 def _draws(subject: Subject) -> list[ast.Call]:
     """The calls of a file that draw on the device in steps and forward passes, those of its own loops first."""
     reached = [
@@ -101,7 +101,7 @@ def _draws(subject: Subject) -> list[ast.Call]:
     return [call for call in dict.fromkeys(reached) if _is_draw(subject, call)]
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=64)
 def _in_loops(subject: Subject) -> list[tuple[Subject, ast.Call]]:
     return [pair for loop in subject.training_loops for pair in within(subject, loop)]
 
